@@ -9,8 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// FailoverTimes lists the names of the times of a failover, in the order in which they are shown: its stages, then its
-// costs.
+// FailoverTimes lists the names of a failover's times in the order in which they are shown: stages, then costs.
 func FailoverTimes() (all []string) {
 	for _, m := range analysis.Milestones()[1:] {
 		all = append(all, string(m))
@@ -18,7 +17,8 @@ func FailoverTimes() (all []string) {
 	return append(all, analysis.NoWrites, analysis.NoAnswers, analysis.NoClientWrites)
 }
 
-// FailoversOf returns the figures of failovers for distributions. Where clients asked too rarely, a length is a range.
+// FailoversOf returns the figures of failovers, from which distributions are computed. A length is a range where
+// clients asked too rarely.
 func FailoversOf(all []analysis.Failover) (figures []tally.Failover) {
 	for _, f := range all {
 		one := tally.Failover{Times: map[string]time.Duration{}}
@@ -44,7 +44,7 @@ func FailoversOf(all []analysis.Failover) (figures []tally.Failover) {
 	return figures
 }
 
-// rangesOf returns the costs that are ranges, by their names; nil if there are none.
+// rangesOf returns, by name, the costs that are ranges, or nil if there are none.
 func rangesOf(f analysis.Failover) (all map[string]tally.Range) {
 	for name, o := range map[string]analysis.Outage{analysis.NoAnswers: f.Outage, analysis.NoClientWrites: f.Writes} {
 		if o.Seen && o.IsRange() {
@@ -57,14 +57,14 @@ func rangesOf(f analysis.Failover) (all map[string]tally.Range) {
 	return all
 }
 
-// figuresOf sums up the failovers of a run.
+// figuresOf summarizes the failovers of a run.
 func figuresOf(all []analysis.Failover) tally.Figures {
 	return tally.FiguresOf(FailoversOf(all), FailoverTimes())
 }
 
-// FailoversLine sums up many failovers in one line, such as "12 failovers: first write 2.21 s at the median, 3.40 s at
-// p90, 3.52 s at most; 2.1 double-grant each (0.4 to 3.9), no lost-write in 12 failovers (with 95 % in less than 22 %
-// of all)".
+// FailoversLine summarizes many failovers in one line, such as "12 failovers: first write 2.21 s at the median, 3.40 s
+// at p90, 3.52 s at most; 2.1 double-grant each (0.4 to 3.9), no lost-write in 12 failovers (with 95 % in less than 22
+// % of all)".
 func FailoversLine(f tally.Figures) string {
 	s := units.Plural(int64(f.Failovers), "failover", "failovers")
 	sep := ": "
@@ -84,7 +84,7 @@ func FailoversLine(f tally.Figures) string {
 	return s
 }
 
-// seenIn says how many failovers show a time, in parentheses; empty if all do.
+// seenIn returns how many failovers have a time, in parentheses, or "" if all have it.
 func seenIn(d tally.Distribution, f tally.Figures) string {
 	if d.Of == f.Failovers {
 		return ""
@@ -92,7 +92,7 @@ func seenIn(d tally.Distribution, f tally.Figures) string {
 	return fmt.Sprintf(" (%s of %s)", units.Count(int64(d.Of)), units.Count(int64(f.Failovers)))
 }
 
-// lossOf says how many violations of a class a failover had, and what is to be expected of many more.
+// lossOf describes how many violations of a class a failover had, and how many are to be expected in many more.
 func lossOf(m tally.Mean) string {
 	switch {
 	case m.Mean == 0 && m.Of > 1:

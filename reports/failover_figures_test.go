@@ -13,10 +13,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
-// TestManyFailoversAreSummedUpInEveryForm has kills whose first writes come 37 ms later each time, and 7 double grants after the third.
+// TestManyFailoversAreSummedUpInEveryForm has kills whose first writes each come 37 ms later than the one before, and 7
+// double grants after the third.
 func TestManyFailoversAreSummedUpInEveryForm(t *testing.T) {
 	judged := valid()
-	judged.Judgements = []harness.Judgement{{Checker: "mutex", Verdict: harness.Valid}, {Checker: "writes", Verdict: harness.Valid}}
+	judged.Judgements = []harness.Judgement{{Checker: "mutex", Verdict: harness.Valid},
+		{Checker: "writes", Verdict: harness.Valid}}
 	judged.Found = []harness.Finding{{Class: harness.DoubleGrant, At: 25 * sec, Count: 7}}
 	r := report(t, analysistest.Kills(5), judged)
 	want := "5 failovers: first write 1.78 s at the median, 1.85 s at p90, 1.85 s at most; " +
@@ -30,7 +32,8 @@ func TestManyFailoversAreSummedUpInEveryForm(t *testing.T) {
 	require.Equal(t, 5, d.Figures.Failovers)
 	first, ok := d.Figures.At("first write")
 	require.True(t, ok)
-	require.Equal(t, tally.Distribution{Name: "first write", Of: 5, Min: 1701 * ms, Median: 1781 * ms, P90: 1851 * ms, Max: 1851 * ms}, first)
+	require.Equal(t, tally.Distribution{Name: "first write", Of: 5, Min: 1701 * ms, Median: 1781 * ms, P90: 1851 * ms,
+		Max: 1851 * ms}, first)
 	require.Equal(t, analysis.Losses{harness.DoubleGrant: 7, harness.LostWrite: 0}, d.Failovers[2].Losses)
 
 	s := suiteWith(tally.Met)
@@ -59,7 +62,7 @@ func TestLossesAreNumbersForPeople(t *testing.T) {
 	}
 }
 
-// TestFailoversThatShowNotEverythingAreCounted has a cost that is a range, and a failover without a write of a client.
+// TestFailoversThatShowNotEverythingAreCounted has a cost that is a range, and a failover without a client write.
 func TestFailoversThatShowNotEverythingAreCounted(t *testing.T) {
 	h := analysistest.Kills(5)
 	r := report(t, h, valid())
@@ -81,7 +84,7 @@ func TestFailoversThatShowNotEverythingAreCounted(t *testing.T) {
 	require.Len(t, failoverRows(report(t, h, valid()).Failovers).Foot, 4, "all show everything")
 }
 
-// TestAFailoverWithoutOneCauseIsReadable has two faults of which nobody can tell which it was, and none at all.
+// TestAFailoverWithoutOneCauseIsReadable has a failover with two possible causes, and one with none.
 func TestAFailoverWithoutOneCauseIsReadable(t *testing.T) {
 	h := analysistest.OneKill()
 	other := h.Faults[0]
@@ -101,11 +104,13 @@ func TestAFailoverWithoutOneCauseIsReadable(t *testing.T) {
 	require.Contains(t, page, "Time counts from the first sign")
 }
 
-// TestATableOfFailoversSaysWhatIsParticular has two in a row, the second beside another fault and without a write.
+// TestATableOfFailoversSaysWhatIsParticular has two failovers in a row, the second beside another fault and without a
+// write.
 func TestATableOfFailoversSaysWhatIsParticular(t *testing.T) {
 	h := analysistest.Kills(2)
 	h.Ops = nil
-	h.Faults = append(h.Faults, harness.Fault{Name: "slicer", Effects: harness.SlowsLinks, Targets: []string{"r3"}, Start: 13 * sec, Heal: 14 * sec, End: 15 * sec})
+	h.Faults = append(h.Faults, harness.Fault{Name: "slicer", Effects: harness.SlowsLinks, Targets: []string{"r3"},
+		Start: 13 * sec, Heal: 14 * sec, End: 15 * sec})
 	r := report(t, h, valid())
 	const name, want = "2 kill-primary, r2 to r1", "beside slicer; r1 acknowledged no write of a client"
 	require.Equal(t, "2 failovers: first write (0 of 2); no client that asked was answered (0 of 2)", r.FailoversLine())

@@ -21,14 +21,14 @@ func slowest(all []analysis.Failover) int {
 	return worst
 }
 
-// failoverTable is a table of several failovers, with the distribution of each column below.
+// failoverTable shows several failovers, with the distribution of each column at the foot.
 type failoverTable struct {
 	About string
 	Heads []string
 	Rows  []failoverRow
 	Foot  []failoverRow
 
-	Remarks []fact // what is particular about some of them, by the row's name
+	Remarks []fact // remarks on some failovers, by the row's name
 }
 
 type failoverRow struct {
@@ -55,7 +55,8 @@ func failoverRows(all []analysis.Failover) failoverTable {
 	return t
 }
 
-// addFoot adds the distribution of each column, and how many failovers it is of unless all show what they have.
+// addFoot adds the distribution of each column. If some failovers lack a time, it adds a row with the number that have
+// it.
 func (t *failoverTable) addFoot(f tally.Figures) {
 	t.Foot = []failoverRow{{Name: "median"}, {Name: "least"}, {Name: "p90"}, {Name: "most"}}
 	of := failoverRow{Name: "seen in"}
@@ -73,7 +74,7 @@ func (t *failoverTable) addFoot(f tally.Figures) {
 	}
 }
 
-// remarksOn lists what is particular about a failover, and which faults were in force beside its cause.
+// remarksOn lists what is unusual about a failover, and the faults in force beside its cause.
 func remarksOn(f analysis.Failover) []string {
 	all := f.Remarks()
 	if len(f.Beside) > 0 {
@@ -85,7 +86,7 @@ func remarksOn(f analysis.Failover) []string {
 // aboutTimes says what the columns of a table of failovers mean.
 const aboutTimes = "Stages: time since the fault; costs: how long; – was not seen."
 
-// nameRow names a failover in a table: the number and name of the fault, and who followed whom.
+// nameRow returns the name of a failover's row: the number and name of the fault, and the old and the new primary.
 func nameRow(f analysis.Failover) string {
 	name := units.Clip(f.Name, 40) + f.Moved()
 	if f.Fault < 0 || len(f.OneOf) > 0 {

@@ -11,10 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// program is the image that stands for doublegrant's in all manifests.
+// program is the name of doublegrant's image in all manifests.
 const program = "doublegrant/harness:local"
 
-// TestNamesOfOneManifestAreThereInAnother checks the volumes, secrets, claims and the service that pods name.
+// TestNamesOfOneManifestAreThereInAnother checks that the volumes, secrets, claims and service that pods name exist.
 func TestNamesOfOneManifestAreThereInAnother(t *testing.T) {
 	for file, made := range pods(t) {
 		p, c := made.Spec, made.Spec.Containers[0]
@@ -45,7 +45,8 @@ func TestNamesOfOneManifestAreThereInAnother(t *testing.T) {
 	}
 }
 
-// TestWhatDoublegrantWritesHasAPlace: its image is read-only, so temporary files and results need volumes.
+// TestWhatDoublegrantWritesHasAPlace checks that temporary files and results have volumes, since the image is
+// read-only.
 func TestWhatDoublegrantWritesHasAPlace(t *testing.T) {
 	for file, made := range pods(t) {
 		c := made.Spec.Containers[0]
@@ -68,7 +69,8 @@ func TestWhatDoublegrantWritesHasAPlace(t *testing.T) {
 	}
 }
 
-// TestShardsAreAsManyAsTheirPods: Kubernetes tells a pod its index, but not the number of pods.
+// TestShardsAreAsManyAsTheirPods compares the number of shards with that of pods. Kubernetes tells a pod only its
+// index.
 func TestShardsAreAsManyAsTheirPods(t *testing.T) {
 	shards := find[*batchv1.Job](t, "shards").Spec
 	require.Equal(t, batchv1.IndexedCompletion, *shards.CompletionMode)
@@ -79,9 +81,9 @@ func TestShardsAreAsManyAsTheirPods(t *testing.T) {
 	require.Zero(t, *find[*batchv1.Job](t, "merge").Spec.BackoffLimit)
 }
 
-// TestACoordinatorThatFoundSomethingIsNotTriedAgain: only one that failed is, or one whose node was drained. The latter
-// exits with the code of a verdict, so its rule comes first: Kubernetes takes the first rule that fits. Rules need pods
-// that do not restart in place.
+// TestACoordinatorThatFoundSomethingIsNotTriedAgain checks that only a coordinator that failed, or whose node was
+// drained, is restarted. A drained one exits with the code of a verdict, so its rule comes first: Kubernetes takes the
+// first rule that fits. Such rules need pods that do not restart in place.
 func TestACoordinatorThatFoundSomethingIsNotTriedAgain(t *testing.T) {
 	coordinator := find[*batchv1.Job](t, "coordinator").Spec
 	require.Equal(t, corev1.RestartPolicyNever, coordinator.Template.Spec.RestartPolicy)
@@ -94,7 +96,7 @@ func TestACoordinatorThatFoundSomethingIsNotTriedAgain(t *testing.T) {
 	require.Equal(t, coordinator.Template.Spec.Containers[0].Name, *found.OnExitCodes.ContainerName)
 }
 
-// TestCoordinatorAndWorkersMeet by one address and one name, and with the same token as NATS has.
+// TestCoordinatorAndWorkersMeet checks that they use the same address and name, and the token of NATS.
 func TestCoordinatorAndWorkersMeet(t *testing.T) {
 	nats := find[*corev1.Service](t, "nats").Spec
 	require.Equal(t, "None", nats.ClusterIP)
@@ -109,7 +111,7 @@ func TestCoordinatorAndWorkersMeet(t *testing.T) {
 		"a Deployment starts a worker again that has ended")
 }
 
-// TestVolumesFitOnTheDisk: what a pod's volumes may hold together is less than what the pod may.
+// TestVolumesFitOnTheDisk checks that the volumes of a pod together may hold less than the pod's limit.
 func TestVolumesFitOnTheDisk(t *testing.T) {
 	for file, made := range pods(t) {
 		limits, all := made.Spec.Containers[0].Resources.Limits, int64(0)
@@ -122,7 +124,7 @@ func TestVolumesFitOnTheDisk(t *testing.T) {
 	}
 }
 
-// TestSelectorsSelectTheirPods and no others.
+// TestSelectorsSelectTheirPods checks that each selector selects its own pods and no others.
 func TestSelectorsSelectTheirPods(t *testing.T) {
 	workers, servers := find[*appsv1.Deployment](t, "worker").Spec, find[*appsv1.StatefulSet](t, "nats").Spec
 	require.True(t, selects(t, workers.Selector, workers.Template.Labels))

@@ -1,4 +1,4 @@
-// Package manifests has no code: its tests read the manifests of harness/kubernetes with Kubernetes' own types.
+// Package manifests has only tests. They read the manifests of harness/kubernetes with Kubernetes' own types.
 package manifests
 
 import (
@@ -24,11 +24,10 @@ import (
 	k8syaml "k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// folder holds the manifests.
+// folder is the folder of the manifests.
 const folder = "../../harness/kubernetes"
 
-// decode reads all documents of a manifest. A field that Kubernetes does not know is an error, and so is one that is
-// given twice.
+// decode reads all documents of a manifest. An unknown field is an error, and so is one that is given twice.
 func decode(text []byte) (all []runtime.Object, err error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -55,7 +54,7 @@ func decode(text []byte) (all []runtime.Object, err error) {
 	}
 }
 
-// manifests reads all manifests, by the names of their files.
+// manifests reads all manifests. Keys are file names.
 func manifests(t *testing.T) map[string][]runtime.Object {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
@@ -73,7 +72,7 @@ func manifests(t *testing.T) map[string][]runtime.Object {
 	return all
 }
 
-// template returns the pods that an object makes, nil if it makes none.
+// template returns the template of the pods that an object makes, or nil if it makes none.
 func template(object runtime.Object) *corev1.PodTemplateSpec {
 	switch made := object.(type) {
 	case *batchv1.Job:
@@ -88,7 +87,7 @@ func template(object runtime.Object) *corev1.PodTemplateSpec {
 	return nil
 }
 
-// pods lists the templates of all pods, by file.
+// pods returns the templates of all pods, by file.
 func pods(t *testing.T) map[string]*corev1.PodTemplateSpec {
 	t.Helper()
 	all := map[string]*corev1.PodTemplateSpec{}
@@ -104,7 +103,7 @@ func pods(t *testing.T) map[string]*corev1.PodTemplateSpec {
 	return all
 }
 
-// find returns the object of a type and a name.
+// find returns the object with that type and name.
 func find[T metav1.Object](t *testing.T, name string) (object T) {
 	t.Helper()
 	for _, objects := range manifests(t) {
@@ -126,7 +125,7 @@ func selects(t *testing.T, selector *metav1.LabelSelector, of map[string]string)
 	return s.Matches(labels.Set(of))
 }
 
-// TestAMistypedManifestIsRefused changes one word of a manifest at a time.
+// TestAMistypedManifestIsRefused misspells one word of a manifest at a time.
 func TestAMistypedManifestIsRefused(t *testing.T) {
 	for _, c := range []struct{ file, old, new, says string }{
 		{"workers.yaml", "readOnlyRootFilesystem", "readOnlyRootFileSystem", "unknown field"},

@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// natsOptions has the NATS server read a configuration.
+// natsOptions returns the options that the NATS server reads from a configuration.
 func natsOptions(t *testing.T, text string) (*server.Options, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "nats.conf")
@@ -21,7 +21,8 @@ func natsOptions(t *testing.T, text string) (*server.Options, error) {
 	return server.ProcessConfigFile(path)
 }
 
-// TestNATSTakesItsConfiguration, and the configuration names what the manifest gives its pods.
+// TestNATSTakesItsConfiguration checks that NATS accepts the configuration, and that this names what the manifest gives
+// its pods.
 func TestNATSTakesItsConfiguration(t *testing.T) {
 	text := find[*corev1.ConfigMap](t, "nats").Data["nats.conf"]
 	t.Setenv("POD_NAME", "nats-0")

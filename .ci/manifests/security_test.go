@@ -11,7 +11,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// TestEveryPodIsConfined, and no secret is in a manifest: the user makes tokens by hand, see the README.
+// TestEveryPodIsConfined also checks that no secret is in a manifest: the user makes tokens by hand, see the README.
 func TestEveryPodIsConfined(t *testing.T) {
 	for file, objects := range manifests(t) {
 		for _, object := range objects {
@@ -56,7 +56,7 @@ func TestWhatIsNotConfinedIsSeen(t *testing.T) {
 		"a port of the host":         func(_ *pod, c *container) { c.Ports = hostPort },
 		"a secret in plain text":     func(_ *pod, c *container) { c.Env[0] = plain },
 	} {
-		p := pods(t)["workers.yaml"].Spec // read again each time
+		p := pods(t)["workers.yaml"].Spec // a new copy each time
 		weaken(&p, &p.Containers[0])
 		found := weaknesses(p)
 		require.Len(t, found, 1, "%s: %v", says, found)
@@ -64,7 +64,8 @@ func TestWhatIsNotConfinedIsSeen(t *testing.T) {
 	}
 }
 
-// weaknesses lists what a pod may do and need not. A pod without any goes beyond Kubernetes' restricted standard.
+// weaknesses lists the permissions that a pod has and does not need. A pod without any is stricter than Kubernetes'
+// restricted standard.
 func weaknesses(p corev1.PodSpec) (all []string) {
 	is := func(wrong bool, what string, args ...any) {
 		if wrong {
@@ -79,7 +80,7 @@ func weaknesses(p corev1.PodSpec) (all []string) {
 	is(!isFalse(p.EnableServiceLinks), "variables of services are set")
 	is(p.HostNetwork || p.HostPID || p.HostIPC, "the host's namespaces")
 	is(!isTrue(s.RunAsNonRoot), "may be root")
-	const firstFree = 10_000 // below it are users that a host has
+	const firstFree = 10_000 // smaller ids may be users of the host
 	shared := func(id *int64) bool { return id == nil || *id < firstFree }
 	is(shared(s.RunAsUser) || shared(s.RunAsGroup), "runs as a shared user")
 	is(s.SeccompProfile == nil || s.SeccompProfile.Type != "RuntimeDefault", "no seccomp profile")
@@ -133,8 +134,8 @@ func containerWeaknesses(c corev1.Container) (all []string) {
 func isTrue(b *bool) bool  { return b != nil && *b }
 func isFalse(b *bool) bool { return b != nil && !*b }
 
-// TestAPolicyHoldsForEveryPod: no pod is open to the cluster's whole network, in neither direction. Only workers and
-// the coordinator reach NATS.
+// TestAPolicyHoldsForEveryPod checks that no pod is open to the cluster's whole network, in either direction. Only
+// workers and the coordinator reach NATS.
 func TestAPolicyHoldsForEveryPod(t *testing.T) {
 	nats := find[*networkingv1.NetworkPolicy](t, "nats").Spec
 	require.Equal(t, 4222, nats.Ingress[0].Ports[0].Port.IntValue())

@@ -9,38 +9,38 @@ import (
 	"strings"
 )
 
-// mutant is one small change of a package, numbered from 1.
+// mutant is one small change of a package. Mutants count from 1.
 type mutant struct {
-	n        int
-	file     string // the file's name, without its folder
-	function string // the function that it is in, or "" for a package variable
-	line     int
-	was, is  string // the code before and after
-	again    int    // how many earlier sites of that function have the same change
+	number        int
+	file          string // name of the file, without its folder
+	function      string // function around it, or "" for a package variable
+	line          int
+	before, after string // the code before and after
+	repeat        int    // number of earlier sites in that function with the same change
 }
 
-// key names a mutant by what it changes, not by its line: edits elsewhere in the file leave it as it is.
+// key identifies a mutant by its change and not by its line, so edits elsewhere in the file do not affect it.
 func (m mutant) key() string {
-	key := fmt.Sprintf("%s %s: %s => %s", m.file, m.function, m.was, m.is)
-	if m.again > 0 {
-		key += fmt.Sprintf(" (%d)", m.again+1)
+	key := fmt.Sprintf("%s %s: %s => %s", m.file, m.function, m.before, m.after)
+	if m.repeat > 0 {
+		key += fmt.Sprintf(" (%d)", m.repeat+1)
 	}
 	return key
 }
 
 // site is a piece of code with its mutants.
 type site struct {
-	from, to token.Pos
-	kind     siteKind
-	mutants  []int    // their numbers
-	instead  []string // their code
+	from, to     token.Pos
+	kind         siteKind
+	mutants      []int    // their numbers
+	replacements []string // their code
 }
 
 type siteKind int
 
 const (
 	condition siteKind = iota // an expression that is true or false
-	value                     // an expression without side effects: it may be evaluated and not used
+	value                     // an expression without side effects: it may be evaluated and discarded
 	statement
 )
 
@@ -50,15 +50,15 @@ type finder struct {
 	info  *types.Info
 	src   []byte
 	file  string
-	first int // the number of the first mutant
+	first int // number of the first mutant
 
 	function string
-	seen     map[string]int // how often a change was made
+	seen     map[string]int // number of times that a change was made
 	sites    []site
 	mutants  []mutant
 }
 
-// find returns the mutants of a file, numbered from first, and where they are.
+// find returns the mutants of a file, numbered from first, and their sites.
 func find(
 	fset *token.FileSet, info *types.Info, file *ast.File, name string, src []byte, first int,
 ) ([]mutant, []site) {
@@ -98,7 +98,7 @@ func (f *finder) walk(root ast.Node) {
 		case *ast.IfStmt:
 			f.atom(n.Cond)
 			if n.Else == nil {
-				f.leaving(n.Body.List)
+				f.omitExit(n.Body.List)
 			}
 		case *ast.ForStmt:
 			if n.Cond != nil {
@@ -109,7 +109,7 @@ func (f *finder) walk(root ast.Node) {
 				f.atom(r)
 			}
 		case *ast.SwitchStmt:
-			f.cases(n.Body)
+			f.omitCaseExits(n.Body)
 		case *ast.BlockStmt:
 			f.steps(n.List)
 		case *ast.CaseClause:
@@ -130,7 +130,7 @@ var comparisons = map[token.Token][]token.Token{
 
 var sums = map[token.Token]token.Token{token.ADD: token.SUB, token.SUB: token.ADD}
 
-// binary moves the boundary of comparisons and negates them, and swaps + and - in numbers and times.
+// binary moves the boundary of comparisons, negates comparisons, and swaps + and - in numbers and times.
 func (f *finder) binary(e *ast.BinaryExpr) {
 	if f.constant(e) {
 		return
@@ -147,7 +147,7 @@ func (f *finder) binary(e *ast.BinaryExpr) {
 	}
 }
 
-// atom negates a condition that no other rule changes: neither a comparison nor a negation.
+// atom negates a condition that is neither a comparison nor a negation, so that no other rule changes it.
 func (f *finder) atom(e ast.Expr) {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.BinaryExpr:
@@ -187,8 +187,8 @@ func (f *finder) steps(list []ast.Stmt) {
 	}
 }
 
-// leaving leaves out the return, continue or break that ends a block, where the function goes on after the block.
-func (f *finder) leaving(list []ast.Stmt) {
+// omitExit omits the return, continue or break that ends a block, if the function goes on after the block.
+func (f *finder) omitExit(list []ast.Stmt) {
 	if len(list) == 0 {
 		return
 	}
@@ -201,38 +201,38 @@ func (f *finder) leaving(list []ast.Stmt) {
 	}
 }
 
-// cases leaves out what ends each case. A switch with a default is skipped: without a return the function might not
+// omitCaseExits omits what ends each case. It skips a switch with a default: without a return the function might not
 // compile.
-func (f *finder) cases(body *ast.BlockStmt) {
+func (f *finder) omitCaseExits(body *ast.BlockStmt) {
 	for _, c := range body.List {
 		if c.(*ast.CaseClause).List == nil {
 			return
 		}
 	}
 	for _, c := range body.List {
-		f.leaving(c.(*ast.CaseClause).Body)
+		f.omitExit(c.(*ast.CaseClause).Body)
 	}
 }
 
 func (f *finder) add(kind siteKind, n ast.Node, instead string) {
 	number := f.first + len(f.mutants)
-	m := mutant{n: number, file: f.file, function: f.function, line: f.fset.Position(n.Pos()).Line,
-		was: oneLine(f.text(n)), is: oneLine(instead)}
-	if m.is == "" {
-		m.is = "nothing"
+	m := mutant{number: number, file: f.file, function: f.function, line: f.fset.Position(n.Pos()).Line,
+		before: oneLine(f.text(n)), after: oneLine(instead)}
+	if m.after == "" {
+		m.after = "nothing"
 	}
 	change := m.key()
-	m.again = f.seen[change]
+	m.repeat = f.seen[change]
 	f.seen[change]++
 	f.mutants = append(f.mutants, m)
 	for i := range f.sites {
 		if s := &f.sites[i]; s.from == n.Pos() && s.to == n.End() && s.kind == kind {
-			s.mutants, s.instead = append(s.mutants, number), append(s.instead, instead)
+			s.mutants, s.replacements = append(s.mutants, number), append(s.replacements, instead)
 			return
 		}
 	}
 	f.sites = append(f.sites, site{
-		from: n.Pos(), to: n.End(), kind: kind, mutants: []int{number}, instead: []string{instead},
+		from: n.Pos(), to: n.End(), kind: kind, mutants: []int{number}, replacements: []string{instead},
 	})
 }
 

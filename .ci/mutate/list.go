@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// list holds the mutants that behave like the original: the reason, by key.
+// list holds, by key, the reason for each mutant that behaves like the original.
 type list map[string]string
 
-// readList reads a list: a line for each mutant as it is printed, and below one or more of them the reason, indented.
-// Lines that begin with # and empty ones are comments. A file that is not there is an empty list.
+// readList reads a list. It has a line for each mutant, as mutate prints it, and below one or more of them an indented
+// reason. Empty lines and lines that begin with # are skipped. A missing file is an empty list.
 func readList(path string) (list, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -34,7 +34,7 @@ func readList(path string) (list, error) {
 func parseList(r io.Reader) (list, error) {
 	l := list{}
 	var waiting []string // mutants without a reason yet
-	reason := false      // the line before belonged to a reason
+	reason := false      // the previous line belonged to a reason
 	s := bufio.NewScanner(r)
 	for n := 1; s.Scan(); n++ {
 		line := s.Text()
@@ -69,8 +69,8 @@ func parseList(r io.Reader) (list, error) {
 	return l, s.Err()
 }
 
-// report prints the survivors that are not on the list, and the stale entries: their mutant is gone, or a test notices
-// it. It reports whether there are neither.
+// report prints the survivors that are not on the list, and the stale entries, which have no mutant any more or one
+// that a test notices. It reports whether there are neither.
 func (l list) report(all, tried []mutant, survived map[int]bool, out io.Writer) bool {
 	fine := true
 	complain := func(what string, m string) {
@@ -85,9 +85,9 @@ func (l list) report(all, tried []mutant, survived map[int]bool, out io.Writer) 
 	for _, m := range tried {
 		reason := l[m.key()]
 		switch {
-		case survived[m.n] && reason == "":
+		case survived[m.number] && reason == "":
 			complain("no test notices", fmt.Sprintf("%s:%d: %s", m.file, m.line, m.key()))
-		case survived[m.n]:
+		case survived[m.number]:
 			listed++
 		case reason != "":
 			complain("on the list, though a test notices it", m.key())

@@ -1,15 +1,15 @@
-// Command mutate changes a package in one small place at a time and lists the changes that no test notices.
+// Command mutate changes a package in one small place at a time, and lists the changes that no test notices.
 //
 //	make bin/mutate && bin/mutate [flags] ./checkers [-- flags of its tests]
 //
-// It moves comparisons to the other side of equality, negates conditions, swaps + and -, and leaves out return,
-// continue and break. It compiles all mutants at once, into one test binary: the environment variable MUTANT says which
-// of them runs. It changes no file of the package. Each mutant runs under the test that noticed the last one of its
-// file, and then under the others in three stages, the quick ones first.
+// It moves comparisons to the other side of equality, negates conditions, swaps + and -, and omits return, continue and
+// break. It compiles all mutants into one test binary, where the environment variable MUTANT selects one. It does not
+// change files of the package. For each mutant it first runs the test that noticed the last mutant of the same file,
+// and then the others in three stages, quick ones first.
 //
-// A mutant that fails no test survives. Survivors that behave like the original are listed in mutants.txt, in the
-// package's folder, each with the reason. The exit code is 0 if all others are noticed and no entry of the list is
-// stale, 1 if not, and 2 if mutate failed.
+// A mutant that fails no test survives. Survivors that behave like the original are listed with reasons in mutants.txt,
+// in the package's folder. The exit code is 0 if tests notice all others and no entry of the list is stale, 1 if not,
+// and 2 if mutate failed.
 package main
 
 import (
@@ -28,7 +28,7 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// options are the command's flags.
+// options holds the command's flags.
 type options struct {
 	pkg     string
 	files   string
@@ -98,7 +98,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// mutate tries the mutants and reports whether all that survived are listed, and all that are listed survived.
+// mutate runs the tests under each mutant. It reports whether all survivors are listed, and all listed mutants
+// survived.
 func mutate(ctx context.Context, o options, out io.Writer) (bool, error) {
 	p, err := load(o.pkg)
 	if err != nil {
@@ -114,7 +115,7 @@ func mutate(ctx context.Context, o options, out io.Writer) (bool, error) {
 	}
 	if o.show {
 		for _, m := range chosen {
-			_, _ = fmt.Fprintf(out, "%d %s:%d: %s\n", m.n, m.file, m.line, m.key())
+			_, _ = fmt.Fprintf(out, "%d %s:%d: %s\n", m.number, m.file, m.line, m.key())
 		}
 		return true, nil
 	}
@@ -138,7 +139,7 @@ func mutate(ctx context.Context, o options, out io.Writer) (bool, error) {
 	return known.report(p.mutants, chosen, survived, out), nil
 }
 
-// choose returns the mutants that the flags ask for.
+// choose returns the mutants that the flags select.
 func (o options) choose(all []mutant) ([]mutant, error) {
 	wanted := regexp.MustCompile(o.files)
 	earlier := map[string]bool{}

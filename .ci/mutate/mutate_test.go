@@ -71,13 +71,15 @@ func TestLists(t *testing.T) {
 }
 
 func TestSurvivorsAreHeldAgainstTheList(t *testing.T) {
-	m := func(n int, was string) mutant { return mutant{n: n, file: "p.go", function: "f", was: was, is: "x"} }
+	m := func(n int, was string) mutant {
+		return mutant{number: n, file: "p.go", function: "f", before: was, after: "x"}
+	}
 	all := []mutant{m(1, "a"), m(2, "b"), m(3, "c")}
 	for _, c := range []struct {
 		name     string
 		listed   list
 		survived map[int]bool
-		want     string // "": fine
+		want     string // "": nothing to report
 	}{
 		{"all noticed", list{}, nil, ""},
 		{"listed", list{"p.go f: b => x": "why"}, map[int]bool{2: true}, ""},

@@ -20,14 +20,14 @@ import (
 type pkg struct {
 	path, name, dir string
 	mutants         []mutant
-	woven           map[string]string // by path of the file: its source with all mutants in it
+	woven           map[string]string // source of each file with all its mutants, by path
 }
 
-// list returns the path of the file that lists the mutants which behave like the original.
+// list returns the path of the package's mutants.txt.
 func (p pkg) list() string { return filepath.Join(p.dir, "mutants.txt") }
 
-// listed holds what the go command says of a package.
-type listed struct {
+// packageInfo holds what go list says about a package.
+type packageInfo struct {
 	ImportPath, Name, Dir, Export string
 	GoFiles                       []string
 	DepOnly                       bool
@@ -67,22 +67,22 @@ func load(name string) (pkg, error) {
 	return p, nil
 }
 
-// describe returns what the go command says of a package, and where its imports are compiled.
-func describe(name string) (listed, func(string) (io.ReadCloser, error), error) {
+// describe returns what go list says about a package, and a function that opens the compiled code of an import.
+func describe(name string) (packageInfo, func(string) (io.ReadCloser, error), error) {
 	cmd := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Name,Dir,Export,GoFiles,DepOnly", name)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return listed{}, nil, fmt.Errorf("go list %s: %w", name, err)
+		return packageInfo{}, nil, fmt.Errorf("go list %s: %w", name, err)
 	}
-	var targets []listed
+	var targets []packageInfo
 	exports := map[string]string{}
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
-		var l listed
+		var l packageInfo
 		if err := d.Decode(&l); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return listed{}, nil, err
+			return packageInfo{}, nil, err
 		}
 		exports[l.ImportPath] = l.Export
 		if !l.DepOnly {
@@ -90,7 +90,7 @@ func describe(name string) (listed, func(string) (io.ReadCloser, error), error) 
 		}
 	}
 	if len(targets) != 1 {
-		return listed{}, nil, fmt.Errorf("%s names %d packages: name one", name, len(targets))
+		return packageInfo{}, nil, fmt.Errorf("%s names %d packages: name one", name, len(targets))
 	}
 	return targets[0], func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }, nil
 }

@@ -18,34 +18,33 @@ import (
 	"time"
 )
 
-// trial is the package's test binary with all mutants in it, and its tests in the order in which they run under a
-// mutant.
+// trial is the package's test binary with all mutants, and the stages in which its tests run under a mutant.
 type trial struct {
 	binary, dir string
 	flags       []string
 	steps       []stage
 
-	mu      sync.Mutex
-	noticer map[string]string // by file: the test that noticed its last mutant
+	mu          sync.Mutex
+	lastNoticer map[string]string // test that noticed the last mutant of each file
 }
 
 // stage is a set of tests that run in one process.
 type stage struct {
-	tests []string
-	limit time.Duration // a mutant that takes longer is noticed: it does not end
-	most  time.Duration // that one of them takes without a mutant
+	tests   []string
+	limit   time.Duration // a mutant whose tests take longer counts as noticed: it does not end
+	maxTest time.Duration // longest time of one of these tests without a mutant
 }
 
-// survivor begins the line of a mutant that no test noticed.
+// survivor begins the line that mutate prints for a mutant that survives.
 const survivor = "survived "
 
-// quick and short bound the time of tests that a mutant meets before the longer ones.
+// quickTest and shortTest bound the time of a test in the first two stages.
 const (
-	quick = 20 * time.Millisecond
-	short = 200 * time.Millisecond
+	quickTest = 20 * time.Millisecond
+	shortTest = 200 * time.Millisecond
 )
 
-// overlay writes the package with its mutants into a folder, and returns the file that tells the go command of it.
+// overlay writes the package with its mutants into a folder, and returns the overlay file for the go command.
 func (p pkg) overlay(dir string) (string, error) {
 	files := map[string]string{}
 	woven := maps.Clone(p.woven)
@@ -64,13 +63,14 @@ func (p pkg) overlay(dir string) (string, error) {
 	return file, os.WriteFile(file, data, 0o600)
 }
 
-// compile builds the tests with all mutants and runs them once without any, to learn how long they take.
+// compile builds the tests with all mutants, and runs them once without any to measure their time.
 func compile(ctx context.Context, p pkg, dir string, o options) (*trial, error) {
 	overlay, err := p.overlay(dir)
 	if err != nil {
 		return nil, err
 	}
-	t := &trial{binary: filepath.Join(dir, "mutants.test"), dir: p.dir, flags: o.flags, noticer: map[string]string{}}
+	t := &trial{binary: filepath.Join(dir, "mutants.test"), dir: p.dir, flags: o.flags,
+		lastNoticer: map[string]string{}}
 	if o.skip != "" {
 		t.flags = append([]string{"-test.skip", o.skip}, t.flags...)
 	}
@@ -78,20 +78,20 @@ func compile(ctx context.Context, p pkg, dir string, o options) (*trial, error) 
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("the mutants do not compile: %w\n%s", err, out)
 	}
-	return t, t.learn(ctx, o)
+	return t, t.measure(ctx, o)
 }
 
-// learn runs the tests without a mutant and sorts them into steps.
-func (t *trial) learn(ctx context.Context, o options) error {
+// measure runs the tests without a mutant and sorts them into stages by their time.
+func (t *trial) measure(ctx context.Context, o options) error {
 	out, err := t.command(ctx, 0, "-test.v", "-test.parallel=1").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("the tests fail without a mutant: %w\n%s", err, failures(out))
 	}
-	steps := []stage{{most: quick}, {most: short}, {most: o.longest}}
+	steps := []stage{{maxTest: quickTest}, {maxTest: shortTest}, {maxTest: o.longest}}
 	var long []string
 	took := durations(out)
 	for _, name := range slices.Sorted(maps.Keys(took)) {
-		i := slices.IndexFunc(steps, func(s stage) bool { return took[name] <= s.most })
+		i := slices.IndexFunc(steps, func(s stage) bool { return took[name] <= s.maxTest })
 		if i < 0 {
 			long = append(long, name)
 			continue
@@ -111,12 +111,12 @@ func (t *trial) learn(ctx context.Context, o options) error {
 	return nil
 }
 
-var ended = regexp.MustCompile(`(?m)^( *)--- (?:PASS|SKIP|FAIL): ([^/\s]+)(/\S+)? \((\S+)\)$`)
+var testEnd = regexp.MustCompile(`(?m)^( *)--- (?:PASS|SKIP|FAIL): ([^/\s]+)(/\S+)? \((\S+)\)$`)
 
-// durations returns how long each test took. A test whose parts run in parallel takes as long as those together.
+// durations returns how long each test took. For a test with parallel parts it is their sum.
 func durations(out []byte) map[string]time.Duration {
 	whole, parts := map[string]time.Duration{}, map[string]time.Duration{}
-	for _, m := range ended.FindAllSubmatch(out, -1) {
+	for _, m := range testEnd.FindAllSubmatch(out, -1) {
 		took, err := time.ParseDuration(string(m[4]))
 		if err != nil {
 			continue
@@ -135,7 +135,7 @@ func durations(out []byte) map[string]time.Duration {
 	return whole
 }
 
-// failures returns the lines that name the tests which failed.
+// failures returns the lines that name the failed tests.
 func failures(out []byte) []byte {
 	var lines [][]byte
 	for line := range bytes.Lines(out) {
@@ -153,7 +153,7 @@ func (t *trial) command(ctx context.Context, n int, flags ...string) *exec.Cmd {
 	return cmd
 }
 
-// all tries the mutants, some at once, and returns those that no test noticed. It prints them as they are found.
+// all runs the mutants, several in parallel, and returns those that no test noticed. It prints each survivor at once.
 func (t *trial) all(ctx context.Context, mutants []mutant, jobs int, out io.Writer) (map[int]bool, error) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -170,7 +170,7 @@ func (t *trial) all(ctx context.Context, mutants []mutant, jobs int, out io.Writ
 				mu.Lock()
 				tried++
 				if !noticed {
-					survived[m.n] = true
+					survived[m.number] = true
 					_, _ = fmt.Fprintf(out, survivor+"%s:%d: %s\n", m.file, m.line, m.key())
 				}
 				mu.Unlock()
@@ -189,11 +189,11 @@ func (t *trial) all(ctx context.Context, mutants []mutant, jobs int, out io.Writ
 	return survived, nil
 }
 
-// noticed reports whether a test fails, or does not end, with a mutant. The test that noticed the last one of its file
-// runs first.
+// noticed reports whether a test fails, or does not end, with the mutant. The test that noticed the last mutant of the
+// file runs first.
 func (t *trial) noticed(ctx context.Context, m mutant) bool {
 	t.mu.Lock()
-	steps, first := t.steps, t.noticer[m.file]
+	steps, first := t.steps, t.lastNoticer[m.file]
 	t.mu.Unlock()
 	if first != "" {
 		steps = append([]stage{{tests: []string{first}, limit: t.steps[len(t.steps)-1].limit}}, steps...)
@@ -201,12 +201,12 @@ func (t *trial) noticed(ctx context.Context, m mutant) bool {
 	for _, s := range steps {
 		within, cancel := context.WithTimeout(ctx, s.limit)
 		tests := "^(" + strings.Join(s.tests, "|") + ")$"
-		out, err := t.command(within, m.n, "-test.failfast", "-test.run", tests).CombinedOutput()
+		out, err := t.command(within, m.number, "-test.failfast", "-test.run", tests).CombinedOutput()
 		cancel()
 		if err != nil {
-			if f := failed.FindSubmatch(out); f != nil {
+			if f := firstFailure.FindSubmatch(out); f != nil {
 				t.mu.Lock()
-				t.noticer[m.file] = string(f[1])
+				t.lastNoticer[m.file] = string(f[1])
 				t.mu.Unlock()
 			}
 			return true
@@ -215,4 +215,4 @@ func (t *trial) noticed(ctx context.Context, m mutant) bool {
 	return false
 }
 
-var failed = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
+var firstFailure = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// selector is added to the package: the environment says which of its mutants runs. Without it the package is itself.
+// selector is a file that is added to the package. It selects the mutant that the environment names, or none.
 const selector = `package %s
 
 import (
@@ -26,7 +26,7 @@ func mutantValue[T any](n int, is, instead T) T {
 
 const environment = "MUTANT"
 
-// weave returns the source of a file with all its mutants in it, so that one compilation serves all.
+// weave returns the source of a file with all its mutants, so that the package is compiled only once.
 func weave(file *token.File, src []byte, sites []site) string {
 	w := weaver{file: file, src: src, sites: sites}
 	return w.piece(0, len(src))
@@ -38,7 +38,7 @@ type weaver struct {
 	sites []site // outer ones first, in order of position
 }
 
-// piece returns the source between two offsets, with the mutants of the sites inside it.
+// piece returns the source between two offsets, with the mutants of the sites in it.
 func (w *weaver) piece(from, to int) string {
 	var b strings.Builder
 	for len(w.sites) > 0 {
@@ -56,7 +56,7 @@ func (w *weaver) piece(from, to int) string {
 	return b.String()
 }
 
-// woven returns code that does one of the site's mutants if it is on, and what was there otherwise.
+// woven returns code that runs a mutant of the site if it is selected, and the original code otherwise.
 func (s site) woven(was string) string {
 	var is, off []string
 	for i, n := range s.mutants {
@@ -64,11 +64,11 @@ func (s site) woven(was string) string {
 		off = append(off, fmt.Sprintf("mutantOn != %d", n))
 		switch s.kind {
 		case condition:
-			is = append(is, fmt.Sprintf("%s && (%s)", on, s.instead[i]))
+			is = append(is, fmt.Sprintf("%s && (%s)", on, s.replacements[i]))
 		case value:
-			was = fmt.Sprintf("mutantValue(%d, %s, %s)", n, was, s.instead[i])
+			was = fmt.Sprintf("mutantValue(%d, %s, %s)", n, was, s.replacements[i])
 		case statement:
-			is = append(is, fmt.Sprintf("if %s { %s }", on, s.instead[i]))
+			is = append(is, fmt.Sprintf("if %s { %s }", on, s.replacements[i]))
 		}
 	}
 	none := strings.Join(off, " && ")

@@ -10,41 +10,41 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// seenWithin is how late the record may show what a node did: roles are asked for every 20 ms, on a busy machine less
-// often. Where they are asked for less often anyway, that time is added ([acts.late]).
-const seenWithin = 50 * time.Millisecond
+// maxRoleDelay bounds the time between a change of a node's role and the record of it. The harness asks for roles every
+// 20 ms, on a busy machine less often. A longer interval is added to it, see acts.roleDelay.
+const maxRoleDelay = 50 * time.Millisecond
 
-// acts holds what the nodes and Sentinels of a run did, from its events.
+// acts holds what the nodes and Sentinels of a run did, as its events show it.
 type acts struct {
-	events    []harness.Event // in order of time
-	at        map[string]string
-	redis     map[string]bool           // nodes whose role was seen
-	sentinels map[string]bool           // nodes that publish what Sentinels do
+	events    []harness.Event           // in order of time
+	byAddress map[string]string         // node, by address
+	redis     map[string]bool           // nodes with a recorded role
+	sentinels map[string]bool           // nodes with Sentinel messages
 	reigns    map[string][]reign        // by node, in order of time
-	spans     map[string][]writableSpan // by node: when it took writes
+	spans     map[string][]writableSpan // by node: when it accepted writes
 	silences  []harness.Event           // EventUnheard and EventHeard
 	unread    []harness.Event           // EventUnread
-	follows   bool                      // the record says whom replicas follow
-	downAfter time.Duration             // for how long a node gives no answer before a Sentinel takes it for down; 0: not known
-	last      time.Duration             // the latest event
-	late      time.Duration             // how late the record may show what a node did
+	follows   bool                      // the record has the node that each replica follows
+	downAfter time.Duration             // the Sentinels' down-after-milliseconds; 0: not known
+	lastEvent time.Duration             // the latest event
+	roleDelay time.Duration             // bounds the delay between a role change and its record
 }
 
-// reign is a stretch of time in which a node was a primary, by its own role.
+// reign is a period in which a node called itself a primary.
 type reign struct {
-	from, to time.Duration // harness.Forever: the record does not show an end
+	from, to time.Duration // to is harness.Forever if the record shows no end
 	promoted bool          // the node was a replica before
 }
 
 func actsOf(events []harness.Event) *acts {
 	a := &acts{
-		events: inOrder(events), at: map[string]string{}, redis: map[string]bool{}, sentinels: map[string]bool{},
-		reigns: map[string][]reign{}, late: seenWithin,
+		events: inOrder(events), byAddress: map[string]string{}, redis: map[string]bool{}, sentinels: map[string]bool{},
+		reigns: map[string][]reign{}, roleDelay: maxRoleDelay,
 	}
 	a.spans = spansOf(a.events)
-	roles := map[string]string{} // by node, the last that it told
+	roles := map[string]string{} // latest role, by node
 	for _, e := range a.events {
-		a.last = max(a.last, e.At)
+		a.lastEvent = max(a.lastEvent, e.At)
 		if e.Kind == harness.EventUnheard || e.Kind == harness.EventHeard {
 			a.silences = append(a.silences, e)
 		}
@@ -53,23 +53,23 @@ func actsOf(events []harness.Event) *acts {
 		}
 		switch e.Kind {
 		case harness.EventAddress:
-			a.at[e.Detail] = e.Node
+			a.byAddress[e.Detail] = e.Node
 		case harness.EventRole:
 			a.redis[e.Node] = true
-			a.tellsRole(e, roles)
+			a.noteRole(e, roles)
 		case harness.EventWritable:
 			if roles[e.Node] == harness.RoleReplica {
-				a.begins(e, true)
+				a.startReign(e, true)
 				roles[e.Node] = harness.RolePrimary
 			}
 		case harness.EventFollows:
 			a.follows = true
 		case harness.EventRolesEvery:
-			every, _ := time.ParseDuration(e.Detail) // 0 if it makes no sense
-			a.late = max(a.late, every+seenWithin)
+			every, _ := time.ParseDuration(e.Detail) // 0 if it is not a duration
+			a.roleDelay = max(a.roleDelay, every+maxRoleDelay)
 		case harness.EventDownAfter:
 			a.sentinels[e.Node] = true
-			a.downAfter, _ = time.ParseDuration(e.Detail) // 0 if it makes no sense
+			a.downAfter, _ = time.ParseDuration(e.Detail) // 0 if it is not a duration
 		case string(Suspect), string(Agreed), attempted, string(Elected), string(Promoted), string(Switched),
 			harness.EventUnheard:
 			a.sentinels[e.Node] = true
@@ -85,15 +85,15 @@ func inOrder(events []harness.Event) []harness.Event {
 	return events
 }
 
-// tellsRole notes that a node told its role. A node that is down keeps the last one: a former primary that comes back
-// as one is not promoted.
-func (a *acts) tellsRole(e harness.Event, roles map[string]string) {
+// noteRole records a node's role. A node that is down keeps its last role, so a former primary that comes back as a
+// primary does not count as promoted.
+func (a *acts) noteRole(e harness.Event, roles map[string]string) {
 	was := roles[e.Node]
 	switch {
 	case e.Detail == harness.RoleDown || e.Detail == was:
 		return
 	case e.Detail == harness.RolePrimary:
-		a.begins(e, was == harness.RoleReplica)
+		a.startReign(e, was == harness.RoleReplica)
 	case was == harness.RolePrimary:
 		all := a.reigns[e.Node]
 		all[len(all)-1].to = e.At
@@ -101,29 +101,30 @@ func (a *acts) tellsRole(e harness.Event, roles map[string]string) {
 	roles[e.Node] = e.Detail
 }
 
-func (a *acts) begins(e harness.Event, promoted bool) {
+func (a *acts) startReign(e harness.Event, promoted bool) {
 	a.reigns[e.Node] = append(a.reigns[e.Node], reign{from: e.At, to: harness.Forever, promoted: promoted})
 }
 
-// couldGrant reports whether the node may have been a primary at some time of [from, to]. Of a node without a known
-// role nobody knows, so it may have been.
+// couldGrant reports whether the node may have been a primary at some time in [from, to]. It is true for a node without
+// any recorded role.
 func (a *acts) couldGrant(node string, from, to time.Duration) bool {
 	if !a.redis[node] {
 		return true
 	}
 	return slices.ContainsFunc(a.reigns[node], func(r reign) bool {
-		return r.from-a.late <= to && (r.to == harness.Forever || from <= r.to+a.late)
+		return r.from-a.roleDelay <= to && (r.to == harness.Forever || from <= r.to+a.roleDelay)
 	})
 }
 
-// primaryBefore returns the node that was a primary when another, promoted, took over at t. Of several it is preferred,
-// if that is one of them, or else the one that became a primary last.
+// primaryBefore returns the node that was a primary when the node promoted took over at t. If several were, it returns
+// preferred when that is one of them, and otherwise the one that became a primary last. If none was, it returns
+// preferred.
 func (a *acts) primaryBefore(t time.Duration, promoted, preferred string) string {
 	node, since := "", time.Duration(-1)
 	for _, name := range slices.Sorted(maps.Keys(a.reigns)) {
 		for _, r := range a.reigns[name] {
 			switch {
-			case name == promoted || r.from >= t || r.to < t-a.late:
+			case name == promoted || r.from >= t || r.to < t-a.roleDelay:
 			case name == preferred:
 				return name
 			case r.from > since:
@@ -134,21 +135,21 @@ func (a *acts) primaryBefore(t time.Duration, promoted, preferred string) string
 	return cmp.Or(node, preferred)
 }
 
-// lostWords lists the Sentinels that ceased to be heard in [from, to] and may have said more than the record has, in order of
-// their names.
-func (a *acts) lostWords(from, to time.Duration) (all []string) {
+// withLostLogs lists, sorted by name, the Sentinels that the harness lost in [from, to] before it had read all of their
+// log.
+func (a *acts) withLostLogs(from, to time.Duration) (names []string) {
 	for _, e := range a.unread {
 		if from <= e.At && e.At <= to {
-			all = append(all, e.Node)
+			names = append(names, e.Node)
 		}
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
-// first returns the first event of [from, to] for which wanted is true.
-func (a *acts) first(from, to time.Duration, wanted func(harness.Event) bool) (harness.Event, bool) {
-	for _, e := range a.since(from) {
+// firstEvent returns the first event in [from, to] that satisfies wanted.
+func (a *acts) firstEvent(from, to time.Duration, wanted func(harness.Event) bool) (harness.Event, bool) {
+	for _, e := range a.eventsSince(from) {
 		if e.At > to {
 			break
 		}
@@ -159,30 +160,30 @@ func (a *acts) first(from, to time.Duration, wanted func(harness.Event) bool) (h
 	return harness.Event{}, false
 }
 
-// since returns the events from a time on.
-func (a *acts) since(from time.Duration) []harness.Event {
+// eventsSince returns the events from a time on.
+func (a *acts) eventsSince(from time.Duration) []harness.Event {
 	return a.events[sort.Search(len(a.events), func(i int) bool { return a.events[i].At >= from }):]
 }
 
-// unheard lists the Sentinels that were not heard for some of [from, to], in order of their names.
+// unheard lists, sorted by name, the Sentinels that the harness could not hear during some part of [from, to].
 func (a *acts) unheard(from, to time.Duration) (all []string) {
 	for _, s := range slices.Sorted(maps.Keys(a.sentinels)) {
-		since := harness.Forever // it is heard
+		silentSince := harness.Forever // Forever: it can be heard
 		for _, e := range a.silences {
 			if e.Node != s || e.At > to {
 				continue
 			}
 			switch e.Kind {
 			case harness.EventUnheard:
-				since = min(since, e.At)
+				silentSince = min(silentSince, e.At)
 			case harness.EventHeard:
-				if since != harness.Forever && e.At >= from {
+				if silentSince != harness.Forever && e.At >= from {
 					all = append(all, s)
 				}
-				since = harness.Forever
+				silentSince = harness.Forever
 			}
 		}
-		if since != harness.Forever {
+		if silentSince != harness.Forever {
 			all = append(all, s)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
 )
 
-// event makes an event. Addresses are those of analysistest.
+// event returns an event. Addresses are those of analysistest.
 func event(at time.Duration, node, kind, detail string) harness.Event {
 	return harness.Event{At: at, Node: node, Kind: kind, Detail: detail}
 }
@@ -22,26 +22,35 @@ func follows(at time.Duration, node, address string) harness.Event {
 
 const at1, at2, at3 = "127.7.2.1 6379", "127.7.2.2 6379", "127.7.2.3 6379"
 
-// crashAfterPromotion returns what follows from a Sentinel that crashes after it has promoted r3. The others make r3 a replica again. When
-// the Sentinel is back they believe its promotion, miss a primary, and promote r2. Clients are sent to r3 from 16 s to 18.4 s.
+// crashAfterPromotion returns a run in which a Sentinel crashes after it has promoted r3. The others make r3 a replica
+// again. When the Sentinel is back they believe its promotion, miss a primary, and promote r2. Clients are sent to r3
+// from 16 s to 18.4 s.
 func crashAfterPromotion() harness.History {
 	h := harness.History{Meta: harness.Meta{Workers: 4, Groups: 1}, End: &harness.End{At: 30 * sec}}
 	h.Faults = []harness.Fault{doing(harness.MovesPrimary|harness.EndsProcess, "crash", 10*sec, 16*sec, "s1")}
 	h.Faults[0].End = 20 * sec
-	h.Events = append(analysistest.Addressed(), analysistest.Role(ms, "r1", "master"), analysistest.Role(ms, "r2", "slave"), analysistest.Role(ms, "r3", "slave"),
+	h.Events = append(analysistest.Addressed(), analysistest.Role(ms, "r1", "master"),
+		analysistest.Role(ms, "r2", "slave"), analysistest.Role(ms, "r3", "slave"),
 		follows(ms, "r2", at1), follows(ms, "r3", at1), serves(ms, "r1", 0),
-		event(10*sec+ms, "s1", "+try-failover", "master mymaster "+at1), event(10*sec+10*ms, "s1", "+elected-leader", "master mymaster "+at1),
+		event(10*sec+ms, "s1", "+try-failover", "master mymaster "+at1),
+		event(10*sec+10*ms, "s1", "+elected-leader", "master mymaster "+at1),
 		event(10300*ms, "r3", harness.EventWritable, ""), analysistest.Role(10310*ms, "r3", "master"),
 		event(10900*ms, "s1", "+promoted-slave", "slave 127.7.2.3:6379 127.7.2.3 6379 @ mymaster "+at1),
-		event(11300*ms, "r3", harness.EventUnwritable, "READONLY"), analysistest.Role(11310*ms, "r3", "slave"), follows(11311*ms, "r3", at1),
-		event(16*sec, "s2", "+switch-master", "mymaster "+at1+" "+at3), event(16010*ms, "s3", "+switch-master", "mymaster "+at1+" "+at3),
-		serves(16*sec, "r3", 0), // a script that finds nothing to release is no write
-		event(17500*ms, "s2", "+sdown", "master mymaster "+at3), event(17600*ms, "s3", "+sdown", "master mymaster "+at3),
-		event(17650*ms, "s2", "+odown", "master mymaster "+at3+" #quorum 2/2"), event(17660*ms, "s2", "+elected-leader", "master mymaster "+at3),
+		event(11300*ms, "r3", harness.EventUnwritable, "READONLY"), analysistest.Role(11310*ms, "r3", "slave"),
+		follows(11311*ms, "r3", at1),
+		event(16*sec, "s2", "+switch-master", "mymaster "+at1+" "+at3),
+		event(16010*ms, "s3", "+switch-master", "mymaster "+at1+" "+at3),
+		serves(16*sec, "r3", 0), // a script that finds nothing to release does not write
+		event(17500*ms, "s2", "+sdown", "master mymaster "+at3),
+		event(17600*ms, "s3", "+sdown", "master mymaster "+at3),
+		event(17650*ms, "s2", "+odown", "master mymaster "+at3+" #quorum 2/2"),
+		event(17660*ms, "s2", "+elected-leader", "master mymaster "+at3),
 		event(17900*ms, "r2", harness.EventWritable, ""), analysistest.Role(17910*ms, "r2", "master"),
 		event(18*sec, "s2", "+promoted-slave", "slave 127.7.2.2:6379 127.7.2.2 6379 @ mymaster "+at3),
-		event(18100*ms, "r1", harness.EventUnwritable, "READONLY"), analysistest.Role(18110*ms, "r1", "slave"), follows(18111*ms, "r1", at2), follows(18120*ms, "r3", at2),
-		event(18300*ms, "s2", "+switch-master", "mymaster "+at3+" "+at2), event(18310*ms, "s1", "+switch-master", "mymaster "+at3+" "+at2),
+		event(18100*ms, "r1", harness.EventUnwritable, "READONLY"), analysistest.Role(18110*ms, "r1", "slave"),
+		follows(18111*ms, "r1", at2), follows(18120*ms, "r3", at2),
+		event(18300*ms, "s2", "+switch-master", "mymaster "+at3+" "+at2),
+		event(18310*ms, "s1", "+switch-master", "mymaster "+at3+" "+at2),
 		serves(18400*ms, "r2", 0))
 	var ops []harness.Op
 	at := 9 * sec
@@ -51,7 +60,7 @@ func crashAfterPromotion() harness.History {
 	for ; at < 18400*ms; at += 10 * ms {
 		op := analysistest.Add(0, at, harness.Fail)
 		if op.Err = "READONLY"; at%(100*ms) == 0 {
-			op.Kind, op.Err = harness.Release, harness.NotMine // of a node that could not have released anything
+			op.Kind, op.Err = harness.Release, harness.NotMine // from a node that could not have released anything
 		}
 		ops = append(ops, op)
 	}
@@ -66,15 +75,22 @@ func TestAPromotionThatNeverServed(t *testing.T) {
 	all := Failovers(crashAfterPromotion())
 	require.Len(t, all, 2)
 	a, b := all[0], all[1]
-	require.Equal(t, []string{"crash", "r1", "r3", "", "crash", "r1", "r2", "r3"}, []string{a.Name, a.Old, a.New, a.Instead, b.Name, b.Old, b.New, b.Instead})
-	require.Equal(t, []time.Duration{10300 * ms, 11310 * ms, 17900 * ms, 0}, []time.Duration{a.Promoted, a.Until, b.Promoted, b.Until})
-	require.Equal(t, Stage{Name: Writable, Note: "r3 acknowledged no write of a client; it was a replica again after 1.01 s"}, a.Stage(Writable))
+	require.Equal(t, []string{"crash", "r1", "r3", "", "crash", "r1", "r2", "r3"},
+		[]string{a.Name, a.Old, a.New, a.Instead, b.Name, b.Old, b.New, b.Instead})
+	require.Equal(t, []time.Duration{10300 * ms, 11310 * ms, 17900 * ms, 0},
+		[]time.Duration{a.Promoted, a.Until, b.Promoted, b.Until})
+	require.Equal(t, Stage{Name: Writable,
+		Note: "r3 acknowledged no write of a client; it was a replica again after 1.01 s"}, a.Stage(Writable))
 	require.Equal(t, Stage{Name: Rejoined, Note: "r1 never followed r3: next it followed r2"}, a.Stage(Rejoined))
-	require.Equal(t, []time.Duration{300 * ms, 900 * ms, 6 * sec}, []time.Duration{a.Stage(Accepted).After, a.Stage(Promoted).After, a.Stage(Switched).After})
-	require.Equal(t, []time.Duration{7500 * ms, 7650 * ms, 7660 * ms, 7900 * ms, 8 * sec, 8300 * ms, 8401 * ms, 8110 * ms}, []time.Duration{
-		b.Stage(Suspect).After, b.Stage(Agreed).After, b.Stage(Elected).After, b.Stage(Accepted).After, b.Stage(Promoted).After, b.Stage(Switched).After, b.Stage(Writable).After, b.Stage(Rejoined).After,
+	require.Equal(t, []time.Duration{300 * ms, 900 * ms, 6 * sec},
+		[]time.Duration{a.Stage(Accepted).After, a.Stage(Promoted).After, a.Stage(Switched).After})
+	require.Equal(t, []time.Duration{7500 * ms, 7650 * ms, 7660 * ms, 7900 * ms, 8 * sec, 8300 * ms, 8401 * ms,
+		8110 * ms}, []time.Duration{
+		b.Stage(Suspect).After, b.Stage(Agreed).After, b.Stage(Elected).After, b.Stage(Accepted).After,
+		b.Stage(Promoted).After, b.Stage(Switched).After, b.Stage(Writable).After, b.Stage(Rejoined).After,
 	})
-	require.Equal(t, Outage{Seen: true, From: 16 * sec, To: 18401 * ms, Least: 2401*ms - 9*ms, Most: 2410 * ms, Failed: 240}, b.Outage)
+	require.Equal(t, Outage{Seen: true, From: 16 * sec, To: 18401 * ms, Least: 2401*ms - 9*ms, Most: 2410 * ms,
+		Failed: 240}, b.Outage)
 	require.Equal(t, b.Outage.To, b.Writes.To)
 	require.EqualValues(t, []int64{0, 0, 60}, []int64{a.Executed, b.Minority, b.Executed})
 	require.Less(t, a.Outage.Most, 20*ms, "r1 served all the while")
@@ -83,26 +99,29 @@ func TestAPromotionThatNeverServed(t *testing.T) {
 	require.Zero(t, b.Servers.Length(), "r1 took writes until r2 did")
 }
 
-// TestALateAnnouncementIsNoFailover has a Sentinel that was cut off, and names all that it missed when it is back.
+// TestALateAnnouncementIsNoFailover has a Sentinel that was cut off and announces all that it missed when it is back.
 func TestALateAnnouncementIsNoFailover(t *testing.T) {
 	h := analysistest.OneKill()
-	h.Events = append(h.Events, event(13*sec, "s1", string(Switched), "mymaster "+at1+" "+at2), event(15*sec, "s1", string(Switched), "mymaster "+at1+" "+at2))
+	h.Events = append(h.Events, event(13*sec, "s1", string(Switched), "mymaster "+at1+" "+at2),
+		event(15*sec, "s1", string(Switched), "mymaster "+at1+" "+at2))
 	require.Len(t, Failovers(h), 1)
 	require.Equal(t, 1590*ms, Failovers(h)[0].Stage(Switched).After)
 }
 
-// TestAFormerPrimaryThatComesBackIsNotPromoted: its configuration is still that of a primary.
+// TestAFormerPrimaryThatComesBackIsNotPromoted restarts a node whose configuration is still that of a primary.
 func TestAFormerPrimaryThatComesBackIsNotPromoted(t *testing.T) {
 	h := analysistest.OneKill()
-	h.Events = append(h.Events, event(13100*ms, "r1", harness.EventWritable, ""), analysistest.Role(13110*ms, "r1", "master"), event(13450*ms, "r1", harness.EventUnwritable, "READONLY"))
+	h.Events = append(h.Events, event(13100*ms, "r1", harness.EventWritable, ""),
+		analysistest.Role(13110*ms, "r1", "master"), event(13450*ms, "r1", harness.EventUnwritable, "READONLY"))
 	h.Events = append(h.Events, serves(13200*ms, "r1", 1))
-	h.Ops = harness.OpsOf([]harness.Op{analysistest.Add(0, 11700*ms, harness.OK), analysistest.Add(1, 13200*ms, harness.OK), analysistest.Add(1, 13300*ms, harness.OK)})
+	h.Ops = harness.OpsOf([]harness.Op{analysistest.Add(0, 11700*ms, harness.OK),
+		analysistest.Add(1, 13200*ms, harness.OK), analysistest.Add(1, 13300*ms, harness.OK)})
 	all := Failovers(h)
 	require.Len(t, all, 1)
 	require.EqualValues(t, 2, all[0].Minority, "whoever it served meanwhile was served by the old primary")
 }
 
-// TestANodeMayBePromotedTwice goes back and forth between two nodes.
+// TestANodeMayBePromotedTwice switches back and forth between two nodes.
 func TestANodeMayBePromotedTwice(t *testing.T) {
 	h := analysistest.OneKill()
 	h.Events = append(h.Events, analysistest.Role(22*sec, "r2", "slave"))
@@ -117,7 +136,7 @@ func TestANodeMayBePromotedTwice(t *testing.T) {
 	require.Equal(t, []string{"r1r2", "r2r1", "r1r2"}, moves)
 }
 
-// TestWithoutRolesAnAnnouncementIsAFailoverUnlessItIsLate goes back and forth, with and without roles and names.
+// TestWithoutRolesAnAnnouncementIsAFailoverUnlessItIsLate switches back and forth, with and without roles and names.
 func TestWithoutRolesAnAnnouncementIsAFailoverUnlessItIsLate(t *testing.T) {
 	h := analysistest.OneKill()
 	h.Events = append(h.Events, analysistest.FailoverEvents(20*sec, "r2", "r1", 2, 1)...)
@@ -135,12 +154,14 @@ func TestWithoutRolesAnAnnouncementIsAFailoverUnlessItIsLate(t *testing.T) {
 	}
 }
 
-// TestTheNextFailoverTakesNothingFromTheFirst kills r2 just after it has taken over, so that the two lie in one window.
+// TestTheNextFailoverTakesNothingFromTheFirst kills r2 just after it has taken over, so that both failovers are in one
+// window.
 func TestTheNextFailoverTakesNothingFromTheFirst(t *testing.T) {
 	h := analysistest.OneKill()
 	first := Failovers(h)[0]
 	h.Events = slices.DeleteFunc(h.Events, func(e harness.Event) bool { return e.At == 13500*ms })
-	h.Events = append(h.Events, analysistest.Role(0, "r3", "slave"), follows(ms, "r3", at1), analysistest.Role(15*sec, "r1", "slave"), follows(15*sec, "r1", at3))
+	h.Events = append(h.Events, analysistest.Role(0, "r3", "slave"), follows(ms, "r3", at1),
+		analysistest.Role(15*sec, "r1", "slave"), follows(15*sec, "r1", at3))
 	h.Events = append(h.Events, analysistest.FailoverEvents(11750*ms, "r2", "r3", 2, 3)...)
 	h.Faults = append(h.Faults, doing(harness.EndsProcess, "kill-primary", 11750*ms, 14*sec, "r2"))
 	all := Failovers(h)
@@ -149,7 +170,8 @@ func TestTheNextFailoverTakesNothingFromTheFirst(t *testing.T) {
 	require.Equal(t, 15*sec, all[0].Ceased)
 	all[0].Stages[len(all[0].Stages)-1], all[0].Ceased = first.Stage(Rejoined), first.Ceased
 	require.Equal(t, first, all[0])
-	require.Equal(t, []time.Duration{1012 * ms, 1470 * ms}, []time.Duration{all[1].Stage(Suspect).After, all[1].Stage(Accepted).After})
+	require.Equal(t, []time.Duration{1012 * ms, 1470 * ms},
+		[]time.Duration{all[1].Stage(Suspect).After, all[1].Stage(Accepted).After})
 	require.Equal(t, "r3 acknowledged no write of a client", all[1].Stage(Writable).Note)
 }
 
@@ -159,13 +181,16 @@ func TestWhomTheOldPrimaryFollows(t *testing.T) {
 		more []harness.Event
 		want Stage
 	}{
-		{"at once", []harness.Event{follows(13500*ms, "r1", at2)}, Stage{Seen: true, At: 13500 * ms, After: 3500 * ms, By: "r1"}},
+		{"at once", []harness.Event{follows(13500*ms, "r1", at2)},
+			Stage{Seen: true, At: 13500 * ms, After: 3500 * ms, By: "r1"}},
 		{"another node first", []harness.Event{follows(13400*ms, "r1", at3), follows(13550*ms, "r1", at2)},
 			Stage{Seen: true, At: 13500 * ms, After: 3500 * ms, By: "r1"}},
-		{"another node", []harness.Event{follows(13500*ms, "r1", at3)}, Stage{Note: "r1 never followed r2: next it followed r3"}},
+		{"another node", []harness.Event{follows(13500*ms, "r1", at3)},
+			Stage{Note: "r1 never followed r2: next it followed r3"}},
 		{"nobody knows whom", []harness.Event{follows(13500*ms, "r1", "10.0.0.9 6379")},
 			Stage{Note: "r1 never followed r2: next it followed 10.0.0.9 6379"}},
-		{"after the next failover", append(analysistest.FailoverEvents(20*sec, "r2", "r3", 2, 3), follows(22*sec, "r1", at2)),
+		{"after the next failover", append(analysistest.FailoverEvents(20*sec, "r2", "r3", 2, 3),
+			follows(22*sec, "r1", at2)),
 			Stage{Note: "r1 followed r2 only after the next failover"}},
 		{"nobody", []harness.Event{follows(sec, "r2", at1)}, Stage{Note: "r1 was not seen as a replica"}},
 	} {
@@ -176,7 +201,8 @@ func TestWhomTheOldPrimaryFollows(t *testing.T) {
 	}
 }
 
-// TestEachFailoverHasItsOwnOutage kills the new primary before it has served anybody, so that both causes are in force.
+// TestEachFailoverHasItsOwnOutage kills the new primary before it has served a client, so that both causes are in
+// force.
 func TestEachFailoverHasItsOwnOutage(t *testing.T) {
 	h := analysistest.OneKill()
 	h.Events = append(h.Events, analysistest.Role(0, "r3", "slave"))
@@ -193,30 +219,35 @@ func TestEachFailoverHasItsOwnOutage(t *testing.T) {
 	})
 	all := Failovers(h)
 	require.Len(t, all, 2)
-	require.Equal(t, []time.Duration{11701 * ms, 13401 * ms}, []time.Duration{all[0].Outage.To, all[1].Outage.To}, "the first is the longer one")
+	require.Equal(t, []time.Duration{11701 * ms, 13401 * ms}, []time.Duration{all[0].Outage.To, all[1].Outage.To},
+		"the first is the longer one")
 }
 
-// TestASuspicionThatPassedIsNotTheStart has a primary that was missed for a moment, long before it is lost.
+// TestASuspicionThatPassedIsNotTheStart has a primary that Sentinels missed for a moment, long before it is lost.
 func TestASuspicionThatPassedIsNotTheStart(t *testing.T) {
 	h := analysistest.OneKill()
 	h.Faults[0] = doing(harness.EndsProcess, "kill", 10*sec, 13*sec, "r1")
 	h.Faults = append(h.Faults, doing(harness.StopsProcess, "short pause", 3*sec, 4*sec+100*ms, "r1"))
 	primary := "master mymaster " + at1
-	h.Events = append(h.Events, event(4050*ms, "s1", "+sdown", primary), event(4060*ms, "s2", "+sdown", primary), event(4200*ms, "s1", "-sdown", primary), event(4210*ms, "s2", "-sdown", primary))
+	h.Events = append(h.Events, event(4050*ms, "s1", "+sdown", primary), event(4060*ms, "s2", "+sdown", primary),
+		event(4200*ms, "s1", "-sdown", primary), event(4210*ms, "s2", "-sdown", primary))
 	f := Failovers(h)[0]
 	require.Equal(t, "kill", f.Name)
 	require.Equal(t, 1012*ms, f.Stage(Suspect).After)
 }
 
-// TestWhoIsHeardAgainTooLateIsReplaced has a machine that stood still: every Sentinel missed the primary for a moment.
+// TestWhoIsHeardAgainTooLateIsReplaced has a machine that stood still, so that every Sentinel missed the primary for a
+// moment.
 func TestWhoIsHeardAgainTooLateIsReplaced(t *testing.T) {
 	h := analysistest.OneKill()
 	primary := "master mymaster " + at1
-	h.Events = append(h.Events, event(11100*ms, "s2", "-sdown", primary), event(11101*ms, "s3", "-sdown", primary), event(11150*ms, "s2", "-odown", primary))
+	h.Events = append(h.Events, event(11100*ms, "s2", "-sdown", primary), event(11101*ms, "s3", "-sdown", primary),
+		event(11150*ms, "s2", "-odown", primary))
 	h.Faults = nil
 	f := Failovers(h)[0]
 	require.Equal(t, []any{noCause, 11012 * ms}, []any{f.Name, f.Start})
-	require.Equal(t, []time.Duration{0, 63 * ms, 71 * ms}, []time.Duration{f.Stage(Suspect).After, f.Stage(Agreed).After, f.Stage(Elected).After})
+	require.Equal(t, []time.Duration{0, 63 * ms, 71 * ms},
+		[]time.Duration{f.Stage(Suspect).After, f.Stage(Agreed).After, f.Stage(Elected).After})
 	require.True(t, f.Stage(Suspect).Seen)
 }
 
@@ -251,15 +282,18 @@ func TestAnOutageMayBeginBeforeTheCause(t *testing.T) {
 	require.Equal(t, "2.60 s", f.Outage.String())
 }
 
-// TestTheOutageOutlastsAFirstWriteOfClientsThatAreCutOff: the new primary is a bridge, which those reach first.
+// TestTheOutageOutlastsAFirstWriteOfClientsThatAreCutOff has a new primary that links both sides of a partition. The
+// clients that are cut off reach it first.
 func TestTheOutageOutlastsAFirstWriteOfClientsThatAreCutOff(t *testing.T) {
 	h := without(analysistest.OneKill(), func(e harness.Event) bool { return e.Kind == harness.EventServes })
 	h.Faults[0] = doing(harness.CutsLinks, "bridge", 10*sec, 13*sec, "r1", "s1", "g1", "r2")
 	h.Faults[0].Groups = []int{1}
-	h.Events = append(h.Events, serves(sec, "r1", 0), serves(sec, "r1", 1), serves(11800*ms, "r2", 1), serves(12*sec, "r2", 0))
+	h.Events = append(h.Events, serves(sec, "r1", 0), serves(sec, "r1", 1), serves(11800*ms, "r2", 1),
+		serves(12*sec, "r2", 0))
 	waiting := analysistest.Add(0, 10*sec, harness.Info)
 	waiting.Return = 11900 * ms
-	h.Ops = harness.OpsOf([]harness.Op{analysistest.Add(0, 9999*ms, harness.OK), analysistest.Add(1, 11800*ms, harness.OK), waiting, analysistest.Add(0, 12*sec, harness.OK)})
+	h.Ops = harness.OpsOf([]harness.Op{analysistest.Add(0, 9999*ms, harness.OK),
+		analysistest.Add(1, 11800*ms, harness.OK), waiting, analysistest.Add(0, 12*sec, harness.OK)})
 	f := Failovers(h)[0]
 	require.Equal(t, 11801*ms, f.Stage(Writable).At)
 	require.Equal(t, 12001*ms, f.Outage.To)
@@ -270,32 +304,39 @@ func TestARecordThatStopsSaysSo(t *testing.T) {
 	h := without(analysistest.OneKill(), func(e harness.Event) bool { return e.At > 11600*ms })
 	h.End, h.Ops = nil, nil
 	f := Failovers(h)[0]
-	require.Equal(t, "not known: the record stops before the run did, and until then r1 was not seen as a replica", f.Stage(Rejoined).Note)
-	require.Equal(t, "not known: the record stops before the run did, and until then r2 acknowledged no write of a client", f.Stage(Writable).Note)
+	require.Equal(t, "not known: the record stops before the run did, and until then r1 was not seen as a replica",
+		f.Stage(Rejoined).Note)
+	require.Equal(t, "not known: the record stops before the run did, and until then r2 acknowledged no write of a "+
+		"client", f.Stage(Writable).Note)
 	require.True(t, f.Stage(Accepted).Seen)
 }
 
 func TestTimesOfAClockThatSteppedAreNotKnown(t *testing.T) {
 	h := analysistest.OneKill()
 	h.Events = append(h.Events, serves(10*sec, "r1", 1), serves(13*sec, "r2", 1))
-	h.Ops = harness.OpsOf([]harness.Op{analysistest.Add(1, 11600*ms, harness.OK), analysistest.Add(0, 11700*ms, harness.OK)})
+	h.Ops = harness.OpsOf([]harness.Op{analysistest.Add(1, 11600*ms, harness.OK),
+		analysistest.Add(0, 11700*ms, harness.OK)})
 	f := Failovers(h)[0]
 	require.Equal(t, []int64{1, 1}, []int64{f.Executed, f.Minority})
 	h.Events = append(h.Events, event(12*sec, "generator-2", harness.EventClockUntrusted, "it stepped"))
 	f = Failovers(h)[0]
 	require.Zero(t, f.Executed+f.Minority, "who answered rests on the same times")
-	require.Equal(t, Stage{Name: Writable, Note: "not known: the clock of generator-2 did not run as it was taken to"}, f.Stage(Writable))
+	require.Equal(t, Stage{Name: Writable, Note: "not known: the clock of generator-2 did not run as it was taken to"},
+		f.Stage(Writable))
 	require.False(t, f.Outage.Seen || f.Writes.Seen)
 	require.True(t, f.Stage(Switched).Seen)
 }
 
-// TestAReplicasNotMineIsNoAnswer has clients that read before they release. A replica answers the read, while the node that acknowledged
-// their latest write is still a primary.
+// TestAReplicasNotMineIsNoAnswer has clients that read before they release. A replica answers the read, while the node
+// that acknowledged their latest write is still a primary.
 func TestAReplicasNotMineIsNoAnswer(t *testing.T) {
-	h := without(crashAfterPromotion(), func(e harness.Event) bool { return e.Kind == harness.EventServes && e.Node == "r3" })
+	h := without(crashAfterPromotion(), func(e harness.Event) bool {
+		return e.Kind == harness.EventServes && e.Node == "r3"
+	})
 	h.Events = append(h.Events, answers(ms, "r1", 0), answers(16*sec, "r3", 0), answers(18400*ms, "r2", 0))
 	f := Failovers(h)[1]
-	require.Equal(t, Outage{Seen: true, From: 16 * sec, To: 18401 * ms, Least: 2401*ms - 9*ms, Most: 2410 * ms, Failed: 240}, f.Outage)
+	require.Equal(t, Outage{Seen: true, From: 16 * sec, To: 18401 * ms, Least: 2401*ms - 9*ms, Most: 2410 * ms,
+		Failed: 240}, f.Outage)
 
 	older := without(h, func(e harness.Event) bool { return e.Kind == harness.EventAnswers })
 	require.Less(t, Failovers(older)[1].Outage.Length(), sec, "of an older program nobody knows who answered the read")
@@ -307,18 +348,22 @@ func answers(at time.Duration, node string, group int) harness.Event {
 	return e
 }
 
-// TestRolesThatAreAskedForSeldomAreSeenLate has an external Redis, whose roles are known 250 ms late.
+// TestRolesThatAreAskedForSeldomAreSeenLate has an external Redis, whose roles are recorded up to 250 ms late.
 func TestRolesThatAreAskedForSeldomAreSeenLate(t *testing.T) {
 	h := without(analysistest.OneKill(), func(e harness.Event) bool {
-		return e.Kind == harness.EventServes || e.Kind == harness.EventWritable || e.Kind == harness.EventRole && e.At > 10*sec
+		return e.Kind == harness.EventServes || e.Kind == harness.EventWritable || e.Kind == harness.EventRole &&
+			e.At > 10*sec
 	})
-	h.Events = append(h.Events, serves(sec, "r1", 0), answers(sec, "r1", 0), serves(11600*ms, "r2", 0), answers(11600*ms, "r2", 0),
+	h.Events = append(h.Events, serves(sec, "r1", 0), answers(sec, "r1", 0), serves(11600*ms, "r2", 0),
+		answers(11600*ms, "r2", 0),
 		analysistest.Role(11801*ms, "r2", "master"), analysistest.Role(13500*ms, "r1", "slave"))
 	h.Ops = harness.OpsOf([]harness.Op{
-		analysistest.Add(0, 9*sec, harness.OK), analysistest.Add(0, 10100*ms, harness.Fail), analysistest.Add(0, 11599*ms, harness.OK),
+		analysistest.Add(0, 9*sec, harness.OK), analysistest.Add(0, 10100*ms, harness.Fail),
+		analysistest.Add(0, 11599*ms, harness.OK),
 		analysistest.Refusal(0, 11602*ms), analysistest.Add(0, 12*sec, harness.OK),
 	})
-	require.Equal(t, 12001*ms, Failovers(h)[0].Stage(Writable).At, "it was seen as a replica by then, if it was asked every 20 ms")
+	require.Equal(t, 12001*ms, Failovers(h)[0].Stage(Writable).At,
+		"it was seen as a replica by then, if it was asked every 20 ms")
 	for _, node := range []string{"r1", "r2"} {
 		h.Events = append(h.Events, event(ms, node, harness.EventRolesEvery, "250ms"))
 	}
@@ -326,12 +371,12 @@ func TestRolesThatAreAskedForSeldomAreSeenLate(t *testing.T) {
 	require.Equal(t, 11600*ms, f.Stage(Writable).At)
 	require.Equal(t, 11600*ms, f.Outage.To)
 	found := []harness.Finding{{Class: harness.DoubleGrant, At: 11650 * ms, Count: 1}}
-	two := []Failover{{Promoted: 5 * sec, later: f.later}, f}
+	two := []Failover{{Promoted: 5 * sec, extraDelay: f.extraDelay}, f}
 	Charge(two, found, []harness.Class{harness.DoubleGrant})
 	require.Equal(t, 1, two[1].Losses[harness.DoubleGrant], "it followed the promotion, which was seen late")
 }
 
-// TestAWindowBeginsInTime checks that operations go to those failovers only that they can belong to.
+// TestAWindowBeginsInTime checks that each operation goes only to the failovers that it can belong to.
 func TestAWindowBeginsInTime(t *testing.T) {
 	h := analysistest.Kills(4)
 	w := newFailoverMeters(h)
@@ -344,18 +389,19 @@ func TestAWindowBeginsInTime(t *testing.T) {
 			}
 		}
 		require.Equal(t, begun, w.opened, "at %v", op.Return)
-		require.Equal(t, begun < len(h.Faults), len(w.before) > 0, "what comes before the next is counted once")
+		require.Equal(t, begun < len(h.Faults), len(w.pending) > 0, "what comes before the next is counted once")
 	}
 }
 
-// TestWhatTheNewPrimaryLacked is told by offsets. When the old primary is back it is in another stream.
+// TestWhatTheNewPrimaryLacked compares offsets. When the old primary is back it is in another replication stream.
 func TestWhatTheNewPrimaryLacked(t *testing.T) {
 	offset := func(at time.Duration, node, bytes string) harness.Event {
 		return event(at, node, harness.EventOffset, bytes)
 	}
 	h := analysistest.OneKill()
 	require.Zero(t, Failovers(h)[0].Behind, "of an older program")
-	h.Events = append(h.Events, offset(5*sec, "r1", "7"), offset(10060*ms, "r1", "45120"), offset(11490*ms, "r2", "45000"), offset(13500*ms, "r1", "99999"))
+	h.Events = append(h.Events, offset(5*sec, "r1", "7"), offset(10060*ms, "r1", "45120"),
+		offset(11490*ms, "r2", "45000"), offset(13500*ms, "r1", "99999"))
 	f := Failovers(h)[0]
 	require.EqualValues(t, 120, f.Behind)
 	require.Equal(t, []string{"r2 lacked at least 120 bytes that r1 had written"}, f.Remarks())

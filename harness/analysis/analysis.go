@@ -6,15 +6,16 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Of reads h.Ops once, in memory that does not grow with their number. Failovers name faults by their index in h.Faults. With an
-// error it returns the figures of what it had read.
+// Of computes the figures of a run and of its failovers. It reads h.Ops once, and its memory does not grow with their
+// number. Failovers refer to faults by their index in h.Faults. If reading fails, Of returns the figures of the
+// operations before the error.
 func Of(h harness.History) (Stats, []Failover, error) {
 	c, w := newCollector(h), newFailoverMeters(h)
 	err := eachOp(h, c.add, w.add)
 	return c.stats(), w.failovers(), err
 }
 
-// eachOp reads the operations once and passes each to all of the functions.
+// eachOp passes every operation to each of the functions. It reads the operations once.
 func eachOp(h harness.History, to ...func(harness.Op)) error {
 	if h.Ops == nil {
 		return nil

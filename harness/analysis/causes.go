@@ -9,16 +9,16 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// cause is what led to a takeover.
+// cause says which faults led to a takeover.
 type cause struct {
-	faults []int // indexes of the faults, one of which did it; empty: no fault that was in force can have
-	beside []int // the other faults that were in force between the cause and the promotion
+	faults []int // indexes of the candidates, one of which caused it; empty: no fault in force can have
+	beside []int // indexes of other faults in force between the cause and the promotion
 	name   string
-	start  time.Duration // of the first of the faults; without one, the first sign of the takeover
-	by     string        // the targets of the only fault
+	start  time.Duration // of the first candidate; without one, the first sign of the takeover
+	by     string        // targets of the only candidate
 }
 
-// noCause is the name of a failover that no fault explains.
+// noCause names the cause of a failover that no fault explains.
 const noCause = "no known cause"
 
 func (c cause) stage() Stage {
@@ -31,20 +31,20 @@ func (c cause) stage() Stage {
 	return seenAt(c.start, c.name)
 }
 
-// means says how a fault can cause a takeover.
-type means int
+// effect says how a fault can cause a takeover.
+type effect int
 
 const (
-	noMeans means = iota
-	weak          // it may silence the primary, or not: it slows links, ends what comes back at once, or a Sentinel's clock is wrong
-	sure          // it silences the primary for as long as it is in force
-	order         // it tells Sentinels to move the primary
+	noEffect       effect = iota
+	maySilence            // may silence the primary: slows its links, restarts it at once, or shifts a Sentinel's clock
+	silences              // silences the primary for as long as it is in force
+	ordersFailover        // tells Sentinels to move the primary
 )
 
-// causeOf finds the faults that may have led to the takeover, and those in force beside them.
+// causeOf finds the faults that may have led to the takeover, and the other faults in force at that time.
 func (t *takeover) causeOf(faults []harness.Fault) cause {
 	d := t.detection()
-	c := cause{faults: t.suspects(faults, d), name: noCause, start: t.firstSign(d)}
+	c := cause{faults: t.candidates(faults, d), name: noCause, start: t.firstSign(d)}
 	var names []string
 	for i, k := range c.faults {
 		f := faults[k]
@@ -61,73 +61,75 @@ func (t *takeover) causeOf(faults []harness.Fault) cause {
 		c.name = "one of " + strings.Join(names, ", ")
 	}
 	for i, f := range faults {
-		if !slices.Contains(c.faults, i) && f.Start <= t.at && f.Until() >= c.start {
+		if !slices.Contains(c.faults, i) && f.Start <= t.promotedAt && f.Until() >= c.start {
 			c.beside = append(c.beside, i)
 		}
 	}
 	return c
 }
 
-// firstSign returns the first sign of the takeover in the record.
+// firstSign returns the earliest sign of the takeover in the record.
 func (t *takeover) firstSign(d detection) time.Duration {
-	for _, at := range []time.Duration{d.suspected, d.began} {
+	for _, at := range []time.Duration{d.suspected, d.startedAt} {
 		if at != notSeen {
 			return at
 		}
 	}
-	return t.at
+	return t.promotedAt
 }
 
-// suspects returns the faults of which one led to the takeover, in order of their start.
-func (t *takeover) suspects(faults []harness.Fault, d detection) []int {
-	d.early = t.earlyBy(faults, d)
-	able := map[means][]int{} // in order of start
+// candidates returns the faults that may have led to the takeover, ordered by start. It prefers faults that began when
+// the silence did, and among those the ones that surely silence the primary.
+func (t *takeover) candidates(faults []harness.Fault, d detection) []int {
+	d.tolerance = t.toleranceOf(faults, d)
+	byEffect := map[effect][]int{} // ordered by start
 	for _, i := range inOrderOfStart(faults) {
 		f := faults[i]
-		m := t.meansOf(f, d)
-		if m == order && t.canOrder(f, d) || m != order && t.inForce(f, d) {
-			able[m] = append(able[m], i)
+		m := t.effectOf(f, d)
+		if m == ordersFailover && t.canOrder(f, d) || m != ordersFailover && t.inForce(f, d) {
+			byEffect[m] = append(byEffect[m], i)
 		}
 	}
-	orders := able[order]
-	if d.ordered && d.began != notSeen {
-		if before := kept(orders, func(i int) bool { return faults[i].Start <= d.began }); len(before) > 0 {
+	orders := byEffect[ordersFailover]
+	if d.ordered && d.startedAt != notSeen {
+		if before := filter(orders, func(i int) bool { return faults[i].Start <= d.startedAt }); len(before) > 0 {
 			return before[len(before)-1:]
 		}
 	}
 	fits := func(i int) bool { return t.onsetFits(faults[i], d) }
-	for _, some := range [][]int{kept(able[sure], fits), kept(able[weak], fits), able[sure], able[weak]} {
+	for _, group := range [][]int{filter(byEffect[silences], fits), filter(byEffect[maySilence], fits),
+		byEffect[silences], byEffect[maySilence]} {
 		switch {
-		case len(some) == 0:
-		case d.missed == notSeen: // Sentinels may have been told to
-			return inOrderOf(append(some, orders...), faults)
+		case len(group) == 0:
+		case d.missed == notSeen: // a Sentinel may have been ordered to fail over
+			return inOrderOf(append(group, orders...), faults)
 		default:
-			return firstToAct(some, faults)
+			return firstToAct(group, faults)
 		}
 	}
 	return orders
 }
 
-// kept returns those of all for which is is true.
-func kept(all []int, is func(int) bool) []int {
-	return slices.DeleteFunc(slices.Clone(all), func(i int) bool { return !is(i) })
+// filter returns the elements of all that satisfy keep.
+func filter(all []int, keep func(int) bool) []int {
+	return slices.DeleteFunc(slices.Clone(all), func(i int) bool { return !keep(i) })
 }
 
-// firstToAct returns the faults of some, in order of start, that began before an earlier one had certainly silenced the
+// firstToAct takes faults ordered by start and drops those that began after an earlier one had certainly silenced the
 // primary.
-func firstToAct(some []int, faults []harness.Fault) []int {
+func firstToAct(group []int, faults []harness.Fault) []int {
 	const ends = harness.EndsProcess | harness.StopsProcess | harness.DefersCommands | harness.CutsLinks
 	silent := harness.Forever
-	for n, i := range some {
+	for n, i := range group {
 		f := faults[i]
 		if f.Start >= silent {
-			return some[:n]
+			return group[:n]
 		}
 		if f.Active > 0 && f.Effects.Any(ends) {
 			silent = min(silent, f.Active)
 		}
 	}
-	return some
+	return group
 }
 
 func inOrderOfStart(faults []harness.Fault) []int {
@@ -143,9 +145,9 @@ func inOrderOf(all []int, faults []harness.Fault) []int {
 	return slices.Compact(all)
 }
 
-// wholeAfter returns the end of the time in which a fault that moves the primary can lead to a takeover: when the
-// system was whole again or, if that is not known, the heal.
-func wholeAfter(f harness.Fault) time.Duration {
+// recoveredAt returns when the system had recovered from a fault that moves the primary or, if that is not known, when
+// the fault was healed. The fault can lead to a takeover until then.
+func recoveredAt(f harness.Fault) time.Duration {
 	if f.End == 0 {
 		return f.Until()
 	}
@@ -154,35 +156,39 @@ func wholeAfter(f harness.Fault) time.Duration {
 
 // canOrder reports whether a fault that moves the primary may have led to the takeover.
 func (t *takeover) canOrder(f harness.Fault, d detection) bool {
-	return f.Start <= t.at && t.firstSign(d) <= wholeAfter(f)
+	return f.Start <= t.promotedAt && t.firstSign(d) <= recoveredAt(f)
 }
 
-// Sentinels ping every 250 ms, look every 100 ms, and may be late on a busy machine.
+// These bounds allow for Sentinels that ping every 250 ms, check their instances every 100 ms, and are late on a busy
+// machine.
 const (
-	missedWithin = 800 * time.Millisecond // after the silence has lasted for down-after, a quorum has missed the primary
-	missedEarly  = 300 * time.Millisecond // before that: the answer to an earlier ping was late
-	backWithin   = 500 * time.Millisecond // after the heal, Sentinels have heard from a primary that answers again
+	missedWithin = 800 * time.Millisecond // a quorum notices at most this long after down-after
+	missedEarly  = 300 * time.Millisecond // or this long before, if an earlier ping was answered late
+	backWithin   = 500 * time.Millisecond // after the heal, Sentinels have an answer of a primary that works again
 )
 
-// earlyBy returns by how much a quorum may have missed the primary before its silence had lasted for down-after. Where
-// writes wait, so does what a Sentinel publishes, and its pings behind that: it connects anew only after half of down-after.
-func (t *takeover) earlyBy(faults []harness.Fault, d detection) time.Duration {
+// toleranceOf returns how long before the end of down-after a quorum may have noticed the silence. A fault that makes
+// writes wait delays a Sentinel's messages and the pings behind them, until the Sentinel reconnects after half of
+// down-after.
+func (t *takeover) toleranceOf(faults []harness.Fault, d detection) time.Duration {
 	for _, f := range faults {
-		if f.Effects.Has(harness.DefersWrites) && slices.Contains(f.Targets, t.subject) && f.Start <= d.missed && d.missed <= addTime(f.Until(), t.downAfter) {
+		if f.Effects.Has(harness.DefersWrites) && slices.Contains(f.Targets, t.presumed) && f.Start <= d.missed &&
+			d.missed <= addTime(f.Until(), t.downAfter) {
 			return missedEarly + t.downAfter/2
 		}
 	}
 	return missedEarly
 }
 
-// inForce reports whether the fault had begun down-after before Sentinels missed the primary, and was not healed more
-// than backWithin before that. If nobody was seen to miss it, the time of the promotion counts.
+// inForce reports whether the fault can explain why Sentinels missed the primary: it began at least down-after before
+// that, and was healed at most backWithin before it. If no Sentinel was seen to miss the primary, the time of the
+// promotion counts.
 func (t *takeover) inForce(f harness.Fault, d detection) bool {
 	at := d.missed
 	if at == notSeen {
-		at = t.at
+		at = t.promotedAt
 	}
-	return f.Start <= max(0, at-t.downAfter)+d.early && at <= addTime(f.Until(), backWithin)
+	return f.Start <= max(0, at-t.downAfter)+d.tolerance && at <= addTime(f.Until(), backWithin)
 }
 
 func addTime(t, d time.Duration) time.Duration {
@@ -192,53 +198,54 @@ func addTime(t, d time.Duration) time.Duration {
 	return t + d
 }
 
-// onsetFits reports whether the primary can have fallen silent with the beginning of the fault. If it is not known how
-// long Sentinels wait, that cannot be told.
+// onsetFits reports whether the primary can have fallen silent when the fault began. It is false if the record lacks
+// down-after, or the time when Sentinels missed the primary.
 func (t *takeover) onsetFits(f harness.Fault, d detection) bool {
 	if d.missed == notSeen || t.downAfter == 0 {
 		return false
 	}
 	silent := d.missed - t.downAfter
-	return f.Start <= silent+d.early && max(f.Active, f.Start) >= silent-missedWithin
+	return f.Start <= silent+d.tolerance && max(f.Active, f.Start) >= silent-missedWithin
 }
 
-// meansOf says by what the fault can have led to this takeover. A Sentinel whose clock is wrong may miss a primary that answers.
-func (t *takeover) meansOf(f harness.Fault, d detection) means {
+// effectOf says how the fault can have led to this takeover. A Sentinel whose clock is wrong may miss a primary that
+// answers.
+func (t *takeover) effectOf(f harness.Fault, d detection) effect {
 	hit := slices.ContainsFunc(f.Targets, func(host string) bool {
-		a, b, _ := strings.Cut(host, "|") // a link, of an older program
-		return t.subject != "" && (a == t.subject || b == t.subject)
+		a, b, _ := strings.Cut(host, "|") // older records name links
+		return t.presumed != "" && (a == t.presumed || b == t.presumed)
 	})
 	switch e := f.Effects; {
 	case e.Has(harness.MovesPrimary):
-		return order
-	case e.Has(harness.ShiftsClock) && t.sentinels[d.by] && slices.Contains(f.Targets, d.by):
-		return weak
+		return ordersFailover
+	case e.Has(harness.ShiftsClock) && t.sentinels[d.starter] && slices.Contains(f.Targets, d.starter):
+		return maySilence
 	case e == 0 && hit && !t.clientsOnly(f):
-		return sure // not declared
+		return silences // older records have no effects
 	case !hit:
-		return noMeans
+		return noEffect
 	case e.Has(harness.EndsProcess | harness.StartsProcess):
-		return weak
+		return maySilence
 	case e.Any(harness.EndsProcess | harness.StopsProcess | harness.DefersCommands):
-		return sure
+		return silences
 	case !t.keepsFromSentinels(f):
-		return noMeans
+		return noEffect
 	case e.Any(harness.CutsLinks):
-		return sure
+		return silences
 	case e.Any(harness.SlowsLinks | harness.EndsConnections):
-		return weak
+		return maySilence
 	}
-	return noMeans
+	return noEffect
 }
 
-// clientsOnly reports whether the fault is one of links between the primary and clients.
+// clientsOnly reports whether the fault strikes only links between the primary and clients.
 func (t *takeover) clientsOnly(f harness.Fault) bool {
 	return slices.ContainsFunc(f.Targets, clientGroup) && len(t.sentinelsIn(f)) == 0 && len(f.Groups) == 0
 }
 
-// keepsFromSentinels reports whether a fault of links is between the primary and enough Sentinels for a quorum. A
-// partition that has clients on the smaller side names the hosts of that side: the Sentinels that it names are those
-// which the primary does not lose.
+// keepsFromSentinels reports whether a link fault cuts the primary off from enough Sentinels for a quorum. If the fault
+// has client groups, it is a partition that names the hosts of its smaller side: the Sentinels among them are those
+// that the primary can still reach.
 func (t *takeover) keepsFromSentinels(f harness.Fault) bool {
 	named := t.sentinelsIn(f)
 	if len(f.Groups) == 0 {
@@ -253,12 +260,14 @@ func (t *takeover) keepsFromSentinels(f harness.Fault) bool {
 	return len(named) > 0 && lost > len(named)
 }
 
-// sentinelsIn lists the Sentinels among the fault's targets: what is neither a client group nor a node with a role.
+// sentinelsIn lists the Sentinels among the fault's targets: those that are neither a client group nor a node with a
+// role.
 func (t *takeover) sentinelsIn(f harness.Fault) []string {
-	return slices.DeleteFunc(slices.Clone(f.Targets), func(host string) bool { return clientGroup(host) || t.redis[host] })
+	return slices.DeleteFunc(slices.Clone(f.Targets),
+		func(host string) bool { return clientGroup(host) || t.redis[host] })
 }
 
-// clientGroup reports whether name is that of a client group, such as "g0".
+// clientGroup reports whether name names a client group, such as "g0".
 func clientGroup(name string) bool {
 	digits, ok := strings.CutPrefix(name, "g")
 	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""

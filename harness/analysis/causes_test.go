@@ -11,14 +11,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
 )
 
-// doing returns a fault with effects.
+// doing returns a fault with the given effects.
 func doing(effects harness.Effects, name string, start, heal time.Duration, targets ...string) harness.Fault {
 	f := analysistest.FaultOf(name, start, heal, targets...)
 	f.Effects = effects
 	return f
 }
 
-// In OneKill the primary r1 is missed from 10 s on: +sdown is at 11.012 s and 11.043 s, the promotion at 11.47 s, +switch-master at 11.59 s.
+// In OneKill Sentinels miss the primary r1 from 10 s on: +sdown is at 11.012 s and 11.043 s, the promotion at 11.47 s,
+// +switch-master at 11.59 s.
 func TestTheFaultThatLedToAFailover(t *testing.T) {
 	kill := doing(harness.EndsProcess, "kill", 10*sec, 13*sec, "r1")
 	pause := doing(harness.StopsProcess, "pause", 10*sec, 13*sec, "r1")
@@ -48,44 +49,66 @@ func TestTheFaultThatLedToAFailover(t *testing.T) {
 		want   string
 		beside string
 	}{
-		{"connections of clients are killed", []harness.Fault{doing(harness.EndsConnections, "client-kill", 9500*ms, 18*sec, "r1"), pause}, "pause", "client-kill"},
-		{"keys are evicted", []harness.Fault{doing(harness.DropsKeys, "pressure", 8*sec, 18*sec, "r1"), kill}, "kill", "pressure"},
+		{"connections of clients are killed",
+			[]harness.Fault{doing(harness.EndsConnections, "client-kill", 9500*ms, 18*sec, "r1"), pause}, "pause",
+			"client-kill"},
+		{"keys are evicted", []harness.Fault{doing(harness.DropsKeys, "pressure", 8*sec, 18*sec, "r1"), kill}, "kill",
+			"pressure"},
 		{"clients lose the primary", []harness.Fault{clients, pause}, "pause", "cut clients"},
-		{"the clock of the primary", []harness.Fault{doing(harness.ShiftsClock, "clock", 8*sec, 18*sec, "r1"), kill}, "kill", "clock"},
-		{"writes wait", []harness.Fault{doing(harness.DefersWrites, "writes wait", 9900*ms, 18*sec, "r1"), kill}, "kill", "writes wait"},
-		{"writes wait, and with them what Sentinels ask", []harness.Fault{doing(harness.DefersWrites, "writes wait", 9900*ms, 18*sec, "r1"), begins(kill, 10500*ms)},
+		{"the clock of the primary", []harness.Fault{doing(harness.ShiftsClock, "clock", 8*sec, 18*sec, "r1"), kill},
+			"kill", "clock"},
+		{"writes wait", []harness.Fault{doing(harness.DefersWrites, "writes wait", 9900*ms, 18*sec, "r1"), kill},
 			"kill", "writes wait"},
-		{"writes of another node wait", []harness.Fault{doing(harness.DefersWrites, "writes wait", 9900*ms, 18*sec, "r3"), begins(kill, 10500*ms)}, noCause, "writes wait, kill"},
-		{"the clock of the Sentinel that began", []harness.Fault{doing(harness.ShiftsClock, "clock", 8*sec, 18*sec, "s2")}, "clock", ""},
-		{"the clock of another Sentinel", []harness.Fault{doing(harness.ShiftsClock, "clock", 8*sec, 18*sec, "s1")}, noCause, "clock"},
-		{"its clock, beside a kill that fits", []harness.Fault{doing(harness.ShiftsClock, "clock", 8*sec, 18*sec, "s2"), kill}, "kill", "clock"},
-		{"all commands wait", []harness.Fault{doing(harness.DefersCommands, "commands wait", 10*sec, 18*sec, "r1")}, "commands wait", ""},
-		{"replicas lose the primary", []harness.Fault{doing(harness.CutsLinks, "cut replicas", 9990*ms, 18*sec, "r1", "r2", "r3"), kill}, "kill", "cut replicas"},
-		{"one Sentinel loses it", []harness.Fault{doing(harness.CutsLinks, "cut one", 9990*ms, 18*sec, "r1", "s1"), kill}, "kill", "cut one"},
-		{"two Sentinels lose it", []harness.Fault{doing(harness.CutsLinks, "cut two", 9990*ms, 18*sec, "r1", "s1", "s2")}, "cut two", ""},
+		{"writes of another node wait", []harness.Fault{doing(harness.DefersWrites, "writes wait", 9900*ms, 18*sec,
+			"r3"), begins(kill, 10500*ms)}, noCause, "writes wait, kill"},
+		{"the clock of the Sentinel that began",
+			[]harness.Fault{doing(harness.ShiftsClock, "clock", 8*sec, 18*sec, "s2")}, "clock", ""},
+		{"the clock of another Sentinel", []harness.Fault{doing(harness.ShiftsClock, "clock", 8*sec, 18*sec, "s1")},
+			noCause, "clock"},
+		{"its clock, beside a kill that fits",
+			[]harness.Fault{doing(harness.ShiftsClock, "clock", 8*sec, 18*sec, "s2"), kill}, "kill", "clock"},
+		{"all commands wait", []harness.Fault{doing(harness.DefersCommands, "commands wait", 10*sec, 18*sec, "r1")},
+			"commands wait", ""},
+		{"replicas lose the primary", []harness.Fault{doing(harness.CutsLinks, "cut replicas", 9990*ms, 18*sec, "r1",
+			"r2", "r3"), kill}, "kill", "cut replicas"},
+		{"one Sentinel loses it", []harness.Fault{doing(harness.CutsLinks, "cut one", 9990*ms, 18*sec, "r1", "s1"),
+			kill}, "kill", "cut one"},
+		{"two Sentinels lose it", []harness.Fault{doing(harness.CutsLinks, "cut two", 9990*ms, 18*sec, "r1", "s1",
+			"s2")}, "cut two", ""},
 		{"a split", []harness.Fault{split}, "split", ""},
-		{"another node ends", []harness.Fault{doing(harness.EndsProcess, "kill-replica", 9990*ms, 18*sec, "r3"), kill}, "kill", "kill-replica"},
-		{"a Sentinel ends", []harness.Fault{doing(harness.EndsProcess, "kill-sentinel", 9990*ms, 18*sec, "s3"), kill}, "kill", "kill-sentinel"},
+		{"another node ends", []harness.Fault{doing(harness.EndsProcess, "kill-replica", 9990*ms, 18*sec, "r3"), kill},
+			"kill", "kill-replica"},
+		{"a Sentinel ends", []harness.Fault{doing(harness.EndsProcess, "kill-sentinel", 9990*ms, 18*sec, "s3"), kill},
+			"kill", "kill-sentinel"},
 		{"it was silent already", []harness.Fault{pause, begins(kill, 10030*ms)}, "pause", "kill"},
-		{"it was silent already, and is recorded last", []harness.Fault{begins(kill, 10030*ms), pause}, "pause", "kill"},
+		{"it was silent already, and is recorded last", []harness.Fault{begins(kill, 10030*ms), pause}, "pause",
+			"kill"},
 		{"too late for the +sdown", []harness.Fault{pause, begins(kill, 10300*ms)}, "pause", "kill"},
 		{"too early for the +sdown", []harness.Fault{begins(split, 5*sec), kill}, "kill", "split"},
 		{"a ping was not answered before", []harness.Fault{begins(kill, 10250*ms)}, "kill", ""},
 		{"nobody can tell", []harness.Fault{slow, pause}, "one of slow, pause", ""},
-		{"the second acted before the third began", []harness.Fault{slow, pause, begins(kill, 10250*ms)}, "one of slow, pause", "kill"},
+		{"the second acted before the third began", []harness.Fault{slow, pause, begins(kill, 10250*ms)},
+			"one of slow, pause", "kill"},
 		{"clients and most Sentinels stay with the primary", []harness.Fault{with, kill}, "kill", "with it"},
-		{"links are slow for long", []harness.Fault{doing(harness.SlowsLinks, "latency", 3*sec, 18*sec, "r1", "s1", "s2", "s3"), kill}, "kill", "latency"},
-		{"links become slow with it", []harness.Fault{doing(harness.SlowsLinks, "latency", 9990*ms, 18*sec, "r1", "s1", "s2", "s3"), kill}, "kill", "latency"},
-		{"slow links alone", []harness.Fault{doing(harness.SlowsLinks, "latency", 9990*ms, 18*sec, "r1", "s1", "s2", "s3")}, "latency", ""},
-		{"a restart at once", []harness.Fault{doing(harness.EndsProcess|harness.StartsProcess, "reboot", 10*sec, 10100*ms, "r1")}, noCause, ""},
+		{"links are slow for long", []harness.Fault{doing(harness.SlowsLinks, "latency", 3*sec, 18*sec, "r1", "s1",
+			"s2", "s3"), kill}, "kill", "latency"},
+		{"links become slow with it", []harness.Fault{doing(harness.SlowsLinks, "latency", 9990*ms, 18*sec, "r1", "s1",
+			"s2", "s3"), kill}, "kill", "latency"},
+		{"slow links alone", []harness.Fault{doing(harness.SlowsLinks, "latency", 9990*ms, 18*sec, "r1", "s1", "s2",
+			"s3")}, "latency", ""},
+		{"a restart at once", []harness.Fault{doing(harness.EndsProcess|harness.StartsProcess, "reboot", 10*sec,
+			10100*ms, "r1")}, noCause, ""},
 		{"healed before the other began", []harness.Fault{killAgain, pause}, "pause", ""},
 		{"never seen whole", []harness.Fault{never, pause}, "pause", ""},
 		{"healed just before the switch", []harness.Fault{heals(pause, 11500*ms)}, "pause", ""},
 		{"healed just before the +sdown", []harness.Fault{heals(kill, 10900*ms)}, "kill", ""},
-		{"an operator who came late", []harness.Fault{kill, doing(harness.MovesPrimary, "order", 11200*ms, 12*sec, "s1")}, "kill", "order"},
-		{"clients alone", []harness.Fault{doing(harness.StopsClients, "freeze", 10*sec, 20*sec, "g0")}, noCause, "freeze"},
+		{"an operator who came late", []harness.Fault{kill,
+			doing(harness.MovesPrimary, "order", 11200*ms, 12*sec, "s1")}, "kill", "order"},
+		{"clients alone", []harness.Fault{doing(harness.StopsClients, "freeze", 10*sec, 20*sec, "g0")}, noCause,
+			"freeze"},
 		{"nothing", nil, noCause, ""},
-		{"undeclared, of an older program", []harness.Fault{analysistest.FaultOf("latency", 9*sec, 20*sec, "g0", "r1"), analysistest.FaultOf("drill", 10*sec, 13*sec, "r1")}, "drill", "latency"},
+		{"undeclared, of an older program", []harness.Fault{analysistest.FaultOf("latency", 9*sec, 20*sec, "g0", "r1"),
+			analysistest.FaultOf("drill", 10*sec, 13*sec, "r1")}, "drill", "latency"},
 	} {
 		h := analysistest.OneKill()
 		h.Faults = c.faults
@@ -107,10 +130,11 @@ func TestTheFaultThatLedToAFailover(t *testing.T) {
 	}
 }
 
-// ordered returns a failover that a Sentinel was told to begin: nobody misses the primary before.
+// ordered returns a failover that a Sentinel was ordered to begin: no Sentinel misses the primary before.
 func ordered(order time.Duration) harness.History {
 	h := without(analysistest.OneKill(), func(e harness.Event) bool {
-		return e.Kind == string(Suspect) || e.Kind == string(Agreed) || e.Kind == harness.EventUnwritable || isRole(e, harness.RoleDown)
+		return e.Kind == string(Suspect) || e.Kind == string(Agreed) || e.Kind == harness.EventUnwritable ||
+			isRole(e, harness.RoleDown)
 	})
 	h.Faults = []harness.Fault{doing(harness.MovesPrimary, "order", order, order+ms, "s2")}
 	h.Faults[0].End = 13 * sec
@@ -119,7 +143,8 @@ func ordered(order time.Duration) harness.History {
 
 func TestAFailoverThatASentinelWasToldToBegin(t *testing.T) {
 	h := ordered(11070 * ms)
-	h.Faults = append(h.Faults, doing(harness.StopsProcess, "pause", 10*sec, 13*sec, "r1"), doing(harness.EndsConnections, "client-kill", 10*sec, 12*sec, "r1"))
+	h.Faults = append(h.Faults, doing(harness.StopsProcess, "pause", 10*sec, 13*sec, "r1"),
+		doing(harness.EndsConnections, "client-kill", 10*sec, 12*sec, "r1"))
 	f := Failovers(h)[0]
 	require.Equal(t, "order", f.Name, "the pause would have been missed a second later")
 	require.Equal(t, []string{"pause", "client-kill"}, f.Beside)
@@ -127,21 +152,25 @@ func TestAFailoverThatASentinelWasToldToBegin(t *testing.T) {
 	require.False(t, f.Stage(Suspect).Seen)
 }
 
-// TestWhoeverWasNotHeardMayHaveSaidIt has no word of Sentinels before the promotion, so that any fault in force may have led to it.
+// TestWhoeverWasNotHeardMayHaveSaidIt has no message of Sentinels before the promotion, so that any fault in force may
+// have led to it.
 func TestWhoeverWasNotHeardMayHaveSaidIt(t *testing.T) {
 	h := ordered(11070 * ms)
 	h = without(h, func(e harness.Event) bool { return e.Kind == attempted || e.Kind == string(Elected) })
 	h.Faults = append(h.Faults, doing(harness.StopsProcess, "pause", 10*sec, 13*sec, "r1"))
-	h.Events = append(h.Events, harness.Event{At: 9 * sec, Node: "s2", Kind: harness.EventUnheard, Detail: "EOF"}, harness.Event{At: 12 * sec, Node: "s2", Kind: harness.EventHeard})
+	h.Events = append(h.Events, harness.Event{At: 9 * sec, Node: "s2", Kind: harness.EventUnheard, Detail: "EOF"},
+		harness.Event{At: 12 * sec, Node: "s2", Kind: harness.EventHeard})
 	f := Failovers(h)[0]
 	require.Equal(t, "one of pause, order", f.Name)
-	require.Equal(t, "not known: s2 was not heard for a time, and no other Sentinel said +elected-leader", f.Stage(Elected).Note)
+	require.Equal(t, "not known: s2 was not heard for a time, and no other Sentinel said +elected-leader",
+		f.Stage(Elected).Note)
 }
 
 func TestAFaultBesideAnotherChangesNothingButThat(t *testing.T) {
 	want := Failovers(analysistest.OneKill())
 	h := analysistest.OneKill()
-	h.Faults = append(h.Faults, doing(harness.SlowsLinks, "latency", 10866*ms, 12*sec, "g0", "g1", "r1"), doing(harness.SlowsLinks, "late", 11650*ms, 20*sec, "g0", "r1"))
+	h.Faults = append(h.Faults, doing(harness.SlowsLinks, "latency", 10866*ms, 12*sec, "g0", "g1", "r1"),
+		doing(harness.SlowsLinks, "late", 11650*ms, 20*sec, "g0", "r1"))
 	want[0].Beside = []string{"latency"}
 	require.Equal(t, want, Failovers(h))
 }
@@ -155,7 +184,8 @@ func TestOverlappingFaultsEachWithAFailover(t *testing.T) {
 	h := analysistest.OneKill()
 	h.Events = append(h.Events, analysistest.Role(0, "r3", harness.RoleReplica))
 	h.Events = append(h.Events, analysistest.FailoverEvents(12*sec, "r2", "r3", 2, 3)...)
-	h.Faults = []harness.Fault{doing(harness.EndsProcess, "kill-primary", 12*sec, 15*sec, "r2"), doing(harness.StopsProcess, "pause-primary", 10*sec, 13*sec, "r1")}
+	h.Faults = []harness.Fault{doing(harness.EndsProcess, "kill-primary", 12*sec, 15*sec, "r2"),
+		doing(harness.StopsProcess, "pause-primary", 10*sec, 13*sec, "r1")}
 	all := Failovers(h)
 	require.Len(t, all, 2)
 	require.Equal(t, []string{"pause-primary", "kill-primary"}, []string{all[0].Name, all[1].Name})

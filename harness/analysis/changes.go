@@ -8,17 +8,17 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// change is one switch of the primary that one or more Sentinels announced.
+// change is one switch of the primary, as one or more Sentinels announced it.
 type change struct {
-	said        []harness.Event // the announcements, in order of time
-	first, last time.Duration
-	old, new    string        // the primary before and after; empty: not known
-	after       time.Duration // the last announcement of the change before; negative: there is none
-	until       time.Duration // the first announcement of the next change; harness.Forever: there is none
+	announcements []harness.Event // ordered by time
+	first, last   time.Duration
+	old, new      string        // names of the primary before and after; empty: not known
+	previousEnd   time.Duration // last announcement of the previous change; negative: none
+	nextStart     time.Duration // first announcement of the next change; harness.Forever: none
 }
 
-// changesOf lists the switches in events, which are in order of time. Announcements of one switch by several Sentinels make one
-// change.
+// changesOf lists the switches in events, which are ordered by time. It joins the announcements of one switch by
+// several Sentinels.
 func changesOf(events []harness.Event) []change {
 	var all []change
 	for _, e := range events {
@@ -26,14 +26,16 @@ func changesOf(events []harness.Event) []change {
 			continue
 		}
 		n := len(all)
-		late := func(c change) bool { return c.repeats(all[:n-1]) }
-		if n > 0 && all[n-1].isAnnouncedBy(e) && (!late(all[n-1]) || late(change{said: []harness.Event{e}})) {
-			all[n-1].said, all[n-1].last = append(all[n-1].said, e), e.At
+		isRepeat := func(c change) bool { return c.isRepeatOf(all[:n-1]) }
+		if n > 0 && all[n-1].isAnnouncedBy(e) &&
+			(!isRepeat(all[n-1]) || isRepeat(change{announcements: []harness.Event{e}})) {
+			all[n-1].announcements, all[n-1].last = append(all[n-1].announcements, e), e.At
 			continue
 		}
-		c := change{said: []harness.Event{e}, first: e.At, last: e.At, after: -1, until: harness.Forever}
+		c := change{announcements: []harness.Event{e}, first: e.At, last: e.At, previousEnd: -1,
+			nextStart: harness.Forever}
 		if n > 0 {
-			c.after, all[n-1].until = all[n-1].last, e.At
+			c.previousEnd, all[n-1].nextStart = all[n-1].last, e.At
 		}
 		all = append(all, c)
 	}
@@ -41,59 +43,60 @@ func changesOf(events []harness.Event) []change {
 	return all
 }
 
-// isAnnouncedBy reports whether e announces the change c, too.
+// isAnnouncedBy reports whether e is another Sentinel's announcement of c.
 func (c change) isAnnouncedBy(e harness.Event) bool {
 	again := func(said harness.Event) bool { return said.Node == e.Node }
-	return e.Detail == c.said[0].Detail && !slices.ContainsFunc(c.said, again)
+	return e.Detail == c.announcements[0].Detail && !slices.ContainsFunc(c.announcements, again)
 }
 
-// repeats reports whether c is one of the changes before, announced late: its Sentinels had not announced that yet.
-func (c change) repeats(before []change) bool {
-	known := false
+// isRepeatOf reports whether c is a late announcement of a change in before, by Sentinels that had not announced it
+// yet.
+func (c change) isRepeatOf(before []change) bool {
+	announced := false
 	for _, b := range before {
-		if b.said[0].Detail != c.said[0].Detail {
+		if b.announcements[0].Detail != c.announcements[0].Detail {
 			continue
 		}
-		known = true
-		if slices.ContainsFunc(c.said, func(e harness.Event) bool { return !b.isAnnouncedBy(e) }) {
+		announced = true
+		if slices.ContainsFunc(c.announcements, func(e harness.Event) bool { return !b.isAnnouncedBy(e) }) {
 			return false
 		}
 	}
-	return known
+	return announced
 }
 
-// nameNodes finds the nodes of every change by the addresses in its announcement. The record says which node has which address. In a
-// record of an older program, which does not, the nodes are found by their roles.
+// nameNodes finds the nodes of each change by the addresses in its announcement. Records of older programs have no
+// addresses: there it finds the nodes by their roles.
 func nameNodes(all []change, events []harness.Event) {
-	at := map[string]string{} // node, by address
+	byAddress := map[string]string{}
 	for _, e := range events {
 		if e.Kind == harness.EventAddress {
-			at[e.Detail] = e.Node
+			byAddress[e.Detail] = e.Node
 		}
 	}
-	known := len(at) > 0
-	previous := "" // the new primary of the change before
+	addressesKnown := len(byAddress) > 0
+	previous := "" // new primary of the previous change
 	for i := range all {
 		c := &all[i]
-		from, to := switchAddresses(c.said[0].Detail)
-		c.old, c.new = at[from], at[to]
-		if !known {
+		from, to := switchAddresses(c.announcements[0].Detail)
+		c.old, c.new = byAddress[from], byAddress[to]
+		if !addressesKnown {
 			c.guessNodes(events, previous)
-			learnAddress(at, from, c.old)
-			learnAddress(at, to, c.new)
+			learnAddress(byAddress, from, c.old)
+			learnAddress(byAddress, to, c.new)
 		}
 		previous = c.new
 	}
 }
 
-func learnAddress(at map[string]string, address, node string) {
+func learnAddress(byAddress map[string]string, address, node string) {
 	if address != "" && node != "" {
-		at[address] = node
+		byAddress[address] = node
 	}
 }
 
-// switchAddresses returns the old and the new address in a "+switch-master": name, old host and port, new host and port. They are
-// empty if it is not of that form.
+// switchAddresses returns the old and the new address in the detail of a "+switch-master", which is a name, the old
+// host and port, and the new host and port. Both are empty if detail has another form.
 func switchAddresses(detail string) (from, to string) {
 	f := strings.Fields(detail)
 	if len(f) != 5 {
@@ -102,8 +105,8 @@ func switchAddresses(detail string) (from, to string) {
 	return f[1] + " " + f[2], f[3] + " " + f[4]
 }
 
-// guessNodes finds the nodes of a change by their roles. The old primary is the new one of the change before or, at first, the first
-// primary.
+// guessNodes finds the nodes of a change by their roles. The old primary is the new one of the previous change or, for
+// the first change, the first primary.
 func (c *change) guessNodes(events []harness.Event, previous string) {
 	if c.old == "" {
 		c.old = previous
@@ -116,17 +119,18 @@ func (c *change) guessNodes(events []harness.Event, previous string) {
 	}
 }
 
-// attempted is the kind of the event with which a Sentinel begins a failover. It is no stage, since all but one may give up.
+// attempted is the event with which a Sentinel begins a failover. It is not a stage, since all but one Sentinel may
+// give up.
 const attempted = "+try-failover"
 
-// primary returns the node that had the role of a primary when Sentinels began the switch. Its successor may have been seen in
-// that role before they announce it.
+// primary returns the node that was a primary when Sentinels began the switch. It stops there because the new primary's
+// role may be seen before they announce it.
 func (c *change) primary(events []harness.Event) string {
 	began := []string{string(Agreed), attempted, string(Elected), string(Promoted), string(Switched)}
 	node := ""
 	for _, e := range events {
 		switch {
-		case e.At > c.first || e.At > c.after && slices.Contains(began, e.Kind):
+		case e.At > c.first || e.At > c.previousEnd && slices.Contains(began, e.Kind):
 			return node
 		case isRole(e, harness.RolePrimary):
 			node = e.Node
@@ -135,19 +139,20 @@ func (c *change) primary(events []harness.Event) string {
 	return node
 }
 
-// rolesWithin is the time after the last announcement in which a node may be seen in its new role. Roles are looked at only now
-// and then.
+// rolesWithin bounds the time between the last announcement and the record of a node's new role, since roles are
+// polled.
 const rolesWithin = time.Second
 
-// promoted returns the node that was seen to turn from a replica into a primary. A former primary that comes back as one was down
-// before, and does not count.
+// promoted returns the node whose role changed from replica to primary. A former primary that comes back as one does
+// not count: it was down before.
 func (c *change) promoted(events []harness.Event) string {
 	role := map[string]string{}
 	for _, e := range events {
 		if e.Kind != harness.EventRole {
 			continue
 		}
-		if e.At > c.after && e.At <= c.last+rolesWithin && e.Detail == harness.RolePrimary && e.Node != c.old && role[e.Node] != harness.RoleDown {
+		if e.At > c.previousEnd && e.At <= c.last+rolesWithin && e.Detail == harness.RolePrimary && e.Node != c.old &&
+			role[e.Node] != harness.RoleDown {
 			return e.Node
 		}
 		role[e.Node] = e.Detail

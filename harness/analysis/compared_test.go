@@ -15,11 +15,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness/analysis"
 )
 
-// promotion is what the observer saw: a node that was a replica said that it is a primary.
+// promotion is a change that the observer saw: a node that was a replica called itself a primary.
 type promotion struct {
 	old, new string
 	at       time.Time
-	until    time.Time // when new said that it is a replica again; zero: never
+	until    time.Time // when new called itself a replica again; zero: never
 	next     time.Time // the next promotion; zero: there is none
 }
 
@@ -44,7 +44,8 @@ func (o *truth) promotions() (all []promotion) {
 	return all
 }
 
-// primaryAt returns the node, other than but, that last said that it is a primary and has not said since that it is a replica.
+// primaryAt returns the node, other than but, that last called itself a primary and has not called itself a replica
+// since.
 func (o *truth) primaryAt(t time.Time, but string) (node string) {
 	since := time.Time{}
 	for n := range o.roles {
@@ -57,7 +58,7 @@ func (o *truth) primaryAt(t time.Time, but string) (node string) {
 
 func (o *truth) wasPrimary(node string, t time.Time) bool { return o.roleAt(node, t).is == "master" }
 
-// roleAt returns the role that the node had told shortly before t.
+// roleAt returns the role that the node reported shortly before t.
 func (o *truth) roleAt(node string, t time.Time) (last role) {
 	for _, r := range o.roles[node] {
 		if r.at.Before(t.Add(-20 * time.Millisecond)) {
@@ -77,11 +78,11 @@ type comparison struct {
 	began time.Time
 	from  time.Duration // the promotion before; 0: there was none
 	prev  *promotion    // likewise; nil: there was none
-	log   []said
+	log   []logLine
 	rows  []string
 }
 
-// compareAll compares each failover that was found with a promotion that the observer saw.
+// compareAll compares each failover in the figures with a promotion that the observer saw.
 func compareAll(t *testing.T, h harness.History, o *truth, found []analysis.Failover) {
 	seen, log := o.promotions(), o.logs()
 	require.Len(t, found, len(seen), "promotions: we say %v, the observer %v", found, seen)
@@ -91,7 +92,7 @@ func compareAll(t *testing.T, h harness.History, o *truth, found []analysis.Fail
 			c.from, c.prev = c.on(seen[i-1].at), &seen[i-1]
 		}
 		if s := c.announced(); s != nil && o.wasPrimary(nodeAt(strings.Fields(s.detail)[1]), c.p.at) {
-			c.p.old = nodeAt(strings.Fields(s.detail)[1]) // of two primaries, the one that was to be replaced
+			c.p.old = nodeAt(strings.Fields(s.detail)[1]) // of two primaries, the one that Sentinels wanted to replace
 		}
 		reasons(t, f)
 		c.all()
@@ -107,7 +108,7 @@ func compareAll(t *testing.T, h harness.History, o *truth, found []analysis.Fail
 // on converts a time of the wall clock to the run's clock.
 func (c *comparison) on(at time.Time) time.Duration { return at.Sub(c.began) }
 
-// next is when the next promotion came, on the run's clock.
+// next returns when the next promotion came, on the run's clock.
 func (c *comparison) next() time.Duration {
 	if c.p.next.IsZero() {
 		return harness.Forever
@@ -119,7 +120,8 @@ func (c *comparison) all() {
 	if c.f.Old != c.p.old || c.f.New != c.p.new {
 		c.Errorf("%s: we say %s to %s, the observer %s to %s", c.f.Name, c.f.Old, c.f.New, c.p.old, c.p.new)
 	}
-	for _, m := range []analysis.Milestone{analysis.Suspect, analysis.Agreed, analysis.Elected, analysis.Promoted, analysis.Switched} {
+	for _, m := range []analysis.Milestone{analysis.Suspect, analysis.Agreed, analysis.Elected, analysis.Promoted,
+		analysis.Switched} {
 		c.stage(m, c.logged(m))
 	}
 	took := c.firstAfter(c.o.accepted[c.f.New], c.on(c.p.at)-50*time.Millisecond)
@@ -134,21 +136,22 @@ func (c *comparison) all() {
 	c.minority()
 }
 
-// pingEvery is the time between two pings of a Sentinel, the longest between two of its commands to a node.
+// pingEvery is the time between two pings of a Sentinel, and so the longest time between two of its commands to a node.
 const pingEvery = 250 * time.Millisecond
 
-// onset returns the time in which the primary that was replaced fell silent to Sentinels: after the last command that reached it from
-// any of those that missed it, and down-after before the first of them said so. silent is false if commands reached it until then: somebody
-// gave an order.
+// onset returns the range of time in which the replaced primary fell silent to Sentinels: after the last command of
+// those that missed it, and down-after before the first of them reported it. silent is false if commands reached the
+// primary until then, so that the failover was ordered.
 func (c *comparison) onset() (from, to time.Time, silent bool) {
 	old := c.p.old
 	if s := c.announced(); s != nil {
 		old = nodeAt(strings.Fields(s.detail)[1])
 	}
-	missed := map[string]time.Time{} // by Sentinel, when it said so
+	missed := map[string]time.Time{} // by Sentinel, when it reported it
 	for _, s := range c.log {
 		f := strings.Fields(s.detail)
-		if len(f) < 3 || f[0] != "master" || nodeAt(f[2]) != old || c.on(s.at) < c.from || c.on(s.at) > c.on(c.p.at)+50*time.Millisecond {
+		if len(f) < 3 || f[0] != "master" || nodeAt(f[2]) != old || c.on(s.at) < c.from ||
+			c.on(s.at) > c.on(c.p.at)+50*time.Millisecond {
 			continue
 		}
 		switch _, known := missed[s.by]; {
@@ -172,7 +175,7 @@ func (c *comparison) onset() (from, to time.Time, silent bool) {
 	return from, to, !from.IsZero() && from.Before(to.Add(pingEvery))
 }
 
-// byMuddled reports whether the Sentinel that began the failover was struck by the fault of that name.
+// byMuddled reports whether the fault of that name struck the Sentinel that began the failover.
 func (c *comparison) byMuddled(name string) bool {
 	leader := ""
 	for _, s := range c.log {
@@ -180,12 +183,13 @@ func (c *comparison) byMuddled(name string) bool {
 			leader = s.by
 		}
 	}
-	return slices.ContainsFunc(c.h.Faults, func(f harness.Fault) bool { return f.Name == name && slices.Contains(f.Targets, leader) })
+	return slices.ContainsFunc(c.h.Faults,
+		func(f harness.Fault) bool { return f.Name == name && slices.Contains(f.Targets, leader) })
 }
 
-// ordered reports whether a Sentinel had been told to begin the failover, as its log says.
+// ordered reports whether a Sentinel had been ordered to begin the failover, as its log says.
 func (c *comparison) ordered() bool {
-	last := map[string]said{} // by Sentinel: the last order
+	last := map[string]logLine{} // by Sentinel: the last order
 	told := false
 	for _, s := range c.log {
 		switch {
@@ -203,14 +207,16 @@ func (c *comparison) ordered() bool {
 // downAfter is the clusters' down-after-milliseconds.
 const downAfter = time.Second
 
-// cause compares the cause with the fault that began when the observer saw the primary fall silent, or with the last order if a Sentinel
-// was told to fail over. Without either, an order has left Sentinels in disagreement, as a crash after the promotion does.
+// cause compares the cause with the fault that began when the observer saw the primary fall silent, or with the last
+// order if a Sentinel was ordered to fail over. Without either, an earlier order has left Sentinels in disagreement, as
+// a crash after the promotion does.
 func (c *comparison) cause() {
 	from, to, silent := c.onset()
 	silent = silent && !c.ordered()
 	for _, b := range c.o.began {
 		if b.name == "client-pause-writes-primary" && b.from.Before(to) {
-			to = to.Add(downAfter/2 + pingEvery) // what Sentinels publish waits, and their PINGs behind it until they connect anew
+			// Sentinels' messages wait, and their PINGs behind them until they reconnect
+			to = to.Add(downAfter/2 + pingEvery)
 		}
 	}
 	var fit []string
@@ -223,14 +229,15 @@ func (c *comparison) cause() {
 		case silent && k.silences && !b.from.After(to.Add(near)) && !b.to.Before(from.Add(-near)):
 			fit = append(fit, b.name)
 		case !silent && k.orders && b.from.Before(c.p.at):
-			fit = []string{b.name} // the last
+			fit = []string{b.name} // the last one
 		}
 	}
 	said := "no silence"
 	if silent {
 		said = fmt.Sprintf("fell silent at %s to %s", ms(c.on(from)-c.f.Start), ms(c.on(to)-c.f.Start))
 	}
-	c.rows = append(c.rows, fmt.Sprintf("| %s | cause | %s | %s: %s |", c.title(), c.f.Cause(), said, strings.Join(fit, ", ")))
+	c.rows = append(c.rows, fmt.Sprintf("| %s | cause | %s | %s: %s |", c.title(), c.f.Cause(), said,
+		strings.Join(fit, ", ")))
 	ours := []string{c.f.Name}
 	if len(c.f.OneOf) > 0 {
 		ours = nil
@@ -248,15 +255,17 @@ func (c *comparison) cause() {
 	}
 }
 
-// sentinelWasDown reports whether a fault ended or stopped a Sentinel that the note names, as the heal of its clock does.
+// sentinelWasDown reports whether a fault ended or stopped a Sentinel that the note names. The heal of its clock does
+// that too.
 func (c *comparison) sentinelWasDown(note string) bool {
 	return slices.ContainsFunc(c.h.Faults, func(f harness.Fault) bool {
 		named := func(host string) bool { return host[0] == 's' && strings.Contains(note, host+" ") }
-		return f.Effects.Any(harness.EndsProcess|harness.StopsProcess|harness.ShiftsClock) && slices.ContainsFunc(f.Targets, named)
+		return f.Effects.Any(harness.EndsProcess|harness.StopsProcess|harness.ShiftsClock) &&
+			slices.ContainsFunc(f.Targets, named)
 	})
 }
 
-// same says whether a figure is near to the truth, and notes both. What we say is not known, since a Sentinel was down,
+// same checks that a figure is near the truth, and notes both. A figure that is not known because a Sentinel was down
 // may be anything.
 func (c *comparison) same(m analysis.Milestone, s analysis.Stage, at time.Time) {
 	c.Helper()
@@ -289,18 +298,19 @@ func (c *comparison) stage(m analysis.Milestone, at time.Time) {
 	c.same(m, c.f.Stage(m), at)
 }
 
-// announced returns the first announcement of the new primary that can be about this promotion; nil if there is none.
-func (c *comparison) announced() *said {
+// announced returns the first announcement of the new primary that can belong to this promotion, or nil.
+func (c *comparison) announced() *logLine {
 	for i, s := range c.log {
 		f := strings.Fields(s.detail) // mymaster 127.7.2.1 6379 127.7.2.2 6379
-		if s.what == "+switch-master" && nodeAt(f[3]) == c.p.new && c.on(s.at) > c.on(c.p.at)-time.Second && c.on(s.at) < c.again() {
+		if s.what == "+switch-master" && nodeAt(f[3]) == c.p.new && c.on(s.at) > c.on(c.p.at)-time.Second &&
+			c.on(s.at) < c.again() {
 			return &c.log[i]
 		}
 	}
 	return nil
 }
 
-// again is when the same node was promoted again.
+// again returns when the same node was promoted again.
 func (c *comparison) again() time.Duration {
 	for _, p := range c.o.promotions() {
 		if p.new == c.p.new && p.at.After(c.p.at) {
@@ -312,7 +322,7 @@ func (c *comparison) again() time.Duration {
 
 func nodeAt(ip string) string { return "r" + ip[strings.LastIndex(ip, ".")+1:] }
 
-// logged returns when a Sentinel first wrote the milestone into its log, about the primary that Sentinels replaced.
+// logged returns when a Sentinel first logged the milestone about the primary that was replaced.
 func (c *comparison) logged(m analysis.Milestone) time.Time {
 	from, to, old := max(c.from, c.f.Start-nearTruth), c.on(c.p.at)+50*time.Millisecond, c.p.old
 	switched := c.announced()
@@ -334,7 +344,8 @@ func (c *comparison) logged(m analysis.Milestone) time.Time {
 		if s.what != string(m) || c.on(s.at) < from || c.on(s.at) > to {
 			continue
 		}
-		if m == analysis.Promoted && nodeAt(f[2]) == c.p.new || m != analysis.Promoted && f[0] == "master" && nodeAt(f[2]) == old {
+		if m == analysis.Promoted && nodeAt(f[2]) == c.p.new || m != analysis.Promoted && f[0] == "master" &&
+			nodeAt(f[2]) == old {
 			return s.at
 		}
 	}
@@ -350,7 +361,7 @@ func (c *comparison) firstAfter(times []time.Time, from time.Duration) time.Time
 	return time.Time{}
 }
 
-// joined returns when the old primary said that it is a replica, if no other node had been promoted by then.
+// joined returns when the old primary called itself a replica, if no other node had been promoted by then.
 func (c *comparison) joined() time.Time {
 	for _, r := range c.o.roles[c.p.old] {
 		if r.is == "slave" && r.at.After(c.p.at) {
@@ -363,43 +374,46 @@ func (c *comparison) joined() time.Time {
 	return time.Time{}
 }
 
-// firstWrite returns the time of the first command of a client that the new primary executed, but for some groups.
+// firstWrite returns the time of the first client command that the new primary executed, without those of some groups.
 func (c *comparison) firstWrite(but ...int) time.Time {
 	for _, x := range c.o.executed[c.p.new] {
-		if !slices.Contains(but, x.group) && c.on(x.at) >= c.on(c.p.at)-50*time.Millisecond && (c.p.until.IsZero() || x.at.Before(c.p.until)) {
+		if !slices.Contains(but, x.group) && c.on(x.at) >= c.on(c.p.at)-50*time.Millisecond &&
+			(c.p.until.IsZero() || x.at.Before(c.p.until)) {
 			return x.at
 		}
 	}
 	return time.Time{}
 }
 
-// minority compares how many commands of clients the old primary executed while the new one was a primary as well. Those that were
-// executed late, as after a pause, nobody acknowledged.
+// minority compares how many client commands the old primary executed while the new one was a primary as well. It
+// leaves out those that were executed late, as after a pause: they were never acknowledged.
 func (c *comparison) minority() {
 	n, unsure := 0, 0
 	demoted := c.o.roles[c.p.old]
 	for _, x := range c.o.executed[c.p.old] {
 		i := slices.IndexFunc(demoted, func(r role) bool { return r.is == "slave" && r.at.After(c.p.at) })
-		if x.at.Before(c.p.at) || i >= 0 && x.at.After(demoted[i].at) || !c.p.until.IsZero() && (c.p.next.IsZero() || c.p.until.Before(c.p.next)) && x.at.After(c.p.until) {
+		if x.at.Before(c.p.at) || i >= 0 && x.at.After(demoted[i].at) || !c.p.until.IsZero() &&
+			(c.p.next.IsZero() || c.p.until.Before(c.p.next)) && x.at.After(c.p.until) {
 			continue
 		}
 		if n++; c.on(x.at)-c.on(c.p.at) < 50*time.Millisecond {
 			unsure++
 		}
 	}
-	late := 0 // of unknown outcome
+	late := 0 // with an unknown outcome
 	for op := range c.h.Ops {
 		if op.Outcome == harness.Info && op.Return >= c.on(c.p.at) {
 			late++
 		}
 	}
-	c.rows = append(c.rows, fmt.Sprintf("| %s | writes of %s after the promotion | %d | %d |", c.title(), c.f.Old, c.f.Minority, n))
+	c.rows = append(c.rows, fmt.Sprintf("| %s | writes of %s after the promotion | %d | %d |", c.title(), c.f.Old,
+		c.f.Minority, n))
 	if got := int(c.f.Minority); got > n+60+unsure || got < n-60-unsure-late {
 		c.Errorf("%s: we say that %s executed %d writes after the promotion, the observer %d", c.f, c.f.Old, got, n)
 	}
 }
 
-// downtime compares the longest time until the new primary took a write in which no node did.
+// downtime compares the longest time without an accepted write, until the new primary's first.
 func (c *comparison) downtime(took time.Time) {
 	if took.IsZero() {
 		require.False(c, c.f.Servers.Seen)
@@ -410,13 +424,13 @@ func (c *comparison) downtime(took time.Time) {
 		all = append(all, taken...)
 	}
 	from, to := c.longest(all, took, func(node string) []time.Time { return c.o.accepted[node] })
-	if to.Sub(from) < 200*time.Millisecond { // what is shorter is a stall, not an end
+	if to.Sub(from) < 200*time.Millisecond { // anything shorter is a stall, not an end
 		from, to = took, took
 	}
 	c.length(analysis.NoWrites, c.f.Servers.Length(), c.f.Servers.Length(), from, to)
 }
 
-// outage compares the longest time in which no client that was not cut off had a command executed, up to the first one by the
+// outage compares the longest time in which no command of a connected client was executed, until the first one by the
 // new primary.
 func (c *comparison) outage() {
 	var cutOff []int
@@ -443,20 +457,23 @@ func (c *comparison) outage() {
 		return some
 	})
 	if c.slow() {
-		return // what is executed is answered late or never
+		return // commands are executed, and answered late or never
 	}
 	c.length(analysis.NoAnswers, c.f.Outage.Least, c.f.Outage.Most, from, to)
 	c.length(analysis.NoClientWrites, c.f.Writes.Least, c.f.Writes.Most, from, to)
 }
 
-// slow reports whether a fault made links slow: then commands are executed long before clients hear of it.
+// slow reports whether a fault slowed links, so that commands are executed long before clients get the answer.
 func (c *comparison) slow() bool {
 	return slices.ContainsFunc(c.h.Faults, func(f harness.Fault) bool { return f.Effects.Any(harness.SlowsLinks) })
 }
 
-// longest returns the longest time between two of times that ends after the cause, or the promotion before, and up to until. What ends
-// with the first time of the node that was promoted before is a cost of that failover; of returns the times of a node.
-func (c *comparison) longest(times []time.Time, until time.Time, of func(node string) []time.Time) (from, to time.Time) {
+// longest returns the longest time between two neighbours in times that ends after the cause, or after the previous
+// promotion, and by until. A gap that ends with the first time of the node that was promoted before is a cost of that
+// failover; of returns the times of a node.
+func (c *comparison) longest(
+	times []time.Time, until time.Time, of func(node string) []time.Time,
+) (from, to time.Time) {
 	since := max(c.f.Start, c.from)
 	if c.prev != nil {
 		for _, at := range of(c.prev.new) {
@@ -470,7 +487,7 @@ func (c *comparison) longest(times []time.Time, until time.Time, of func(node st
 	for i := 1; i < len(times); i++ {
 		at, before := times[i], times[i-1]
 		if start := c.began.Add(c.f.Start); c.h.Meta.Rate < 10 && before.Before(start) {
-			before = start // nobody asked, most likely
+			before = start // most likely there were no requests
 		}
 		if c.on(at) > since && !at.After(until) && at.Sub(before) > to.Sub(from) {
 			from, to = before, at
@@ -482,7 +499,8 @@ func (c *comparison) longest(times []time.Time, until time.Time, of func(node st
 func (c *comparison) length(what string, least, most time.Duration, from, to time.Time) {
 	c.Helper()
 	want := to.Sub(from)
-	c.rows = append(c.rows, fmt.Sprintf("| %s | %s for | %.3f to %.3f s | %.3f s |", c.title(), what, least.Seconds(), most.Seconds(), want.Seconds()))
+	c.rows = append(c.rows, fmt.Sprintf("| %s | %s for | %.3f to %.3f s | %.3f s |", c.title(), what, least.Seconds(),
+		most.Seconds(), want.Seconds()))
 	if near := nearTruth + c.o.stalled(from, from) + c.o.stalled(to, to); want < least-near || want > most+near {
 		c.Errorf("%s, %s: we say %v to %v, the observer %v", c.f, what, least, most, want)
 	}

@@ -14,12 +14,12 @@ const (
 	NoClientWrites = "no client could write"
 )
 
-// Cost is one of the costs of a failover, with its words.
+// Cost is one cost of a failover, ready to be shown.
 type Cost struct {
 	Name     string
 	From, To time.Duration
-	Lasted   string // how long, such as "1.43 s", or a range
-	Coarse   bool   // Lasted is a range: clients asked too rarely to tell
+	Lasted   string // length, such as "1.43 s", or a range
+	Coarse   bool   // Lasted is a range, because clients asked too rarely
 	Note     string // a further remark; may be empty
 }
 
@@ -35,7 +35,7 @@ func (c Cost) String() string {
 	return s
 }
 
-// Costs lists the costs that were seen: the downtime of the servers, then the outages of the clients.
+// Costs lists the recorded costs: the downtime of the servers, then the outages of the clients.
 func (f Failover) Costs() (all []Cost) {
 	if d := f.Servers; d.Seen {
 		c := Cost{Name: NoWrites, From: d.From, To: d.To, Lasted: units.Duration(d.Length())}

@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
 )
 
-// TestWithoutACauseWhatWasLongBeforeCostsNothing has a longer stall, 5 s before a failover.
+// TestWithoutACauseWhatWasLongBeforeCostsNothing has a longer stall, 5 s before the failover.
 func TestWithoutACauseWhatWasLongBeforeCostsNothing(t *testing.T) {
 	h := analysistest.OneKill()
 	h.Events = append(h.Events, event(3*sec, "r1", harness.EventUnwritable, "no answer"),
@@ -55,7 +55,7 @@ func TestARefusalIsNoOutageOfWrites(t *testing.T) {
 	require.Equal(t, 13001*ms, f.Stage(Writable).At, "a refusal is no write, all the same")
 }
 
-// TestNodesWithoutANameExecuteNothingTwice is about a record that has neither addresses nor roles.
+// TestNodesWithoutANameExecuteNothingTwice reads a record that has neither addresses nor roles.
 func TestNodesWithoutANameExecuteNothingTwice(t *testing.T) {
 	h := without(analysistest.OneKill(), func(e harness.Event) bool {
 		return e.Kind == harness.EventAddress || e.Kind == harness.EventRole || e.Kind == harness.EventServes
@@ -71,7 +71,8 @@ func TestNodesWithoutANameExecuteNothingTwice(t *testing.T) {
 	require.Equal(t, 11701*ms, f.Stage(Writable).At, "the one before was called before the promotion")
 	require.Equal(t, []int64{1, 0}, []int64{f.Executed, f.Minority})
 
-	h.Events = append(h.Events, serves(sec, "r1", 1), serves(11520*ms, "r2", 0)) // nobody knows who r2 is
+	// the record does not say which node r2 is
+	h.Events = append(h.Events, serves(sec, "r1", 1), serves(11520*ms, "r2", 0))
 	f = Failovers(h)[0]
 	require.Equal(t, []int64{1, 0}, []int64{f.Executed, f.Minority})
 	require.Empty(t, f.Remarks())
@@ -80,7 +81,8 @@ func TestNodesWithoutANameExecuteNothingTwice(t *testing.T) {
 // TestAnEarlierFailoversDowntimeIsItsOwn has a second failover whose cause began in the downtime of the first.
 func TestAnEarlierFailoversDowntimeIsItsOwn(t *testing.T) {
 	h := analysistest.OneKill()
-	h.Events = append(h.Events, analysistest.Role(ms, "r3", "slave"), analysistest.Role(11465*ms, "r2", "master")) // 5 ms before its first write
+	// 5 ms before its first write
+	h.Events = append(h.Events, analysistest.Role(ms, "r3", "slave"), analysistest.Role(11465*ms, "r2", "master"))
 	for _, e := range analysistest.FailoverEvents(20*sec, "r2", "r3", 2, 3) {
 		if e.Node != "r2" { // it goes on
 			h.Events = append(h.Events, e)

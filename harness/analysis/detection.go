@@ -7,46 +7,46 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// detection says how Sentinels came to replace a primary.
+// detection says how Sentinels decided to replace a primary. A time is notSeen if the record does not show it.
 type detection struct {
-	suspected time.Duration // the first +sdown of those that lasted; negative: none was seen
-	missed    time.Duration // the +sdown with which enough Sentinels missed the primary; negative: none was seen
-	began     time.Duration // the attempt that succeeded: +try-failover or +elected-leader; negative: none was seen
-	ordered   bool          // a Sentinel was told to: it began although no quorum missed the primary
-	by        string        // the Sentinel that began; empty: none was seen to
-	early     time.Duration // by how much missed may be too early
+	suspected time.Duration // first +sdown that was not withdrawn
+	missed    time.Duration // +sdown that completed the quorum
+	startedAt time.Duration // +try-failover or +elected-leader of the attempt that succeeded
+	ordered   bool          // the Sentinel was ordered to: it began without a quorum
+	starter   string        // the Sentinel that began; empty: not seen
+	tolerance time.Duration // how much too early missed may be
 }
 
 const notSeen = time.Duration(-1)
 
-// detection goes through what Sentinels said of the primary until the promotion. What they had missed when the attempt
-// began counts, even if they heard from the primary again before the promotion.
+// detection reads the Sentinels' messages about the primary until the promotion. It keeps the state of the moment when
+// the attempt began, even if Sentinels heard from the primary again before the promotion.
 func (t *takeover) detection() detection {
-	d := detection{suspected: notSeen, missed: notSeen, began: notSeen}
-	now := d                     // as it stands
-	missing := map[string]bool{} // the Sentinels that miss it
-	agreed := map[string]bool{}  // those that say that a quorum does
-	for _, e := range t.since(t.heard) {
-		if e.At > t.at+t.late {
+	d := detection{suspected: notSeen, missed: notSeen, startedAt: notSeen}
+	current := d                 // state so far
+	missing := map[string]bool{} // Sentinels that miss the primary
+	agreed := map[string]bool{}  // Sentinels that say that a quorum does
+	for _, e := range t.eventsSince(t.messagesFrom) {
+		if e.At > t.promotedAt+t.roleDelay {
 			break
 		}
-		gone := e.Kind == harness.EventUnheard // it may have ended, and then it misses nobody
+		gone := e.Kind == harness.EventUnheard // a Sentinel that has ended misses no primary
 		if !t.sentinels[e.Node] || !gone && !t.isAbout(e) {
 			continue
 		}
 		switch e.Kind {
 		case string(Suspect):
 			if len(missing) == 0 {
-				now.suspected = e.At
+				current.suspected = e.At
 			}
 			if !missing[e.Node] && len(agreed) == 0 {
-				now.missed = e.At
+				current.missed = e.At
 			}
 			missing[e.Node] = true
 		case "-sdown", harness.EventUnheard:
 			delete(agreed, e.Node)
 			if delete(missing, e.Node); len(missing) == 0 {
-				now.suspected, now.missed = notSeen, notSeen
+				current.suspected, current.missed = notSeen, notSeen
 				clear(agreed)
 			}
 		case string(Agreed):
@@ -54,20 +54,21 @@ func (t *takeover) detection() detection {
 		case "-odown":
 			delete(agreed, e.Node)
 		case attempted, string(Elected):
-			if e.Kind == attempted || d.began == notSeen {
-				d = now
-				d.began, d.by, d.ordered = e.At, e.Node, len(agreed) == 0 && len(t.lostWords(t.heard, e.At)) == 0
+			if e.Kind == attempted || d.startedAt == notSeen {
+				d = current
+				d.startedAt, d.starter, d.ordered = e.At, e.Node,
+					len(agreed) == 0 && len(t.withLostLogs(t.messagesFrom, e.At)) == 0
 			}
 		}
 	}
-	if d.began == notSeen {
-		return now
+	if d.startedAt == notSeen {
+		return current
 	}
 	return d
 }
 
-// isAbout reports whether a Sentinel's message is about the primary that it wants to replace, as far as it names one:
-// it may be about a replica or about another Sentinel.
+// isAbout reports whether a Sentinel's message is about the primary that it wants to replace, or names no node.
+// Messages about replicas and other Sentinels are not.
 func (t *takeover) isAbout(e harness.Event) bool {
 	if e.Detail == "" {
 		return true
@@ -76,6 +77,6 @@ func (t *takeover) isAbout(e harness.Event) bool {
 	if len(f) < 4 || f[0] != "master" {
 		return false
 	}
-	node, known := t.acts.at[f[2]+" "+f[3]]
-	return !known || t.subject == "" || node == t.subject
+	node, known := t.acts.byAddress[f[2]+" "+f[3]]
+	return !known || t.presumed == "" || node == t.presumed
 }

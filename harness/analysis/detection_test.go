@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
 )
 
-// TestWhatSentinelsMissedBeforeIsNotTheStart has an alarm 7 s before the primary is lost.
+// TestWhatSentinelsMissedBeforeIsNotTheStart has a false alarm 7 s before the primary is lost.
 func TestWhatSentinelsMissedBeforeIsNotTheStart(t *testing.T) {
 	const primary = "master mymaster " + at1
 	says := func(at time.Duration, node, kind string) harness.Event { return event(at, node, kind, primary) }

@@ -1,6 +1,6 @@
-// Package analysis computes figures from the record of a run: its operations over time ([Collect]), and the stages, the cause and
-// the costs of each failover ([Failovers]). [Of] computes both in one reading.
+// Package analysis computes figures from the record of a run: its operations over time ([Collect]), and the stages, the
+// cause and the costs of each failover ([Failovers]). [Of] computes both in one reading.
 //
-// Nothing here judges, and nothing here draws: checkers say what is wrong, reports show what was found. All times are on the
-// run's clock, which starts with the run.
+// It neither judges nor draws: checkers say what is wrong, and reports show it. All times are on the run's clock, which
+// starts with the run.
 package analysis

@@ -8,10 +8,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// writableSpan is a span of time in which a node took writes.
+// writableSpan is a period in which a node accepted writes.
 type writableSpan struct{ from, to time.Duration }
 
-// spansOf lists, by node, the spans in which it took writes. If the last one is open, its to is harness.Forever.
+// spansOf lists, by node, the periods in which it accepted writes. The last one ends at harness.Forever if its end was
+// not recorded.
 func spansOf(events []harness.Event) map[string][]writableSpan {
 	spans := map[string][]writableSpan{}
 	for _, e := range events {
@@ -26,9 +27,10 @@ func spansOf(events []harness.Event) map[string][]writableSpan {
 	return spans
 }
 
-// downtime finds the longest time in which no node took writes, from start to the first write of the new primary.
+// downtime finds the longest time without a node that accepts writes, between start and the first write of the new
+// primary.
 func (t *takeover) downtime(start time.Duration) Downtime {
-	accepted := t.firstOwnWrite()
+	accepted := t.firstProbeWrite()
 	if !accepted.Seen || len(t.spans[t.old]) == 0 {
 		return Downtime{}
 	}
@@ -37,24 +39,23 @@ func (t *takeover) downtime(start time.Duration) Downtime {
 	for node := range t.redis {
 		all = append(all, t.spans[node]...)
 	}
-	if len(all) == 0 { // no roles: an older program
+	if len(all) == 0 { // records of older programs have no roles
 		all = slices.Concat(t.spans[t.old], t.spans[t.new])
 	}
 	slices.SortFunc(all, func(a, b writableSpan) int { return cmp.Compare(a.from, b.from) })
-	taken := all[0].to // until when a node took writes
+	writableUntil := all[0].to // end of the writable time so far
 	for _, s := range all[1:] {
-		if next := min(s.from, accepted.At); next > start && next-taken > d.Length() {
-			d.From, d.To = taken, next
+		if next := min(s.from, accepted.At); next > start && next-writableUntil > d.Length() {
+			d.From, d.To = writableUntil, next
 		}
-		taken = max(taken, s.to)
+		writableUntil = max(writableUntil, s.to)
 	}
 	return d
 }
 
-// bothTookWrites returns for how long the old and the new primary took writes side by side, from the new one's first
-// on, until the next takeover.
+// bothTookWrites returns how long the old and the new primary both accepted writes between from and the next takeover.
 func (t *takeover) bothTookWrites(from time.Duration) (beside time.Duration) {
-	until := min(t.end, max(t.last, from))
+	until := min(t.next, max(t.lastEvent, from))
 	for _, n := range t.spans[t.new] {
 		for _, o := range t.spans[t.old] {
 			beside += max(0, min(n.to, o.to, until)-max(n.from, o.from, from))

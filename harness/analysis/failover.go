@@ -14,14 +14,14 @@ type Milestone string
 
 // The stages of a failover, in the order in which they are shown.
 const (
-	Injected Milestone = "fault"             // the first action of the nemesis that is the cause
+	Injected Milestone = "fault"             // start of the fault that is the cause
 	Suspect  Milestone = "+sdown"            // a Sentinel misses the primary
 	Agreed   Milestone = "+odown"            // a quorum of Sentinels misses it
 	Elected  Milestone = "+elected-leader"   // one Sentinel may perform the failover
-	Accepted Milestone = "takes writes"      // the new primary took the first write of the harness's own, which tries every 10 ms
-	Promoted Milestone = "+promoted-slave"   // a Sentinel has seen that the chosen replica is a primary
+	Accepted Milestone = "takes writes"      // the new primary accepts a write of the harness, which tries every 10 ms
+	Promoted Milestone = "+promoted-slave"   // a Sentinel sees that the chosen replica is a primary
 	Switched Milestone = "+switch-master"    // the first Sentinel announces the new primary
-	Writable Milestone = "first write"       // Return of the first write that the new primary acknowledged to a client
+	Writable Milestone = "first write"       // Return of the first client write that the new primary acknowledged
 	Rejoined Milestone = "old primary joins" // the old primary is a replica of the new one
 )
 
@@ -33,38 +33,39 @@ func Milestones() []Milestone {
 // Stage is one milestone of one failover.
 type Stage struct {
 	Name  Milestone     `json:"name"`
-	Seen  bool          `json:"seen"`           // false: the history does not show it, and At and After mean nothing
+	Seen  bool          `json:"seen"`           // false: not in the history, and At and After mean nothing
 	At    time.Duration `json:"at"`             // on the run's clock
-	After time.Duration `json:"after"`          // since the start of the fault
+	After time.Duration `json:"after"`          // time since the start of the fault
 	By    string        `json:"by,omitempty"`   // the Sentinel, node or client that shows it
-	Note  string        `json:"note,omitempty"` // if it was not seen: what is missing, or why nobody knows
+	Note  string        `json:"note,omitempty"` // what is missing, or why it is not known, if Seen is false
 }
 
-// Outage is the longest time around a failover in which clients asked and none of them got what it asked for. Clients
-// on the minority side of a partition are left out. It counts from the first request that got nothing to the first that
-// got something, and includes what the client library takes to notice and to dial again. Where clients ask rarely it
-// may have been shorter or longer.
+// Outage is the longest time around a failover in which clients sent requests and none of them succeeded. A refused
+// acquire counts as success if a primary may have refused it. Clients on the minority side of a partition are left out.
+// It lasts from the first request that failed to the first that succeeded, so it includes the time that the client
+// library needs to notice and to reconnect. If clients ask rarely, the true length is only known to be between Least
+// and Most.
 type Outage struct {
-	Seen    bool          `json:"seen"`    // both ends were seen; otherwise the rest means nothing
-	From    time.Duration `json:"from"`    // Call of the first request that got nothing, at least Return of the last that did
-	To      time.Duration `json:"to"`      // Return of the first that got something again
-	Least   time.Duration `json:"least"`   // it lasted at least so long; time in which nobody asked is left out
-	Most    time.Duration `json:"most"`    // it lasted at most so long
-	Failed  int64         `json:"failed"`  // requests under way between the two that failed, without refused acquires
-	Unknown int64         `json:"unknown"` // requests under way between the two whose effect is unknown
+	Seen    bool          `json:"seen"`    // both ends were seen; if not, the rest means nothing
+	From    time.Duration `json:"from"`    // Call of the first failed request, or Return of the last that succeeded
+	To      time.Duration `json:"to"`      // Return of the next successful request
+	Least   time.Duration `json:"least"`   // lower bound of the length, without time in which no client asked
+	Most    time.Duration `json:"most"`    // upper bound of the length
+	Failed  int64         `json:"failed"`  // failed requests in that time, without refused acquires
+	Unknown int64         `json:"unknown"` // requests in that time whose effect is unknown
 }
 
 // Length returns the time between From and To.
 func (o Outage) Length() time.Duration { return o.To - o.From }
 
-// tooCoarse is the distance between Least and Most from which on an outage is given as a range.
+// tooCoarse is the difference between Least and Most above which an outage is shown as a range.
 const tooCoarse = 50 * time.Millisecond
 
-// IsRange reports whether clients asked too rarely to tell how long the outage lasted.
+// IsRange reports whether clients asked too rarely to measure the outage.
 func (o Outage) IsRange() bool { return o.Most-o.Least > tooCoarse }
 
-// String returns how long the outage lasted, such as "1.43 s", or "1.8 ms to 586 ms" where clients asked too rarely to
-// tell.
+// String returns the length of the outage, such as "1.43 s", or a range such as "1.8 ms to 586 ms" if clients asked too
+// rarely.
 func (o Outage) String() string {
 	if !o.IsRange() {
 		return units.Duration(o.Length())
@@ -72,44 +73,44 @@ func (o Outage) String() string {
 	return units.Duration(o.Least) + " to " + units.Duration(o.Most)
 }
 
-// Downtime is the longest time around a failover in which no node took a write of the harness's own, up to the first
-// one of the new primary. The harness tries each node every 10 ms, past all links, and dials again at once. No client
-// library takes part.
+// Downtime is the longest time around a failover, up to the first write of the new primary, in which no node accepted a
+// write. The harness measures it with its own writes to each node: one every 10 ms, without a client library, past all
+// links, and with an immediate reconnect.
 type Downtime struct {
-	Seen   bool          `json:"seen"`             // the new primary was seen to take writes; otherwise the rest means nothing
-	From   time.Duration `json:"from"`             // the last write that a node took
-	To     time.Duration `json:"to"`               // the next write that a node took; equal to From if one always took writes
-	Beside time.Duration `json:"beside,omitempty"` // for how long both the old and the new primary took writes
+	Seen   bool          `json:"seen"`             // the new primary accepted a write; if not, the rest means nothing
+	From   time.Duration `json:"from"`             // last write that a node accepted
+	To     time.Duration `json:"to"`               // next accepted write; equal to From if there was no gap
+	Beside time.Duration `json:"beside,omitempty"` // how long the old and the new primary both accepted writes
 }
 
 // Length returns how long the downtime lasted.
 func (d Downtime) Length() time.Duration { return d.To - d.From }
 
-// Failover describes how one node took the place of another as the primary: a takeover, with its operations. A run may
-// have several, side by side or in a row; each has what happened until the next one's promotion.
+// Failover describes how one node replaced another as the primary, with the effect on clients. A run may have several,
+// in a row or at the same time. Each covers the time until the next one's promotion.
 type Failover struct {
-	Fault  int      `json:"fault"`            // index in History.Faults of the cause, of several the first; -1: none fits
-	Name   string   `json:"name"`             // of the cause; "one of A, B" where that cannot be told; "no known cause"
-	OneOf  []int    `json:"oneOf,omitempty"`  // indexes in History.Faults, where it cannot be told which it was
+	Fault  int      `json:"fault"`            // index of the cause in History.Faults, of several the first; -1: none
+	Name   string   `json:"name"`             // of the cause; "one of A, B" if there are several; "no known cause"
+	OneOf  []int    `json:"oneOf,omitempty"`  // indexes of the candidates in History.Faults, if there are several
 	Beside []string `json:"beside,omitempty"` // names of other faults in force between the cause and the promotion
 
-	Old      string        `json:"old,omitempty"`
-	New      string        `json:"new,omitempty"`     // names of nodes; empty if not known
-	Instead  string        `json:"instead,omitempty"` // the node whose place Sentinels meant to fill, if it was no primary
+	Old      string        `json:"old,omitempty"`     // the old primary; empty: not known
+	New      string        `json:"new,omitempty"`     // the new primary; empty: not known
+	Instead  string        `json:"instead,omitempty"` // node that Sentinels wrongly took for the primary; else empty
 	Start    time.Duration `json:"start"`             // of the cause; without one, the first sign of the failover
-	Promoted time.Duration `json:"promoted"`          // the first sign that New was a primary
-	Until    time.Duration `json:"until,omitempty"`   // when New was seen as a replica again; 0: never
-	Ceased   time.Duration `json:"ceased,omitempty"`  // when Old was no primary any more, whomever it followed then; 0: never
+	Promoted time.Duration `json:"promoted"`          // first sign that New was a primary
+	Until    time.Duration `json:"until,omitempty"`   // when New was a replica again; 0: never
+	Ceased   time.Duration `json:"ceased,omitempty"`  // when Old stopped being a primary; 0: never
 	Stages   []Stage       `json:"stages"`            // one for each milestone, in order
-	Servers  Downtime      `json:"servers"`           // no node took writes
-	Outage   Outage        `json:"outage"`            // no client that asked was answered
-	Writes   Outage        `json:"writes"`            // no client could write
-	Executed int64         `json:"executed"`          // acknowledged writes of clients that New executed
-	Minority int64         `json:"minority"`          // acknowledged writes of clients that Old executed after Promoted
-	Behind   int64         `json:"behind,omitempty"`  // so many bytes that Old had written New lacked when it was promoted, at least
-	Losses   Losses        `json:"losses,omitempty"`  // what was found wrong
+	Servers  Downtime      `json:"servers"`           // time in which no node accepted writes
+	Outage   Outage        `json:"outage"`            // time in which no client was answered
+	Writes   Outage        `json:"writes"`            // time in which no client could write
+	Executed int64         `json:"executed"`          // acknowledged client writes that New executed
+	Minority int64         `json:"minority"`          // acknowledged client writes that Old executed after Promoted
+	Behind   int64         `json:"behind,omitempty"`  // at least so many bytes of Old were missing on New at Promoted
+	Losses   Losses        `json:"losses,omitempty"`  // violations that this failover caused, see Charge
 
-	later time.Duration // beyond seenWithin, how late the record may show the promotion
+	extraDelay time.Duration // delay of the recorded promotion beyond maxRoleDelay
 }
 
 // Stage returns one stage of the failover.
@@ -122,8 +123,8 @@ func (f Failover) Stage(name Milestone) Stage {
 	return Stage{Name: name}
 }
 
-// String returns the failover on one line: the cause, who took over, the stages with their distances from the cause's
-// start, and what it cost.
+// String describes the failover in one line: the cause, the old and the new primary, the stages with their times since
+// the start of the cause, and the costs.
 func (f Failover) String() string {
 	words := []string{f.Cause() + f.Moved()}
 	for _, s := range f.Stages {
@@ -137,7 +138,7 @@ func (f Failover) String() string {
 	return strings.Join(append(words, f.Remarks()...), "; ")
 }
 
-// Moved returns the old and the new primary, such as ", r1 to r2"; empty if they are not known.
+// Moved returns the old and the new primary, such as ", r1 to r2", or "" if either is not known.
 func (f Failover) Moved() string {
 	if f.Old == "" || f.New == "" {
 		return ""
@@ -153,7 +154,8 @@ func (f Failover) Cause() string {
 	return f.Name + " (beside " + units.Clip(strings.Join(counted(f.Beside), ", "), 120) + ")"
 }
 
-// counted returns each of the names once, in order of their first, such as "30 client-kill" for 30 of a name.
+// counted returns each name once, in order of first appearance. A name that appears several times has its number in
+// front: "30 client-kill".
 func counted(names []string) (all []string) {
 	n := map[string]int{}
 	for _, name := range names {
@@ -169,7 +171,7 @@ func counted(names []string) (all []string) {
 	return all
 }
 
-// Remarks lists what is particular about the failover, each as a clause.
+// Remarks lists what is unusual about the failover, each item as a clause.
 func (f Failover) Remarks() (all []string) {
 	if f.Instead != "" {
 		all = append(all, fmt.Sprintf("Sentinels took %s for the primary", f.Instead))
@@ -178,18 +180,20 @@ func (f Failover) Remarks() (all []string) {
 		all = append(all, s.Note)
 	}
 	if f.Minority > 0 {
-		all = append(all, fmt.Sprintf("%s executed %s writes of clients after the promotion", f.Old, units.Count(f.Minority)))
+		all = append(all, fmt.Sprintf("%s executed %s writes of clients after the promotion", f.Old,
+			units.Count(f.Minority)))
 	}
 	if f.Behind > 0 {
-		all = append(all, fmt.Sprintf("%s lacked at least %s bytes that %s had written", f.New, units.Count(f.Behind), f.Old))
+		all = append(all, fmt.Sprintf("%s lacked at least %s bytes that %s had written", f.New, units.Count(f.Behind),
+			f.Old))
 	}
 	return append(all, f.Losses.words()...)
 }
 
-// Failovers lists the failovers of a run in order of their promotions. It reads h.Ops once. An error in them ends the
-// reading.
+// Failovers lists the failovers of a run, ordered by promotion. It reads h.Ops once. If reading fails, it returns what
+// the operations before the error show.
 func Failovers(h harness.History) []Failover {
 	w := newFailoverMeters(h)
-	_ = eachOp(h, w.add) // of a history that cannot be read to its end the readable part counts
+	_ = eachOp(h, w.add) // what was read before an error still counts
 	return w.failovers()
 }

@@ -34,7 +34,8 @@ func TestStagesOfAKill(t *testing.T) {
 		{Name: Rejoined, Seen: true, At: 13500 * ms, After: 3500 * ms, By: "r1"},
 	}
 	require.Equal(t, want, f.Stages)
-	require.Equal(t, Outage{Seen: true, From: 10100 * ms, To: 11701 * ms, Least: 902 * ms, Most: 1701 * ms, Failed: 2, Unknown: 1}, f.Outage,
+	require.Equal(t, Outage{Seen: true, From: 10100 * ms, To: 11701 * ms, Least: 902 * ms, Most: 1701 * ms, Failed: 2,
+		Unknown: 1}, f.Outage,
 		"the last that got nothing ended at 11.002 s, and nobody asked again until 11.7 s")
 	require.Equal(t, Downtime{Seen: true, From: 10002 * ms, To: 11470 * ms}, f.Servers)
 }
@@ -55,10 +56,13 @@ func TestMissingStagesSaySo(t *testing.T) {
 		{"no odown", Agreed, without(analysistest.OneKill(), kind(Agreed)), "no Sentinel said +odown"},
 		{"no election", Elected, without(analysistest.OneKill(), kind(Elected)), "no Sentinel said +elected-leader"},
 		{"no promotion", Promoted, without(analysistest.OneKill(), kind(Promoted)), "no Sentinel said +promoted-slave"},
-		{"not back", Rejoined, without(analysistest.OneKill(), func(e harness.Event) bool { return e.Node == "r1" && e.Detail == "slave" }), "r1 was not seen as a replica"},
+		{"not back", Rejoined, without(analysistest.OneKill(),
+			func(e harness.Event) bool { return e.Node == "r1" && e.Detail == "slave" }),
+			"r1 was not seen as a replica"},
 		{"no roles", Rejoined, without(analysistest.OneKill(), kind("role")), "r1 was not seen as a replica"},
 		{"no operations", Writable, idle, "r2 acknowledged no write of a client"},
-		{"no write", Accepted, without(analysistest.OneKill(), kind(harness.EventWritable)), "r2 was not seen to take a write"},
+		{"no write", Accepted, without(analysistest.OneKill(), kind(harness.EventWritable)),
+			"r2 was not seen to take a write"},
 	} {
 		all := Failovers(c.h)
 		require.Len(t, all, 1, c.name)
@@ -69,7 +73,7 @@ func TestMissingStagesSaySo(t *testing.T) {
 	}
 }
 
-// TestASuspicionBeforeTheFaultIsNotDenied has an order that follows a +sdown of its own accord.
+// TestASuspicionBeforeTheFaultIsNotDenied has an ordered failover after an unrelated +sdown.
 func TestASuspicionBeforeTheFaultIsNotDenied(t *testing.T) {
 	h := ordered(11070 * ms)
 	h.Events = append(h.Events, event(11012*ms, "s2", string(Suspect), "master mymaster "+at1))
@@ -79,7 +83,7 @@ func TestASuspicionBeforeTheFaultIsNotDenied(t *testing.T) {
 	require.Equal(t, Stage{Name: Agreed, Note: "no Sentinel said +odown"}, f.Stage(Agreed))
 }
 
-// TestAPromotionNobodyAnnounced: a failover is what nodes do.
+// TestAPromotionNobodyAnnounced checks that a failover is what nodes do, announced or not.
 func TestAPromotionNobodyAnnounced(t *testing.T) {
 	h := without(analysistest.OneKill(), func(e harness.Event) bool { return e.Kind == string(Switched) })
 	all := Failovers(h)
@@ -89,14 +93,16 @@ func TestAPromotionNobodyAnnounced(t *testing.T) {
 }
 
 func TestNothingHappenedNoFailover(t *testing.T) {
-	h := without(analysistest.OneKill(), func(e harness.Event) bool { return e.Node == "r2" || e.Kind == string(Switched) })
+	h := without(analysistest.OneKill(),
+		func(e harness.Event) bool { return e.Node == "r2" || e.Kind == string(Switched) })
 	require.Empty(t, Failovers(h))
 	require.Empty(t, Failovers(harness.History{}))
 }
 
 func TestASuspectedReplicaIsNotTheStart(t *testing.T) {
 	h := analysistest.OneKill()
-	h.Events = append(h.Events, harness.Event{At: 10100 * ms, Node: "s1", Kind: "+sdown", Detail: "slave 127.7.2.3:6379"})
+	h.Events = append(h.Events, harness.Event{At: 10100 * ms, Node: "s1", Kind: "+sdown",
+		Detail: "slave 127.7.2.3:6379"})
 	require.Equal(t, 1012*ms, Failovers(h)[0].Stage(Suspect).After)
 }
 
@@ -108,18 +114,19 @@ func TestOldPrimaryByRoleWhenTheTargetIsALink(t *testing.T) {
 	require.True(t, f.Stage(Rejoined).Seen)
 }
 
-// TestPartitionIgnoresTheMinorityAndTheOldPrimary: group 1 is cut off with the old primary, and goes on.
+// TestPartitionIgnoresTheMinorityAndTheOldPrimary cuts off group 1 with the old primary, where it goes on.
 func TestPartitionIgnoresTheMinorityAndTheOldPrimary(t *testing.T) {
 	h := without(analysistest.OneKill(), func(e harness.Event) bool {
 		return e.Kind == harness.EventServes || e.Kind == harness.EventUnwritable || isRole(e, harness.RoleDown)
 	})
 	h.Faults[0].Name, h.Faults[0].Groups, h.Faults[0].Effects = "partition-primary", []int{1}, harness.CutsLinks
 	h.Faults[0].Targets = []string{"r1", "s1", "g1"}
-	h.Events = append(h.Events, serves(sec, "r1", 0), serves(sec, "r1", 1), serves(11700*ms, "r2", 0), serves(13600*ms, "r2", 1))
+	h.Events = append(h.Events, serves(sec, "r1", 0), serves(sec, "r1", 1), serves(11700*ms, "r2", 0),
+		serves(13600*ms, "r2", 1))
 	h.Ops = harness.OpsOf([]harness.Op{
 		analysistest.Add(0, 9*sec, harness.OK),
-		analysistest.Add(0, 10500*ms, harness.OK), // still acknowledged by the old primary, before the promotion
-		analysistest.Add(1, 11*sec, harness.OK),   // as well
+		analysistest.Add(0, 10500*ms, harness.OK), // before the promotion, still acknowledged by the old primary
+		analysistest.Add(1, 11*sec, harness.OK),   // likewise
 		analysistest.Add(1, 11600*ms, harness.OK), // after it
 		analysistest.Add(0, 11650*ms, harness.Info),
 		analysistest.Add(0, 11700*ms, harness.OK),
@@ -131,7 +138,8 @@ func TestPartitionIgnoresTheMinorityAndTheOldPrimary(t *testing.T) {
 	})
 	f := Failovers(h)[0]
 	require.Equal(t, 11701*ms, f.Stage(Writable).At)
-	require.Equal(t, Outage{Seen: true, From: 11650 * ms, To: 11701 * ms, Least: 2 * ms, Most: 1200 * ms, Unknown: 1}, f.Outage)
+	require.Equal(t, Outage{Seen: true, From: 11650 * ms, To: 11701 * ms, Least: 2 * ms, Most: 1200 * ms, Unknown: 1},
+		f.Outage)
 	require.EqualValues(t, 3, f.Minority)
 	require.EqualValues(t, 4, f.Executed)
 }
@@ -144,6 +152,7 @@ func TestOperationsUnderWayAtTheEndOfTheOutageCount(t *testing.T) {
 	h := analysistest.OneKill()
 	hanging := analysistest.Add(3, 11*sec, harness.Info)
 	hanging.Return = 15 * sec
-	h.Ops = harness.OpsOf([]harness.Op{analysistest.Add(0, 9*sec, harness.OK), analysistest.Add(0, 11700*ms, harness.OK), hanging})
+	h.Ops = harness.OpsOf([]harness.Op{analysistest.Add(0, 9*sec, harness.OK),
+		analysistest.Add(0, 11700*ms, harness.OK), hanging})
 	require.EqualValues(t, 1, Failovers(h)[0].Outage.Unknown)
 }

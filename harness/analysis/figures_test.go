@@ -1,6 +1,6 @@
 //go:build !race
 
-// The race detector would stall the observer, whose times these tests go by.
+// The race detector would stall the observer, and these tests depend on its times.
 
 package analysis_test
 
@@ -23,20 +23,21 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// nearTruth is the allowed distance between a figure and what the observer saw. The observer's own stalls are added to it.
+// nearTruth is the allowed difference between a figure and the observer's value. The observer's own stalls are added.
 const nearTruth = 50 * time.Millisecond
 
-// observedSystem is a cluster that the observer watches as soon as it is up.
+// observedSystem is a cluster that the observer watches from its start.
 type observedSystem struct {
 	*cluster.Cluster
 	t     *testing.T
 	truth *truth
 	dir   string      // of the logs
-	cut   bool        // the logs are cut off all the while
-	gone  atomic.Bool // a Sentinel has gone for good
+	cut   bool        // logs are cut off all the time
+	gone  atomic.Bool // a Sentinel is gone for good
 }
 
-func (s *observedSystem) Start(ctx context.Context, clock harness.Clock, events func(harness.Event), log *slog.Logger) error {
+func (s *observedSystem) Start(ctx context.Context, clock harness.Clock, events func(harness.Event),
+	log *slog.Logger) error {
 	if err := s.Cluster.Start(ctx, clock, events, log); err != nil {
 		return err
 	}
@@ -44,7 +45,7 @@ func (s *observedSystem) Start(ctx context.Context, clock harness.Clock, events 
 	return nil
 }
 
-// AwaitWhole waits for no Sentinel that has gone for good.
+// AwaitWhole does not wait for a Sentinel that is gone for good.
 func (s *observedSystem) AwaitWhole(ctx context.Context) error {
 	if !s.gone.Load() {
 		return s.Cluster.AwaitWhole(ctx)
@@ -70,13 +71,13 @@ type faulty struct {
 	make func(on nemesis.Subject) harness.Nemesis
 	with func(s *observedSystem) harness.Nemesis // in place of make
 	last time.Duration
-	side time.Duration // so long after the first fault's start it runs beside it; 0: it runs after the one before
-	may  bool          // it may lead to a failover or not
+	side time.Duration // runs beside the first fault, this long after its start; 0: after the previous one
+	may  bool          // may or may not lead to a failover
 }
 
-// TestLongEveryFigureOfAFailoverIsTrue holds the figures of one long run against what the observer saw: who followed whom, every
-// stage, the downtime of the servers and the outage of the clients; for kills and a pause, in a deep run for every kind of failover.
-// Its bounds are times, so it has to run alone.
+// TestLongEveryFigureOfAFailoverIsTrue compares the figures of one long run with what the observer saw: the old and new
+// primaries, every stage, the downtime of the servers and the outage of the clients. It covers kills and a pause, and
+// in a deep run every kind of failover. Its bounds are times, so it has to run alone.
 func TestLongEveryFigureOfAFailoverIsTrue(t *testing.T) {
 	testenv.NeedLong(t)
 	kill := func(on nemesis.Subject) harness.Nemesis { return nemesis.KillPrimary(on.Cluster) }
@@ -87,7 +88,8 @@ func TestLongEveryFigureOfAFailoverIsTrue(t *testing.T) {
 			{make: kill, last: 5 * time.Second},
 			{make: kill, last: 5 * time.Second},
 			{make: kill, last: 5 * time.Second},
-			{make: func(on nemesis.Subject) harness.Nemesis { return nemesis.Restart(on.Cluster, nemesis.Primary()) }, last: 5 * time.Second},
+			{make: func(on nemesis.Subject) harness.Nemesis { return nemesis.Restart(on.Cluster, nemesis.Primary()) },
+				last: 5 * time.Second},
 		},
 		"stops": {
 			{make: pause, last: 5 * time.Second},
@@ -97,7 +99,8 @@ func TestLongEveryFigureOfAFailoverIsTrue(t *testing.T) {
 			}, last: 4 * time.Second},
 		},
 		"partitions": {
-			{make: func(on nemesis.Subject) harness.Nemesis { return nemesis.PartitionPrimary(on.Cluster) }, last: 4 * time.Second},
+			{make: func(on nemesis.Subject) harness.Nemesis { return nemesis.PartitionPrimary(on.Cluster) },
+				last: 4 * time.Second},
 			{make: sides(nemesis.IsolatePrimary()), last: 4 * time.Second},
 			{make: sides(nemesis.PrimaryFromSentinels()), last: 4 * time.Second},
 		},
@@ -109,7 +112,8 @@ func TestLongEveryFigureOfAFailoverIsTrue(t *testing.T) {
 			}, last: 4 * time.Second},
 		},
 		"five in a row": { // Sentinels begin no failover within 6 s of another
-			{make: kill, last: 6 * time.Second}, {make: pause, last: 6 * time.Second}, {make: order, last: 6 * time.Second},
+			{make: kill, last: 6 * time.Second}, {make: pause, last: 6 * time.Second},
+			{make: order, last: 6 * time.Second},
 			{make: sides(nemesis.IsolatePrimary()), last: 6 * time.Second}, {make: kill, last: 6 * time.Second},
 		},
 		"a kill of a second": {
@@ -118,11 +122,14 @@ func TestLongEveryFigureOfAFailoverIsTrue(t *testing.T) {
 		},
 		"connections end beside a pause": {
 			{make: pause, last: 4 * time.Second},
-			{make: func(on nemesis.Subject) harness.Nemesis { return nemesis.ClientKill(on.Cluster, nemesis.Replica()) }, last: time.Second, side: 250 * time.Millisecond, may: true},
+			{make: func(on nemesis.Subject) harness.Nemesis {
+				return nemesis.ClientKill(on.Cluster, nemesis.Replica())
+			}, last: time.Second, side: 250 * time.Millisecond, may: true},
 		},
 		"a replica ends beside an order": {
-			{make: order, last: 5 * time.Second, may: true}, // not if it was to be promoted
-			{make: func(on nemesis.Subject) harness.Nemesis { return nemesis.Kill(on.Cluster, nemesis.Replica()) }, last: 2 * time.Second, side: 250 * time.Millisecond, may: true},
+			{make: order, last: 5 * time.Second, may: true}, // no failover if this node was to be promoted
+			{make: func(on nemesis.Subject) harness.Nemesis { return nemesis.Kill(on.Cluster, nemesis.Replica()) },
+				last: 2 * time.Second, side: 250 * time.Millisecond, may: true},
 		},
 	} {
 		if testenv.Deep() || name == "kills" || name == "connections end beside a pause" {
@@ -131,11 +138,13 @@ func TestLongEveryFigureOfAFailoverIsTrue(t *testing.T) {
 	}
 }
 
-// TestLongFailoversUnderLittleLoad compares failovers under three operations a second: most of what clients saw are ranges.
+// TestLongFailoversUnderLittleLoad compares failovers under three operations a second, where most outages are ranges.
 func TestLongFailoversUnderLittleLoad(t *testing.T) {
 	testenv.NeedLong(t)
-	order := faulty{make: func(on nemesis.Subject) harness.Nemesis { return nemesis.SentinelFailover(on.Cluster) }, last: 3 * time.Second}
-	faults := []faulty{order, {make: func(on nemesis.Subject) harness.Nemesis { return nemesis.KillPrimary(on.Cluster) }, last: 4 * time.Second}}
+	order := faulty{make: func(on nemesis.Subject) harness.Nemesis { return nemesis.SentinelFailover(on.Cluster) },
+		last: 3 * time.Second}
+	kill := func(on nemesis.Subject) harness.Nemesis { return nemesis.KillPrimary(on.Cluster) }
+	faults := []faulty{order, {make: kill, last: 4 * time.Second}}
 	if testenv.Deep() {
 		faults = append(faults, faults[1], order, order)
 	}
@@ -165,11 +174,11 @@ type scene struct {
 	rate   float64 // operations a second
 	faults []faulty
 	clocks bool // nodes' clocks can be set
-	fleet  bool // faults strike clients
-	cut    bool // Sentinels' logs are cut off all the while
+	fleet  bool // faults may strike clients
+	cut    bool // Sentinels' logs are cut off all the time
 }
 
-// failedOver runs the faults on a cluster of its own under writes that are all different.
+// failedOver runs the faults on a new cluster, under writes of distinct values.
 func failedOver(t *testing.T, sc scene) (harness.History, *truth) {
 	dir := t.TempDir()
 	c := cluster.Sentinel(cluster.Options{Clients: 20, LogDir: dir, Clocks: sc.clocks})
@@ -190,7 +199,7 @@ func failedOver(t *testing.T, sc scene) (harness.History, *truth) {
 		if f.with != nil {
 			make = func(nemesis.Subject) harness.Nemesis { return f.with(s) }
 		}
-		step := harness.TimedFault{Nemesis: noted{make(on), s.truth}, For: f.last}
+		step := harness.TimedFault{Nemesis: observedFault{make(on), s.truth}, For: f.last}
 		if f.side > 0 {
 			step.After = spec.QuietPeriod + f.side
 			spec.Tracks = append(spec.Tracks, []harness.TimedFault{step})

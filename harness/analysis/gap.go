@@ -6,69 +6,71 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// gap finds the longest time in which clients asked and none got what it asked for. Time in which nobody asks does not
-// count.
+// gap finds the longest time in which clients sent requests and none succeeded. Time without requests does not count.
 type gap struct {
-	longest Outage
-	most    time.Duration // the longest that any gap can have been
-	last    time.Duration // Return of the latest request that got something
-	began   bool          // there was one
-	asked   time.Duration // the earliest Call of the requests that got nothing since then
-	ended   time.Duration // the latest Return of those
-	failed  int64         // requests without effect since then
-	unknown int64
+	longest         Outage
+	upperBound      time.Duration // upper bound of the length of any gap
+	lastAnswer      time.Duration // Return of the latest successful request
+	hasAnswer       bool          // there is a successful request
+	firstUnanswered time.Duration // earliest Call of the requests that failed since then
+	lastUnanswered  time.Duration // latest Return of those
+	failed          int64         // requests since then that certainly had no effect
+	unknown         int64
 }
 
-// add takes the next request, in order of Return, and whether it got what it asked for. A gap counts from start on,
-// until over is true.
+// add takes the next request, in order of Return. got says whether it succeeded. A gap does not count if it ends before
+// start or when over is true.
 func (g *gap) add(op harness.Op, got bool, start time.Duration, over bool) {
 	if !got {
 		g.countUnanswered(op)
 		return
 	}
-	if g.began && !over && op.Return > start {
+	if g.hasAnswer && !over && op.Return > start {
 		g.measure(op, start)
 	}
-	g.last, g.began, g.asked, g.ended, g.failed, g.unknown = op.Return, true, harness.Forever, 0, 0, 0
+	g.lastAnswer, g.hasAnswer, g.firstUnanswered, g.lastUnanswered, g.failed, g.unknown = op.Return, true,
+		harness.Forever, 0, 0, 0
 }
 
-// measure takes the gap that op ends.
+// measure records the gap that op ends.
 func (g *gap) measure(op harness.Op, start time.Duration) {
-	o := Outage{Seen: true, From: max(g.last, min(g.asked, op.Call)), To: op.Return, Failed: g.failed, Unknown: g.unknown}
+	o := Outage{Seen: true, From: max(g.lastAnswer, min(g.firstUnanswered, op.Call)), To: op.Return, Failed: g.failed,
+		Unknown: g.unknown}
 	o.Least = o.Length()
-	if silent := op.Call - max(g.ended, o.From); g.failed+g.unknown > 0 && silent > 0 {
-		o.Least -= silent // nobody asked meanwhile
+	if silent := op.Call - max(g.lastUnanswered, o.From); g.failed+g.unknown > 0 && silent > 0 {
+		o.Least -= silent // no client was waiting in that time
 	}
 	if o.Least > g.longest.Least || !g.longest.Seen {
 		g.longest = o
 	}
-	since := g.last
-	if g.asked > start { // nothing was wrong before
-		since = max(since, start)
+	gapStart := g.lastAnswer
+	if g.firstUnanswered > start { // all requests before start succeeded
+		gapStart = max(gapStart, start)
 	}
-	g.most = max(g.most, op.Return-since, o.Length())
+	g.upperBound = max(g.upperBound, op.Return-gapStart, o.Length())
 }
 
 // outage returns the longest gap.
 func (g *gap) outage() Outage {
 	o := g.longest
-	o.Most = g.most
+	o.Most = g.upperBound
 	return o
 }
 
-// countUnanswered counts a request that got nothing in the open gap, and in the longest one if it was under way then.
+// countUnanswered counts a failed request in the current gap, and in the longest gap if it was called before that
+// ended.
 func (g *gap) countUnanswered(op harness.Op) {
-	g.asked, g.ended = min(g.asked, op.Call), max(g.ended, op.Return)
-	late := g.longest.Seen && op.Call < g.longest.To
+	g.firstUnanswered, g.lastUnanswered = min(g.firstUnanswered, op.Call), max(g.lastUnanswered, op.Return)
+	inLongest := g.longest.Seen && op.Call < g.longest.To
 	switch op.Outcome {
 	case harness.Fail:
 		g.failed++
-		if late {
+		if inLongest {
 			g.longest.Failed++
 		}
 	default:
 		g.unknown++
-		if late {
+		if inLongest {
 			g.longest.Unknown++
 		}
 	}

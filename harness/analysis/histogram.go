@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// slots is the number of slots of a histogram: 16 to an octave, from one microsecond to two minutes.
+// slots is the number of slots of a histogram: 16 for each doubling, from one microsecond to two minutes.
 const slots = 24 * 16
 
-// histogram counts latencies on a logarithmic scale in a fixed amount of memory. A quantile is within about 3 % of the
-// truth; the maximum is exact.
+// histogram counts latencies on a logarithmic scale in a fixed amount of memory. Quantiles are within about 3 % of the
+// true value. The maximum is exact.
 type histogram struct {
-	counts [slots]uint64 // days of load would overflow 32 bits
+	counts [slots]uint64 // 64 bits, since days of load would overflow 32
 	n      int64
 	max    time.Duration
 }
@@ -31,7 +31,7 @@ func (h *histogram) merge(other *histogram) {
 	h.max = max(h.max, other.max)
 }
 
-// quantile returns the latency that the fraction q of all latencies does not exceed; 0 if there are none.
+// quantile returns the latency that the fraction q of all latencies does not exceed, or 0 if there are none.
 func (h *histogram) quantile(q float64) time.Duration {
 	rank := max(1, int64(math.Ceil(q*float64(h.n))))
 	seen := int64(0)

@@ -37,7 +37,7 @@ func TestLossesBelongToTheFailoverInWhichTheyCameAbout(t *testing.T) {
 	require.Equal(t, Losses{harness.DoubleGrant: 0}, all[0].Losses, "nobody looked for lost writes")
 }
 
-// TestAFailoverTakesNoLossesOfLaterOnes: r1 is cut off and joins a later primary, never the one that took its place.
+// TestAFailoverTakesNoLossesOfLaterOnes cuts r1 off. It joins a later primary, and never the one that replaced it.
 func TestAFailoverTakesNoLossesOfLaterOnes(t *testing.T) {
 	gone := func(e harness.Event) bool {
 		return e.Kind == harness.EventServes || e.Node == "r1" && e.At >= 10*sec && e.At < 30*sec
@@ -50,7 +50,8 @@ func TestAFailoverTakesNoLossesOfLaterOnes(t *testing.T) {
 	h.Events = append(h.Events, serves(sec, "r1", 0), serves(sec, "r1", 1), serves(11700*ms, "r2", 0))
 	h.Events = append(h.Events, analysistest.Role(25*sec, "r1", "slave"), follows(25*sec, "r1", at3))
 	h.Ops = harness.OpsOf([]harness.Op{
-		analysistest.Add(1, 12*sec, harness.OK), analysistest.Add(1, 13*sec, harness.OK), analysistest.Add(1, 14*sec, harness.OK),
+		analysistest.Add(1, 12*sec, harness.OK), analysistest.Add(1, 13*sec, harness.OK),
+		analysistest.Add(1, 14*sec, harness.OK),
 	})
 	all := Failovers(h)
 	require.Len(t, all, 3)
@@ -63,13 +64,16 @@ func TestAFailoverTakesNoLossesOfLaterOnes(t *testing.T) {
 	}
 }
 
-// TestADoubleGrantJustAfterAPromotionIsOfThatFailover: a finding's time is cut to 10 ms, and a promotion is seen late.
+// TestADoubleGrantJustAfterAPromotionIsOfThatFailover allows for a finding's time, which is cut to 10 ms, and a
+// promotion that is recorded late.
 func TestADoubleGrantJustAfterAPromotionIsOfThatFailover(t *testing.T) {
 	all := []Failover{{Promoted: 11470 * ms}, {Promoted: 21477 * ms}, {Promoted: 31477 * ms}}
 	for at, want := range map[time.Duration]int{
-		3 * sec: 0, 11480 * ms: 0, 21400 * ms: 0, 21450 * ms: 1, 21470 * ms: 1, 31400 * ms: 1, 31470 * ms: 2, 99 * sec: 2,
+		3 * sec: 0, 11480 * ms: 0, 21400 * ms: 0, 21450 * ms: 1, 21470 * ms: 1, 31400 * ms: 1, 31470 * ms: 2,
+		99 * sec: 2,
 	} {
-		Charge(all, []harness.Finding{{Class: harness.DoubleGrant, At: at, Count: 1}}, []harness.Class{harness.DoubleGrant})
+		Charge(all, []harness.Finding{{Class: harness.DoubleGrant, At: at, Count: 1}},
+			[]harness.Class{harness.DoubleGrant})
 		for i, f := range all {
 			require.Equal(t, i == want, f.Losses[harness.DoubleGrant] == 1, "at %v, failover %d", at, i)
 		}

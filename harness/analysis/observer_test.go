@@ -25,24 +25,24 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// truth holds what an independent observer saw of a cluster, by means that neither the harness's record nor this package uses.
-// Every 10 ms it writes a key to each node over the node's Unix socket and asks for its role; it reads with MONITOR what each
-// node executed; and it reads the Sentinels' log files. Times are of the wall clock.
+// truth holds what an independent observer saw of a cluster, by means that neither the harness's record nor this
+// package uses. Every 10 ms it writes a key to each node over the node's Unix socket and asks for its role. It reads
+// with MONITOR what each node executed, and it reads the Sentinels' log files. Times are of the wall clock.
 type truth struct {
 	stop     context.CancelFunc
 	watching sync.WaitGroup
 
 	mu       sync.Mutex
-	accepted map[string][]time.Time // answers to writes, by node
-	roles    map[string][]role      // roles that a node told, by node, where they changed
-	executed map[string][]command   // what clients had it execute, by node
-	reached  map[string][]reached   // when Sentinels' commands reached a node, by node
-	log      []said                 // what Sentinels wrote into their logs
-	began    []begun                // faults, as they began
-	ticks    map[string][]tick      // by who was late: "observer", or a Sentinel
+	accepted map[string][]time.Time       // answers to writes, by node
+	roles    map[string][]role            // changes of role, by node
+	executed map[string][]command         // clients' commands, by node
+	reached  map[string][]sentinelCommand // Sentinels' commands, by node
+	log      []logLine                    // lines of Sentinels' logs
+	began    []injectedFault              // faults, as they began
+	ticks    map[string][]tick            // delays by the machine, of the "observer" or of a Sentinel
 }
 
-// role is a role that a node told.
+// role is a role that a node reported.
 type role struct {
 	at time.Time
 	is string // "master" or "slave"
@@ -54,26 +54,26 @@ type command struct {
 	group int
 }
 
-// reached is a command of a Sentinel that a node executed.
-type reached struct {
+// sentinelCommand is a command of a Sentinel that a node executed.
+type sentinelCommand struct {
 	at       time.Time
 	sentinel string
 }
 
-// begun is a fault: the time in which it was brought about.
-type begun struct {
+// injectedFault is the time in which a fault was injected.
+type injectedFault struct {
 	name     string
 	from, to time.Time
 }
 
-// noted is a fault that the observer sees begin.
-type noted struct {
+// observedFault is a fault that reports its injection to the observer.
+type observedFault struct {
 	harness.Nemesis
 	o *truth
 }
 
-func (n noted) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	b := begun{name: n.Name(), from: time.Now()}
+func (n observedFault) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+	b := injectedFault{name: n.Name(), from: time.Now()}
 	inj, err := n.Nemesis.Inject(ctx, rng)
 	b.to = time.Now()
 	n.o.mu.Lock()
@@ -82,14 +82,14 @@ func (n noted) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, e
 	return inj, err
 }
 
-func (n noted) Effects() harness.Effects {
+func (n observedFault) Effects() harness.Effects {
 	if e, ok := n.Nemesis.(harness.Effective); ok {
 		return e.Effects()
 	}
 	return 0
 }
 
-// tick notes how late the observer or a Sentinel was because of the machine's load.
+// tick records a delay of the observer or of a Sentinel by the machine's load.
 type tick struct {
 	at   time.Time
 	late time.Duration
@@ -99,12 +99,14 @@ const truthEvery = 10 * time.Millisecond
 
 func newTruth() *truth {
 	return &truth{
-		accepted: map[string][]time.Time{}, roles: map[string][]role{}, executed: map[string][]command{}, reached: map[string][]reached{},
-		ticks: map[string][]tick{},
+		accepted: map[string][]time.Time{}, roles: map[string][]role{}, executed: map[string][]command{},
+		reached: map[string][]sentinelCommand{},
+		ticks:   map[string][]tick{},
 	}
 }
 
-// observe begins to observe a cluster that is up, whose logs are in dir. If cut is true it cuts each log off as soon as it has read it.
+// observe starts to observe a running cluster, whose logs are in dir. If cut is true it cuts each log off as soon as it
+// has read it.
 func (o *truth) observe(t *testing.T, c *cluster.Cluster, dir string, cut bool) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -122,16 +124,16 @@ func (o *truth) observe(t *testing.T, c *cluster.Cluster, dir string, cut bool) 
 	o.watching.Go(func() { o.beat(ctx) })
 }
 
-// end ends the observation; after it the truth may be read.
+// end stops the observer. After it the truth may be read.
 func (o *truth) end() {
 	o.stop()
 	o.watching.Wait()
 }
 
-// beat measures how late the machine lets the observer be.
+// beat measures how long the machine delays the observer.
 func (o *truth) beat(ctx context.Context) {
 	for due := time.Now().Add(truthEvery); ctx.Err() == nil; due = due.Add(truthEvery) {
-		time.Sleep(time.Until(due)) // the length of this sleep is what is measured
+		time.Sleep(time.Until(due)) // the length of this sleep is measured
 		now := time.Now()
 		o.late(observer, now, now.Sub(due))
 		if now.After(due.Add(truthEvery)) {
@@ -140,7 +142,7 @@ func (o *truth) beat(ctx context.Context) {
 	}
 }
 
-// ask measures how late the machine lets a Sentinel be: what it has written into its log reaches nobody while it stands still.
+// ask measures how long the machine delays a Sentinel. While a Sentinel stands still, its log stays behind.
 func (o *truth) ask(ctx context.Context, c *cluster.Cluster, sentinel string) {
 	clock := time.NewTicker(truthEvery)
 	defer clock.Stop()
@@ -153,10 +155,10 @@ func (o *truth) ask(ctx context.Context, c *cluster.Cluster, sentinel string) {
 	}
 }
 
-// observer is the name of the observer itself among those that were late.
+// observer names the observer itself in ticks.
 const observer = "observer"
 
-// late notes that somebody was late. Up to 20 ms are usual.
+// late records a delay. Up to 20 ms are usual.
 func (o *truth) late(who string, at time.Time, by time.Duration) {
 	if by > 20*time.Millisecond {
 		o.mu.Lock()
@@ -165,8 +167,8 @@ func (o *truth) late(who string, at time.Time, by time.Duration) {
 	}
 }
 
-// stalled is for how long the machine kept the observer, and the Sentinel that it kept longest, from doing anything between two
-// times, or just before or after.
+// stalled returns how long the machine kept the observer, and the Sentinel that it delayed most, from running at about
+// the time between two moments.
 func (o *truth) stalled(a, b time.Time) time.Duration {
 	if b.Before(a) {
 		a, b = b, a
@@ -189,7 +191,7 @@ func (o *truth) stalled(a, b time.Time) time.Duration {
 	return sum(observer) + most
 }
 
-// write asks a node every 10 ms to take a write and to say its role.
+// write sends a node a write and a question for its role every 10 ms.
 func (o *truth) write(ctx context.Context, node, path string) {
 	clock := time.NewTicker(truthEvery)
 	defer clock.Stop()
@@ -212,7 +214,7 @@ func (o *truth) write(ctx context.Context, node, path string) {
 	}
 }
 
-// asked sends one write and one question and notes the answers. No answer within 30 ms is an error.
+// asked sends one write and one question and records the answers. No answer within 30 ms is an error.
 func (o *truth) asked(node string, n int, conn net.Conn, replies *bufio.Reader) error {
 	_ = conn.SetDeadline(time.Now().Add(30 * time.Millisecond))
 	if _, err := fmt.Fprintf(conn, "SET truth %d\r\nROLE\r\n", n); err != nil {
@@ -238,7 +240,7 @@ func (o *truth) asked(node string, n int, conn net.Conn, replies *bufio.Reader) 
 	return nil
 }
 
-// firstOf reads a whole reply and returns the first string of it.
+// firstOf reads a whole reply and returns its first string.
 func firstOf(r *bufio.Reader) (first string, err error) {
 	line, err := r.ReadString('\n')
 	if err != nil {
@@ -264,21 +266,22 @@ func firstOf(r *bufio.Reader) (first string, err error) {
 	return "", nil
 }
 
-// fromClient is a line of MONITOR about a write by a client group; groups dial from 127.X.10.(1 + group).
+// fromClient matches a line of MONITOR with a write by a client group. Groups dial from 127.X.10.(1 + group).
 var fromClient = regexp.MustCompile(`^\+(\d+)\.(\d+) \[0 127\.\d+\.10\.(\d+):\d+\] "(?i:sadd)"`)
 
-// fromAnybody is a line of MONITOR about any command, and hello is one in which a Sentinel tells its address.
+// fromAnybody matches a line of MONITOR with any command, and hello one in which a Sentinel publishes its address.
 var (
 	fromAnybody = regexp.MustCompile(`^\+(\d+)\.(\d+) \[0 (\S+)\] "(\w+)"`)
 	hello       = regexp.MustCompile(`"__sentinel__:hello" "127\.\d+\.\d+\.(\d+),`)
 )
 
-// monitor notes what clients and Sentinels have a node execute. Sentinels' connections are known by what they publish on them.
+// monitor records what clients and Sentinels have a node execute. It knows a Sentinel's connections by the messages
+// that it publishes on them.
 func (o *truth) monitor(ctx context.Context, node, path string) {
 	for ctx.Err() == nil {
 		conn, err := net.Dial("unix", path)
 		if err != nil {
-			time.Sleep(time.Millisecond) // the pause between two looks: nobody tells that the process is there again
+			time.Sleep(time.Millisecond) // between two attempts: nothing reports that the process is back
 			continue
 		}
 		hangUp := context.AfterFunc(ctx, func() { _ = conn.Close() })
@@ -297,7 +300,7 @@ func (o *truth) monitor(ctx context.Context, node, path string) {
 			at := timeOf(m[1], m[2])
 			o.mu.Lock()
 			if sentinel, known := of[m[3]]; known {
-				o.reached[node] = append(o.reached[node], reached{at, sentinel})
+				o.reached[node] = append(o.reached[node], sentinelCommand{at, sentinel})
 			}
 			if m := fromClient.FindStringSubmatch(line); m != nil {
 				host, _ := strconv.Atoi(m[3])
@@ -310,7 +313,7 @@ func (o *truth) monitor(ctx context.Context, node, path string) {
 	}
 }
 
-// timeOf returns the time that a node told, or now if its clock is wrong.
+// timeOf returns the time that a node reported, or now if its clock is wrong.
 func timeOf(seconds, micros string) time.Time {
 	s, _ := strconv.ParseInt(seconds, 10, 64)
 	us, _ := strconv.ParseInt(micros, 10, 64)
@@ -321,23 +324,24 @@ func timeOf(seconds, micros string) time.Time {
 	return at
 }
 
-// said is a line of a Sentinel's log.
-type said struct {
+// logLine is a line of a Sentinel's log.
+type logLine struct {
 	at           time.Time
 	what, detail string
 	by           string
 }
 
-var logged = regexp.MustCompile(`^\d+:X (\d+ \w+ \d+ [\d:.]+) [*#] (\+\S+|-sdown|Executing user requested FAILOVER) ?(.*)$`)
+var logged = regexp.MustCompile(`^\d+:X (\d+ \w+ \d+ [\d:.]+) [*#] ` +
+	`(\+\S+|-sdown|Executing user requested FAILOVER) ?(.*)$`)
 
-// read notes what a Sentinel writes into its log, at once: the log may be cut off, and its times be wrong.
+// read records what a Sentinel logs at once, since the log may be cut off and its times may be wrong.
 func (o *truth) read(ctx context.Context, sentinel, path string, cut bool) {
 	done := int64(0) // bytes that were read
 	for over := false; !over; {
-		over = ctx.Err() != nil // what it said last is read
+		over = ctx.Err() != nil // one more pass reads the last lines
 		b, err := os.ReadFile(path)
 		if int64(len(b)) < done {
-			done = 0 // somebody has cut it off
+			done = 0 // the log was cut off
 		}
 		if end := int64(bytes.LastIndexByte(b, '\n') + 1); err == nil && end > done {
 			o.hear(sentinel, string(b[done:end]))
@@ -346,7 +350,7 @@ func (o *truth) read(ctx context.Context, sentinel, path string, cut bool) {
 				done = 0
 			}
 		}
-		time.Sleep(time.Millisecond) // the pause between two looks
+		time.Sleep(time.Millisecond) // between two reads
 	}
 }
 
@@ -363,15 +367,15 @@ func (o *truth) hear(sentinel, text string) {
 		if err != nil || now.Sub(at).Abs() > time.Second {
 			at = now // its clock is wrong
 		}
-		o.log = append(o.log, said{at, m[2], m[3], sentinel})
+		o.log = append(o.log, logLine{at, m[2], m[3], sentinel})
 	}
 }
 
-// logs returns what all Sentinels said, in order of time.
-func (o *truth) logs() []said {
+// logs returns the log lines of all Sentinels, ordered by time.
+func (o *truth) logs() []logLine {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	all := slices.Clone(o.log)
-	slices.SortStableFunc(all, func(a, b said) int { return a.at.Compare(b.at) })
+	slices.SortStableFunc(all, func(a, b logLine) int { return a.at.Compare(b.at) })
 	return all
 }

@@ -18,44 +18,55 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// kind is one kind of fault for a pair: which it is, and how it can move the primary.
+// kind is a kind of fault for a pair, and how it can move the primary.
 type kind struct {
 	entry    string
 	given    nemesis.Parameters
 	silences bool // Sentinels miss the primary
-	orders   bool // a Sentinel is told to fail over
-	muddles  bool // the Sentinel that it strikes may miss a primary that answers
+	orders   bool // orders a Sentinel to fail over
+	muddles  bool // a Sentinel that it strikes may miss a primary that answers
 }
 
-// kinds lists one of each kind of fault that a cluster with Sentinels takes. Faults that act on a choice of hosts are there for the primary,
-// and where they differ there for a replica or a Sentinel.
+// kinds lists one fault of each kind that a cluster with Sentinels takes. Faults with a choice of hosts strike the
+// primary and, where that differs, a replica or a Sentinel.
 var kinds = []kind{
-	{entry: "kill-HOST", silences: true}, {entry: "kill-HOST", given: nemesis.Parameters{Host: "replica"}}, {entry: "kill-HOST", given: nemesis.Parameters{Host: "sentinel"}},
+	{entry: "kill-HOST", silences: true}, {entry: "kill-HOST", given: nemesis.Parameters{Host: "replica"}},
+	{entry: "kill-HOST", given: nemesis.Parameters{Host: "sentinel"}},
 	{entry: "restart-HOST", silences: true}, {entry: "restart-HOST-at-once"},
-	{entry: "pause-HOST", silences: true}, {entry: "pause-HOST", given: nemesis.Parameters{Host: "replica"}}, {entry: "sleep-HOST", silences: true},
+	{entry: "pause-HOST", silences: true}, {entry: "pause-HOST", given: nemesis.Parameters{Host: "replica"}},
+	{entry: "sleep-HOST", silences: true},
 	{entry: "clock-step-forward-HOST"}, {entry: "clock-step-backward-HOST"},
-	{entry: "clock-step-forward-HOST", given: nemesis.Parameters{Host: "sentinel"}}, {entry: "clock-step-backward-HOST", given: nemesis.Parameters{Host: "replica"}},
+	{entry: "clock-step-forward-HOST", given: nemesis.Parameters{Host: "sentinel"}},
+	{entry: "clock-step-backward-HOST", given: nemesis.Parameters{Host: "replica"}},
 	{entry: "clock-step-backward-HOST", given: nemesis.Parameters{Host: "sentinel"}, muddles: true},
-	{entry: "sentinel-failover", orders: true}, {entry: "sentinel-crash-after-election"}, {entry: "sentinel-crash-after-promotion", orders: true},
-	{entry: "script-flush-HOST"}, {entry: "client-kill-HOST"}, {entry: "client-pause-HOST", silences: true}, {entry: "client-pause-writes-HOST"},
+	{entry: "sentinel-failover", orders: true}, {entry: "sentinel-crash-after-election"},
+	{entry: "sentinel-crash-after-promotion", orders: true},
+	{entry: "script-flush-HOST"}, {entry: "client-kill-HOST"}, {entry: "client-pause-HOST", silences: true},
+	{entry: "client-pause-writes-HOST"},
 	{entry: "memory-pressure-HOST"},
-	{entry: "partition-SIDES", silences: true}, {entry: "partition-SIDES", given: shape("split-brain-replica"), silences: true},
-	{entry: "partition-SIDES", given: shape("bridge"), silences: true}, {entry: "partition-SIDES", given: shape("isolate-primary"), silences: true},
-	{entry: "partition-SIDES", given: shape("primary-sentinels"), silences: true}, {entry: "partition-SIDES", given: shape("primary-sentinel")},
-	{entry: "partition-SIDES", given: shape("clients-primary")}, {entry: "partition-SIDES", given: shape("primary-replica")},
+	{entry: "partition-SIDES", silences: true},
+	{entry: "partition-SIDES", given: shape("split-brain-replica"), silences: true},
+	{entry: "partition-SIDES", given: shape("bridge"), silences: true},
+	{entry: "partition-SIDES", given: shape("isolate-primary"), silences: true},
+	{entry: "partition-SIDES", given: shape("primary-sentinels"), silences: true},
+	{entry: "partition-SIDES", given: shape("primary-sentinel")},
+	{entry: "partition-SIDES", given: shape("clients-primary")},
+	{entry: "partition-SIDES", given: shape("primary-replica")},
 	{entry: "partition-SIDES", given: shape("primary-replicas")},
-	{entry: "one-way"}, {entry: "cut"}, {entry: "latency"}, {entry: "bandwidth"}, {entry: "slicer"}, {entry: "limit-data"}, {entry: "slow-close"},
+	{entry: "one-way"}, {entry: "cut"}, {entry: "latency"}, {entry: "bandwidth"}, {entry: "slicer"},
+	{entry: "limit-data"}, {entry: "slow-close"},
 	{entry: "crash-clients-HOST"}, {entry: "freeze-clients-HOST"}, {entry: "skew-clients-HOST"},
 }
 
 func shape(name string) nemesis.Parameters { return nemesis.Parameters{Shape: name} }
 
-// noKinds lists the entries of the catalogue that are not among kinds, and why.
+// noKinds lists the entries of the catalogue that kinds lacks, and why.
 var noKinds = map[string]string{"partition-primary": "it is partition-split-brain under its old name"}
 
-// apart says why the fault cannot be in force while first is, which began before; empty: it can. Every other pair may be drawn. Of some
-// of them the second is not in force either if it finds the primary silent: it asks the primary for something, or wants to end what has ended.
-// Whether the primary was replaced by then is a matter of the time between the two.
+// apart says why the fault cannot be in force while first is, which began before it; empty: it can. Every other pair
+// may be drawn. In some of those the second fault is not in force either if it finds the primary silent: it asks the
+// primary for something, or ends a process that has ended. Whether the primary was replaced by then depends on the time
+// between the two.
 func (k kind) apart(first kind) string {
 	clock := func(k kind) bool { return strings.HasPrefix(k.entry, "clock-step") }
 	switch {
@@ -74,15 +85,15 @@ func (k kind) apart(first kind) string {
 // moves reports whether the fault can move the primary.
 func (k kind) moves() bool { return k.silences || k.orders || k.muddles }
 
-// isOrder reports whether the fault tells a Sentinel to fail over, be it in vain.
+// isOrder reports whether the fault orders a Sentinel to fail over, even in vain.
 func (k kind) isOrder() bool { return k.orders || k.entry == "sentinel-crash-after-election" }
 
-// isOf reports whether the fault is one of those that begin so.
+// isOf reports whether the fault's name begins so.
 func (k kind) isOf(entries ...string) bool {
 	return slices.ContainsFunc(entries, func(e string) bool { return strings.HasPrefix(k.entry, e) })
 }
 
-// fault returns the fault of that kind, to stay in force for last.
+// fault returns a fault of that kind that stays in force for last.
 func (k kind) fault(last time.Duration) nemesis.Configured {
 	for _, e := range nemesis.Entries() {
 		if e.Name == k.entry {
@@ -100,7 +111,8 @@ func (k kind) name() string {
 	return k.fault(6 * time.Second).Make(nemesis.Subject{Cluster: cluster.Sentinel(cluster.Options{})}).Name()
 }
 
-// kindOf returns the kind of the fault of that name. What is none of kinds is taken to silence the primary, unless it strikes Sentinels.
+// kindOf returns the kind of the fault of that name. A fault that kinds lacks is assumed to silence the primary, unless
+// it strikes Sentinels.
 func kindOf(name string) kind {
 	for _, k := range kinds {
 		if k.name() == name {
@@ -110,7 +122,7 @@ func kindOf(name string) kind {
 	return kind{entry: name, silences: !strings.HasPrefix(name, "sentinel")}
 }
 
-// TestPairsAreOfEveryKind checks that every fault of the catalogue can be drawn, and with which it cannot.
+// TestPairsAreOfEveryKind checks that every fault of the catalogue can be drawn, and which faults exclude each other.
 func TestPairsAreOfEveryKind(t *testing.T) {
 	for _, e := range nemesis.Entries() {
 		_, left := noKinds[e.Name]
@@ -127,8 +139,9 @@ func TestPairsAreOfEveryKind(t *testing.T) {
 	require.Greater(t, reasons[""], len(kinds)*len(kinds)*9/10)
 }
 
-// TestLongFailoversOfFaultsInPairs compares the failovers under two faults side by side, one of which can move the primary. Pairs, their
-// order and the time between the two are drawn by the printed seed: DOUBLEGRANT_TEST_SEED repeats them.
+// TestLongFailoversOfFaultsInPairs compares the failovers under two overlapping faults, one of which can move the
+// primary. The printed seed draws the pairs, their order and the time between the two. DOUBLEGRANT_TEST_SEED repeats
+// them.
 func TestLongFailoversOfFaultsInPairs(t *testing.T) {
 	testenv.NeedLong(t)
 	pairs := 3
@@ -149,7 +162,7 @@ func TestLongFailoversOfFaultsInPairs(t *testing.T) {
 	}
 }
 
-// comparePair compares the failovers under two faults, the second of which begins so much later.
+// comparePair compares the failovers under two faults, where the second begins after a delay.
 func comparePair(t *testing.T, one, two kind, between time.Duration) {
 	const clients = "crash-clients freeze-clients skew-clients"
 	h, o := failedOver(t, scene{

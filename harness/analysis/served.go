@@ -8,20 +8,20 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// served tells which node served a client: the record says from when to when each node acknowledged the writes of each
-// client group, or answered it at all.
+// served has the node that served each client group over time: the one that acknowledged its writes, or that answered
+// it.
 type served struct {
-	known  bool // false: an older program made the record, or clients connect by themselves
-	groups map[int][]serving
+	recorded bool // false: not in the record, which an older program made or whose clients connect directly
+	groups   map[int][]serving
 }
 
-// serving says that a node serves a group from then on.
+// serving says that a node serves a group from a time on.
 type serving struct {
 	from time.Duration
 	node string
 }
 
-// servedOf reads the events of one kind, EventServes or EventAnswers.
+// servedOf reads the events of one kind, harness.EventServes or harness.EventAnswers.
 func servedOf(events []harness.Event, kind string) served {
 	s := served{groups: map[int][]serving{}}
 	for _, e := range events {
@@ -29,7 +29,7 @@ func servedOf(events []harness.Event, kind string) served {
 		if e.Kind != kind {
 			continue
 		}
-		s.known = true
+		s.recorded = true
 		if _, err := fmt.Sscanf(e.Detail, "g%d", &group); err == nil {
 			s.groups[group] = append(s.groups[group], serving{e.At, e.Node})
 		}
@@ -37,8 +37,8 @@ func servedOf(events []harness.Event, kind string) served {
 	return s
 }
 
-// by returns the node that served an operation of the group which returned at t; empty if none had served the group before.
-func (s served) by(group int, t time.Duration) string {
+// nodeFor returns the node that served the group's operation which returned at t, or "" if no node had served it yet.
+func (s served) nodeFor(group int, t time.Duration) string {
 	all := s.groups[group]
 	i, found := slices.BinarySearchFunc(all, t, func(v serving, t time.Duration) int {
 		if v.from <= t {

@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	maxBuckets = 240 // of a timeline
-	maxReasons = 256 // distinct errors that are told apart; the rest is counted as one
-	maxKinds   = 32  // distinct kinds, likewise
-	topReasons = 20  // errors that are reported
-	longReason = 200 // runes of an error that are kept
+	maxBuckets = 240 // most buckets of a timeline
+	maxReasons = 256 // distinct errors that are counted apart; the rest are counted as one
+	maxKinds   = 32  // distinct kinds of operations, likewise
+	topReasons = 20  // most errors in Stats
+	longReason = 200 // most runes of an error that are kept
 
 	other = "(other)"
 )
 
-// Counts counts operations by their outcome. A refused acquire is not an error: another client had the lock.
+// Counts counts operations by outcome. A refused acquire is not an error: another client had the lock.
 type Counts struct {
 	OK      int64 `json:"ok"`
 	Refused int64 `json:"refused"` // acquires that failed because the lock was held
@@ -30,7 +30,7 @@ type Counts struct {
 // All returns the number of operations of any outcome.
 func (c Counts) All() int64 { return c.OK + c.Refused + c.Failed + c.Unknown }
 
-// Latency sums up how long ok operations took.
+// Latency summarizes how long successful operations took.
 type Latency struct {
 	P50 time.Duration `json:"p50"`
 	P99 time.Duration `json:"p99"`
@@ -41,11 +41,11 @@ type Latency struct {
 type Bucket struct {
 	Start time.Duration
 	Counts
-	Latency         // of ok operations; zero when there are none
-	Groups  []int64 // ok operations by client group
+	Latency         // of successful operations; zero if there are none
+	Groups  []int64 // successful operations by client group
 }
 
-// KindStats are the totals of one kind of operation.
+// KindStats holds the totals of one kind of operation.
 type KindStats struct {
 	Kind harness.Kind `json:"kind"`
 	Counts
@@ -61,21 +61,21 @@ type Reason struct {
 	Last    time.Duration   `json:"last"`
 }
 
-// Stats describe a history over time and in total.
+// Stats holds the figures of a history, in total and over time.
 type Stats struct {
 	Totals  Counts        `json:"totals"`
-	Rate    float64       `json:"rate"`    // ok operations a second, from First to Last
-	Latency Latency       `json:"latency"` // of ok operations
-	Kinds   []KindStats   `json:"kinds"`   // in order of name
-	Reasons []Reason      `json:"reasons"` // errors, the most frequent first; without the refused
+	Rate    float64       `json:"rate"`    // successful operations a second, from First to Last
+	Latency Latency       `json:"latency"` // of successful operations
+	Kinds   []KindStats   `json:"kinds"`   // sorted by name
+	Reasons []Reason      `json:"reasons"` // errors, the most frequent first, without refused acquires
 	First   time.Duration `json:"first"`   // Call of the earliest operation
 	Last    time.Duration `json:"last"`    // Return of the last
 	Width   time.Duration `json:"-"`       // of a bucket
-	Buckets []Bucket      `json:"-"`       // from the start of the run, without holes, at most 240
+	Buckets []Bucket      `json:"-"`       // from the start of the run, without gaps, at most 240
 }
 
-// Collect reads h.Ops once, in memory that does not grow with their number. With an error it returns the figures of what it had
-// read.
+// Collect computes the figures of a history. It reads h.Ops once, and its memory does not grow with their number. If
+// reading fails, it returns the figures of the operations before the error.
 func Collect(h harness.History) (Stats, error) {
 	c := newCollector(h)
 	err := eachOp(h, c.add)
@@ -83,14 +83,14 @@ func Collect(h harness.History) (Stats, error) {
 }
 
 type collector struct {
-	meta    harness.Meta
-	width   time.Duration
-	cells   []cell
-	total   cell
-	kinds   map[harness.Kind]*cell
-	reasons map[reasonKey]*Reason
-	first   time.Duration
-	last    time.Duration
+	meta       harness.Meta
+	width      time.Duration
+	cells      []cell
+	total      cell
+	kinds      map[harness.Kind]*cell
+	reasons    map[reasonKey]*Reason
+	firstCall  time.Duration
+	lastReturn time.Duration
 }
 
 // cell counts the operations of a bucket, of a kind, or of the whole run.
@@ -115,7 +115,8 @@ func newCollector(h harness.History) *collector {
 	return c
 }
 
-// bucketWidth returns the least of 100 ms, 200 ms, 500 ms, 1 s, ... with which a run of length d has at most maxBuckets buckets.
+// bucketWidth returns the smallest of 100 ms, 200 ms, 500 ms, 1 s, ... that divides a run of length d into at most
+// maxBuckets buckets.
 func bucketWidth(d time.Duration) time.Duration {
 	for unit := 100 * time.Millisecond; ; unit *= 10 {
 		for _, n := range []time.Duration{1, 2, 5} {
@@ -127,10 +128,10 @@ func bucketWidth(d time.Duration) time.Duration {
 }
 
 func (c *collector) add(op harness.Op) {
-	if c.total.All() == 0 || op.Call < c.first {
-		c.first = op.Call
+	if c.total.All() == 0 || op.Call < c.firstCall {
+		c.firstCall = op.Call
 	}
-	c.last = max(c.last, op.Return)
+	c.lastReturn = max(c.lastReturn, op.Return)
 	c.total.count(op)
 	c.kind(op.Kind).count(op)
 	cell := c.bucketAt(op.Return)
@@ -145,7 +146,7 @@ func (c *cell) count(op harness.Op) {
 	switch {
 	case op.Outcome == harness.OK:
 		c.OK++
-		c.ok.add(waitOf(op))
+		c.ok.add(latencyOf(op))
 	case Refused(op):
 		c.Refused++
 	case op.Outcome == harness.Fail:
@@ -160,7 +161,7 @@ func Refused(op harness.Op) bool {
 	return op.Outcome == harness.Fail && op.Kind == harness.Acquire && op.Err == harness.Held
 }
 
-// bucketAt returns the bucket of time t. If the run is longer than expected, it doubles the width of the buckets.
+// bucketAt returns the bucket of time t. If the run is longer than expected, it doubles the width of all buckets.
 func (c *collector) bucketAt(t time.Duration) *cell {
 	t = max(0, t)
 	for t/c.width >= maxBuckets {
@@ -173,7 +174,7 @@ func (c *collector) bucketAt(t time.Duration) *cell {
 	return &c.cells[i]
 }
 
-// mergePairs merges buckets in pairs.
+// mergePairs halves the number of buckets.
 func (c *collector) mergePairs() {
 	c.width *= 2
 	for i := range c.cells {
@@ -223,7 +224,7 @@ func (c *collector) reason(op harness.Op) {
 
 func (c *collector) stats() Stats {
 	s := Stats{
-		Totals: c.total.Counts, Latency: c.total.ok.latency(), First: c.first, Last: c.last, Width: c.width,
+		Totals: c.total.Counts, Latency: c.total.ok.latency(), First: c.firstCall, Last: c.lastReturn, Width: c.width,
 		Reasons: c.top(),
 	}
 	if span := s.Last - s.First; span > 0 {
@@ -242,7 +243,7 @@ func (c *collector) stats() Stats {
 	return s
 }
 
-// top returns the most frequent errors.
+// top returns the most frequent errors, at most topReasons of them.
 func (c *collector) top() []Reason {
 	var all []Reason
 	for _, r := range c.reasons {
@@ -254,19 +255,19 @@ func (c *collector) top() []Reason {
 	return all[:min(len(all), topReasons)]
 }
 
-// span returns the part of bucket i in which operations could end. Rates are over this time.
+// span returns the length of the part of bucket i in which operations could end. Rates refer to it.
 func (s Stats) span(i int) time.Duration {
 	from := max(s.Buckets[i].Start, s.First)
 	to := min(s.Buckets[i].Start+s.Width, s.Last)
 	return max(to-from, s.Width/4)
 }
 
-// PerSecond returns the rate of n operations in bucket i, per second.
+// PerSecond converts n operations in bucket i to a rate per second.
 func (s Stats) PerSecond(i int, n int64) float64 { return float64(n) / s.span(i).Seconds() }
 
-// waitOf returns how long an operation made its caller wait. In an open loop this counts from the time at which the operation was
+// latencyOf returns how long an operation made its caller wait. In an open loop that counts from when the operation was
 // due.
-func waitOf(op harness.Op) time.Duration {
+func latencyOf(op harness.Op) time.Duration {
 	if op.Due > 0 {
 		return op.Return - op.Due
 	}

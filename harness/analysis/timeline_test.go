@@ -93,7 +93,8 @@ func TestBucketsStayFew(t *testing.T) {
 func TestManyReasonsAreBounded(t *testing.T) {
 	var ops []harness.Op
 	for i := range 5000 {
-		ops = append(ops, harness.Op{Kind: harness.Kind(fmt.Sprint(i)), Outcome: harness.Fail, Err: fmt.Sprint("error ", i)})
+		ops = append(ops, harness.Op{Kind: harness.Kind(fmt.Sprint(i)), Outcome: harness.Fail,
+			Err: fmt.Sprint("error ", i)})
 	}
 	s, err := Collect(harness.History{Ops: harness.OpsOf(ops)})
 	require.NoError(t, err)

@@ -10,18 +10,21 @@ import (
 	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
 )
 
-// threeKills returns a history with kills of r1, r2 and r3 in turn. A node that comes back is primary for a second, since it
-// starts with the configuration of a primary.
+// threeKills returns a history with kills of r1, r2 and r3 in turn. A node that comes back is a primary for a second,
+// since it starts with the configuration of one.
 func threeKills() harness.History {
-	h := harness.History{Events: append(analysistest.Addressed(), analysistest.Role(0, "r1", "master"), analysistest.Role(0, "r2", "slave"), analysistest.Role(0, "r3", "slave"))}
+	h := harness.History{Events: append(analysistest.Addressed(), analysistest.Role(0, "r1", "master"),
+		analysistest.Role(0, "r2", "slave"), analysistest.Role(0, "r3", "slave"))}
 	for i, move := range [][2]int{{1, 2}, {2, 3}, {3, 2}} {
 		start := time.Duration(i+1) * 10 * sec
 		old, now := []string{"", "r1", "r2", "r3"}[move[0]], []string{"", "r1", "r2", "r3"}[move[1]]
 		h.Events = append(h.Events, analysistest.FailoverEvents(start, old, now, move[0], move[1])...)
-		h.Events = append(h.Events, analysistest.Role(start+4*sec, old, "master"), analysistest.Role(start+5*sec, old, "slave"))
+		h.Events = append(h.Events, analysistest.Role(start+4*sec, old, "master"),
+			analysistest.Role(start+5*sec, old, "slave"))
 		h.Faults = append(h.Faults, harness.Fault{
-			Number: i + 1, Name: "kill-primary", Effects: harness.EndsProcess, Targets: []string{old}, Start: start, Active: start + 5*ms,
-			Heal: start + 3*sec, End: start + 6*sec, Proved: true,
+			Number: i + 1, Name: "kill-primary", Effects: harness.EndsProcess, Targets: []string{old}, Start: start,
+			Active: start + 5*ms,
+			Heal:   start + 3*sec, End: start + 6*sec, Proved: true,
 		})
 	}
 	return h
@@ -42,7 +45,7 @@ func TestWhoFollowedWhomIsWhoWasPromoted(t *testing.T) {
 	}
 }
 
-// TestTheFirstWriteIsTheNewPrimarys has an old primary that clients still reach, and that goes on acknowledging writes.
+// TestTheFirstWriteIsTheNewPrimarys has an old primary that clients still reach and that still acknowledges writes.
 func TestTheFirstWriteIsTheNewPrimarys(t *testing.T) {
 	h := analysistest.OneKill()
 	h.Faults[0].Name, h.Faults[0].Effects = "sentinel-failover", harness.MovesPrimary
@@ -52,8 +55,8 @@ func TestTheFirstWriteIsTheNewPrimarys(t *testing.T) {
 		harness.Event{At: 11902 * ms, Node: "r2", Kind: harness.EventServes, Detail: "g1"})
 	h.Ops = harness.OpsOf([]harness.Op{
 		analysistest.Add(0, 11700*ms, harness.OK), // after the promotion, by the old primary
-		analysistest.Add(1, 11800*ms, harness.OK), // as well
-		analysistest.Refusal(1, 11902*ms),         // by the new one, and no write
+		analysistest.Add(1, 11800*ms, harness.OK), // likewise
+		analysistest.Refusal(1, 11902*ms),         // by the new one, and not a write
 		analysistest.Add(0, 11903*ms, harness.OK), // by the old one: this group has not moved yet
 		analysistest.Add(1, 11904*ms, harness.OK),
 	})
@@ -62,22 +65,26 @@ func TestTheFirstWriteIsTheNewPrimarys(t *testing.T) {
 	require.Equal(t, "client 1", f.Stage(Writable).By)
 
 	h = without(h, func(e harness.Event) bool { return e.Kind == harness.EventServes && e.Node == "r2" })
-	require.Equal(t, Stage{Name: Writable, Note: "r2 acknowledged no write of a client"}, Failovers(h)[0].Stage(Writable))
+	require.Equal(t, Stage{Name: Writable, Note: "r2 acknowledged no write of a client"},
+		Failovers(h)[0].Stage(Writable))
 }
 
-// TestWhatALockGuardsIsNoWriteOfThePrimary checks that updates of what a lock guards do not count: they stay in the harness.
+// TestWhatALockGuardsIsNoWriteOfThePrimary checks that updates of what a lock guards do not count, since they stay in
+// the harness.
 func TestWhatALockGuardsIsNoWriteOfThePrimary(t *testing.T) {
 	h := analysistest.OneKill()
 	guarded := analysistest.Add(0, 11650*ms, harness.OK)
 	guarded.Key = harness.Guarded("lock")
-	h.Ops = harness.OpsOf([]harness.Op{analysistest.Add(0, 9*sec, harness.OK), guarded, analysistest.Add(0, 11700*ms, harness.OK)})
+	h.Ops = harness.OpsOf([]harness.Op{analysistest.Add(0, 9*sec, harness.OK), guarded,
+		analysistest.Add(0, 11700*ms, harness.OK)})
 	require.Equal(t, 11701*ms, Failovers(h)[0].Stage(Writable).At)
 }
 
-// TestEffectsNotNamesSayWhatEndedThePrimary is about records that do not say which node answered.
+// TestEffectsNotNamesSayWhatEndedThePrimary reads records that do not have the nodes that answered.
 func TestEffectsNotNamesSayWhatEndedThePrimary(t *testing.T) {
 	h := without(analysistest.OneKill(), func(e harness.Event) bool { return e.Kind == harness.EventServes })
-	h.Ops = harness.OpsOf([]harness.Op{analysistest.Add(0, 9*sec, harness.OK), analysistest.Add(0, 11460*ms, harness.OK), analysistest.Add(0, 11700*ms, harness.OK)})
+	h.Ops = harness.OpsOf([]harness.Op{analysistest.Add(0, 9*sec, harness.OK),
+		analysistest.Add(0, 11460*ms, harness.OK), analysistest.Add(0, 11700*ms, harness.OK)})
 	for _, c := range []struct {
 		name    string
 		effects harness.Effects
@@ -86,7 +93,7 @@ func TestEffectsNotNamesSayWhatEndedThePrimary(t *testing.T) {
 	}{
 		{"kill-primary", harness.EndsProcess, "r1", 11461 * ms}, // it cannot have been the old one
 		{"restart-primary", harness.EndsProcess, "r1", 11461 * ms},
-		{"kill-primary", 0, "r1", 11701 * ms}, // of an older program: nobody knows
+		{"kill-primary", 0, "r1", 11701 * ms}, // from an older program: not known
 		{"restart-primary-at-once", harness.EndsProcess | harness.StartsProcess, "r1", 11701 * ms},
 		{"client-kill", harness.EndsConnections, "r1", 11701 * ms},
 		{"kill-replica", harness.EndsProcess, "r3", 11701 * ms},
@@ -105,19 +112,23 @@ func TestWhoIsToldHeldIsServed(t *testing.T) {
 	}
 	extend := analysistest.Add(0, 11200*ms, harness.Fail)
 	extend.Kind, extend.Err = harness.Extend, harness.NotMine
-	ops = append(ops, analysistest.Add(0, 11100*ms, harness.Info), extend, analysistest.Add(0, 11300*ms, harness.Fail), analysistest.Add(0, 11700*ms, harness.OK))
+	ops = append(ops, analysistest.Add(0, 11100*ms, harness.Info), extend, analysistest.Add(0, 11300*ms, harness.Fail),
+		analysistest.Add(0, 11700*ms, harness.OK))
 	h.Ops = harness.OpsOf(ops)
-	require.Equal(t, Outage{Seen: true, From: 11100 * ms, To: 11201 * ms, Least: 2 * ms, Most: 500 * ms, Unknown: 1}, Failovers(h)[0].Outage,
+	require.Equal(t, Outage{Seen: true, From: 11100 * ms, To: 11201 * ms, Least: 2 * ms, Most: 500 * ms, Unknown: 1},
+		Failovers(h)[0].Outage,
 		"whoever failed at 11.3 s may have failed alone")
 }
 
-// TestNobodyWaitsWhereNobodyAsks checks that the pauses of a load of one operation a second are not an outage.
+// TestNobodyWaitsWhereNobodyAsks checks that pauses in a load of one operation a second are not an outage.
 func TestNobodyWaitsWhereNobodyAsks(t *testing.T) {
 	h := analysistest.OneKill()
 	h.Ops = harness.OpsOf([]harness.Op{
-		analysistest.Add(0, 8*sec, harness.OK), analysistest.Add(0, 10500*ms, harness.OK), analysistest.Add(0, 11*sec, harness.Info), analysistest.Add(0, 11700*ms, harness.OK),
+		analysistest.Add(0, 8*sec, harness.OK), analysistest.Add(0, 10500*ms, harness.OK),
+		analysistest.Add(0, 11*sec, harness.Info), analysistest.Add(0, 11700*ms, harness.OK),
 	})
-	require.Equal(t, Outage{Seen: true, From: 11 * sec, To: 11701 * ms, Least: 2 * ms, Most: 1200 * ms, Unknown: 1}, Failovers(h)[0].Outage)
+	require.Equal(t, Outage{Seen: true, From: 11 * sec, To: 11701 * ms, Least: 2 * ms, Most: 1200 * ms, Unknown: 1},
+		Failovers(h)[0].Outage)
 }
 
 func TestDowntimeOfServers(t *testing.T) {
@@ -132,14 +143,19 @@ func TestDowntimeOfServers(t *testing.T) {
 		more []harness.Event
 		want Downtime
 	}{
-		{"the old one ended", []harness.Event{ceased(10*sec, "r1"), writable(11470*ms, "r2")}, Downtime{Seen: true, From: 10 * sec, To: 11470 * ms}},
+		{"the old one ended", []harness.Event{ceased(10*sec, "r1"), writable(11470*ms, "r2")},
+			Downtime{Seen: true, From: 10 * sec, To: 11470 * ms}},
 		{"the old one goes on for a while", []harness.Event{writable(11470*ms, "r2"), ceased(12*sec, "r1")},
 			Downtime{Seen: true, From: 11470 * ms, To: 11470 * ms, Beside: 530 * ms}},
-		{"the old one comes back as a primary", []harness.Event{ceased(10*sec, "r1"), writable(11470*ms, "r2"), writable(13*sec, "r1"), ceased(13400*ms, "r1")},
+		{"the old one comes back as a primary",
+			[]harness.Event{ceased(10*sec, "r1"), writable(11470*ms, "r2"), writable(13*sec, "r1"),
+				ceased(13400*ms, "r1")},
 			Downtime{Seen: true, From: 10 * sec, To: 11470 * ms, Beside: 400 * ms}},
-		{"an earlier end is another matter", []harness.Event{ceased(2*sec, "r1"), writable(3*sec, "r1"), ceased(10*sec, "r1"), writable(11470*ms, "r2")},
+		{"an earlier end is another matter",
+			[]harness.Event{ceased(2*sec, "r1"), writable(3*sec, "r1"), ceased(10*sec, "r1"), writable(11470*ms, "r2")},
 			Downtime{Seen: true, From: 10 * sec, To: 11470 * ms}},
-		{"the old one is back before", []harness.Event{ceased(10*sec, "r1"), writable(11100*ms, "r1"), writable(11470*ms, "r2"), ceased(12*sec, "r1")},
+		{"the old one is back before", []harness.Event{ceased(10*sec, "r1"), writable(11100*ms, "r1"),
+			writable(11470*ms, "r2"), ceased(12*sec, "r1")},
 			Downtime{Seen: true, From: 10 * sec, To: 11100 * ms, Beside: 530 * ms}},
 		{"the new one took none", []harness.Event{ceased(10*sec, "r1")}, Downtime{}},
 	} {

@@ -1,3 +1,3 @@
-// Package experiments repeats published results: it has their plans, runs them, and compares what they show with what
-// was published.
+// Package experiments repeats published results: it has their plans, runs them, and compares their figures with the
+// published ones.
 package experiments

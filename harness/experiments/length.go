@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Takes returns the number of trials of a repetition, over all arms, and an estimate of how long they take together.
+// Takes returns the number of trials of a repetition, over all arms, and an estimate of their total duration.
 func (e Experiment) Takes(how Repetition) (trials int, length time.Duration) {
 	each := cmp.Or(how.Trials, e.trials)
 	for _, a := range e.arms {
 		one, err := a.plan.Takes()
-		if err != nil { // Check says why it cannot be repeated
+		if err != nil { // Check reports this error
 			continue
 		}
 		length += time.Duration(each) * one

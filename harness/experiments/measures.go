@@ -14,13 +14,13 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// measure computes one figure of a trial.
+// measure is a figure that is computed for each trial.
 type measure struct {
 	reports.Measure
 	of func(ctx context.Context, h harness.History, j harness.Judged) (float64, error)
 }
 
-// ofVerdict computes a figure from what the checkers found.
+// ofVerdict returns a measure that is computed from the checkers' results.
 func ofVerdict(name, unit string, of func(harness.Judged) (float64, error)) measure {
 	return measure{
 		reports.Measure{Name: name, Unit: unit},
@@ -28,7 +28,7 @@ func ofVerdict(name, unit string, of func(harness.Judged) (float64, error)) meas
 	}
 }
 
-// ofHistory computes a figure from what was recorded.
+// ofHistory returns a measure that is computed from the history.
 func ofHistory(name, unit string, of func(context.Context, harness.History) (float64, error)) measure {
 	return measure{
 		reports.Measure{Name: name, Unit: unit},
@@ -39,7 +39,8 @@ func ofHistory(name, unit string, of func(context.Context, harness.History) (flo
 // measures lists the measures that an experiment can name.
 func measures() []measure {
 	everybody := func(int) bool { return true }
-	minority := func(client int) bool { return client < 2 } // the clients on the old side of Jepsen's partition
+	// the clients on the old primary's side of Jepsen's partition
+	minority := func(client int) bool { return client < 2 }
 	majority := func(client int) bool { return client >= 2 }
 	return []measure{
 		reportedFigure("acknowledged", checkers.FigureAdded),
@@ -57,8 +58,8 @@ func measures() []measure {
 
 		countLosers("losing until the promotion", 5, untilPromotion),
 		lostBy("lost until the promotion", 5, everybody, untilPromotion),
-		lostBy("lost by 0, 1 in 2 s after it", 5, minority, whileSettling),
-		lostBy("lost by 2, 3, 4 in 2 s after it", 5, majority, whileSettling),
+		lostBy("lost by 0, 1 in 2 s after it", 5, minority, whileFollowing),
+		lostBy("lost by 2, 3, 4 in 2 s after it", 5, majority, whileFollowing),
 		lostBy("lost later by 0, 1", 5, minority, untilHeal),
 		lostBy("lost later by 2, 3, 4", 5, majority, untilHeal),
 		lostBy("lost after the heal", 5, everybody, afterHeal),
@@ -82,7 +83,7 @@ func countViolations(name string, class harness.Class) measure {
 	return ofVerdict(name, "", func(j harness.Judged) (float64, error) { return float64(j.Totals[class]), nil })
 }
 
-// reportedFigure takes a checker's figure under the experiment's own name for it.
+// reportedFigure returns a checker's figure under the name that the experiment uses.
 func reportedFigure(name string, m harness.Metric) measure {
 	return ofVerdict(name, m.Unit, func(j harness.Judged) (float64, error) { return j.Figure(m) })
 }
@@ -94,7 +95,7 @@ func countFailovers() measure {
 	})
 }
 
-// ofLost computes a figure from the lost writes.
+// ofLost returns a measure that is computed from the lost writes.
 func ofLost(name, unit string, of func(h harness.History, lost []harness.Op) (float64, error)) measure {
 	return ofHistory(name, unit, func(ctx context.Context, h harness.History) (float64, error) {
 		all, err := checkers.LostWrites(ctx, h)
@@ -105,7 +106,7 @@ func ofLost(name, unit string, of func(h harness.History, lost []harness.Op) (fl
 	})
 }
 
-// firstFault returns the fault that the experiment is about.
+// firstFault returns the first fault, which is the one that the experiment is about.
 func firstFault(h harness.History) (harness.Fault, error) {
 	if len(h.Faults) == 0 {
 		return harness.Fault{}, fmt.Errorf("no fault was recorded")
@@ -113,7 +114,7 @@ func firstFault(h harness.History) (harness.Fault, error) {
 	return h.Faults[0], nil
 }
 
-// lostPerSecond divides the number of lost writes by the seconds for which the first fault was in force.
+// lostPerSecond divides the number of lost writes by the seconds in which the first fault was in force.
 func lostPerSecond() measure {
 	return ofLost("lost rate", "per s of fault", func(h harness.History, lost []harness.Op) (float64, error) {
 		f, err := firstFault(h)
@@ -127,8 +128,8 @@ func lostPerSecond() measure {
 	})
 }
 
-// lastLost measures the time from the start of the first fault to the answer to the last lost write; 0 if none was
-// lost.
+// lastLost measures the time from the start of the first fault until the last lost write was acknowledged; 0 if none
+// was lost.
 func lastLost() measure {
 	return ofLost("last lost write", "s after the fault", func(h harness.History, lost []harness.Op) (float64, error) {
 		f, err := firstFault(h)
@@ -139,7 +140,8 @@ func lastLost() measure {
 	})
 }
 
-// rolledBack measures the time from the call of the first lost write to the answer to the last; 0 if none was lost.
+// rolledBack measures the time from the call of the first lost write until the last was acknowledged; 0 if none was
+// lost.
 func rolledBack() measure {
 	return ofLost("rolled back", "s", func(_ harness.History, lost []harness.Op) (float64, error) {
 		if len(lost) == 0 {
@@ -149,18 +151,18 @@ func rolledBack() measure {
 	})
 }
 
-// settling is the time after a promotion in which clients may still be led to the old primary: Sentinels tell each
+// followTime is the time after a promotion in which clients may still be sent to the old primary. Sentinels tell each
 // other within one publish period, and a client follows with its next connection.
-const settling = 2 * time.Second
+const followTime = 2 * time.Second
 
-// part is a part of a run. The parts leave no gap between them. A lost write belongs to the part in which it was
+// part is a part of a run. The parts cover the whole run. A lost write belongs to the part in which it was
 // acknowledged.
 type part int
 
 const (
-	untilPromotion part = iota // before a Sentinel says that a new primary is there
-	whileSettling              // for the time that clients may need to follow it
-	untilHeal                  // afterwards, while the partition lasts
+	untilPromotion part = iota // before a Sentinel announces the promotion
+	whileFollowing             // while clients may still have to follow the new primary
+	untilHeal                  // after that, while the partition lasts
 	afterHeal
 )
 
@@ -171,14 +173,14 @@ func (p phases) partAt(t time.Duration) part {
 		return untilPromotion
 	case t > p.healed:
 		return afterHeal
-	case t <= p.promoted+settling:
-		return whileSettling
+	case t <= p.promoted+followTime:
+		return whileFollowing
 	}
 	return untilHeal
 }
 
-// lostBy counts the writes lost in one part of the run by the clients that who accepts. A write's integer modulo n is
-// the number of its client.
+// lostBy counts the writes that were lost in one part of the run by the clients for which who is true. A write's
+// integer modulo n is the number of its client.
 func lostBy(name string, n int, who func(client int) bool, in part) measure {
 	return ofLost(name, "", func(h harness.History, lost []harness.Op) (float64, error) {
 		clients, err := losersIn(h, lost, n, in)
@@ -195,8 +197,8 @@ func countLosers(name string, n int, in part) measure {
 	})
 }
 
-// losersIn lists the client of each write that was lost in one part of the run. A client that lost several is listed as
-// often.
+// losersIn returns the client of each write that was lost in one part of the run. A client is listed once for each of
+// its lost writes.
 func losersIn(h harness.History, lost []harness.Op, n int, in part) (clients []int, err error) {
 	p, err := phasesOf(h)
 	if err != nil {
@@ -210,7 +212,7 @@ func losersIn(h harness.History, lost []harness.Op, n int, in part) (clients []i
 	return clients, nil
 }
 
-// phases holds the turning points of a run with one partition.
+// phases holds the times of the promotion and the heal in a run with one partition.
 type phases struct{ promoted, healed time.Duration }
 
 func phasesOf(h harness.History) (phases, error) {

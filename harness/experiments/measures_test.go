@@ -11,8 +11,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// partitioned returns a run of 40 s in which 5 clients add a number every 100 ms. The partition lasts from 2 s to 32 s,
-// a Sentinel says +promoted-slave at 8 s and +switch-master at 8.2 s. Lost is what lost says.
+// partitioned returns a run of 40 s in which each of 5 clients adds a number every 100 ms. The partition lasts from 2 s
+// to 32 s. A Sentinel logs +promoted-slave at 8 s and +switch-master at 8.2 s. lost selects the lost writes.
 func partitioned(lost func(client int, at time.Duration) bool) harness.History {
 	const s = time.Second
 	event := func(at time.Duration, node, kind, detail string) harness.Event {
@@ -32,7 +32,7 @@ func partitioned(lost func(client int, at time.Duration) bool) harness.History {
 		},
 	}
 	var ops []harness.Op
-	there := []string{"9999"} // something has to be
+	there := []string{"9999"} // at least one number has to be read
 	for i := range 2000 {
 		at := time.Duration(i/5) * 100 * time.Millisecond
 		op := harness.Op{
@@ -52,7 +52,8 @@ func partitioned(lost func(client int, at time.Duration) bool) harness.History {
 	return h
 }
 
-// TestEveryLostWriteOfJepsensRunIsCounted: whatever is lost, whenever and by whom, is in one of the parts.
+// TestEveryLostWriteOfJepsensRunIsCounted checks that each lost write is in one of the parts, at any time and by any
+// client.
 func TestEveryLostWriteOfJepsensRunIsCounted(t *testing.T) {
 	for name, lost := range map[string]func(client int, at time.Duration) bool{
 		"everything": func(int, time.Duration) bool { return true },
@@ -81,7 +82,8 @@ func TestEveryLostWriteOfJepsensRunIsCounted(t *testing.T) {
 	}
 }
 
-// TestWhoFollowsLateIsNotSaidToLoseNothing: clients of the majority that lose writes for a second after the promotion.
+// TestWhoFollowsLateIsNotSaidToLoseNothing has clients of the majority that lose writes for a second after the
+// promotion.
 func TestWhoFollowsLateIsNotSaidToLoseNothing(t *testing.T) {
 	got := measuredOn(t, partitioned(func(c int, at time.Duration) bool {
 		return c >= 2 && at > 8*time.Second && at < 9*time.Second
@@ -91,7 +93,7 @@ func TestWhoFollowsLateIsNotSaidToLoseNothing(t *testing.T) {
 	require.Zero(t, got["lost later by 2, 3, 4"])
 }
 
-// measuredOn returns the measures of Jepsen's experiment that need nothing but the history.
+// measuredOn returns the measures of Jepsen's experiment that need only the history.
 func measuredOn(t *testing.T, h harness.History) map[string]float64 {
 	t.Helper()
 	got := map[string]float64{}

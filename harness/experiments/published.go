@@ -15,19 +15,18 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// published holds the experiments, in a file for each publisher.
+// published has the experiments, one file for each publisher.
 //
 //go:embed published/*.yaml
 var published embed.FS
 
-// files are the files of published, in the order of All.
+// files lists the files of published in the order of All.
 var files = []string{"jepsen", "redis", "redlock", "guards"}
 
-// All lists the published results that can be repeated, and after them the project's own measurement of what
-// protections are worth.
+// All lists the published results that can be repeated, and then the project's own measurement of protections.
 func All() []Experiment { return slices.Clone(readAll()) }
 
-// readAll reads the experiments. It panics if they are wrong, as they are part of the program: a test reads them.
+// readAll reads the experiments. It panics if they are wrong: they are part of the program, and a test reads them.
 var readAll = sync.OnceValue(func() (all []Experiment) {
 	for _, name := range files {
 		more, err := readFile("published/" + name + ".yaml")
@@ -45,7 +44,7 @@ func readFile(path string) ([]Experiment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
-	var texts []experimentText
+	var texts []experimentYAML
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
 	if err := d.Decode(&texts); err != nil {
@@ -62,8 +61,8 @@ func readFile(path string) ([]Experiment, error) {
 	return all, nil
 }
 
-// experimentText is an experiment as a file has it. Plans have their own format, without defaults: see the README.
-type experimentText struct {
+// experimentYAML is an experiment in a file. Plans have their own format, without defaults: see the README.
+type experimentYAML struct {
 	Name, Title, Source, Published, Setup, Differs, Expected string
 
 	Trials int
@@ -74,11 +73,11 @@ type experimentText struct {
 	}
 	Measures []string // names of measures, see measures.go
 	Expect   []expectation
-	Finding  string // a template of the sentence that the answer rests on
+	Finding  string // template of the sentence that explains the answer
 }
 
-// experiment returns the experiment that the text describes.
-func (t experimentText) experiment() (Experiment, error) {
+// experiment returns the experiment that the file describes.
+func (t experimentYAML) experiment() (Experiment, error) {
 	e := Experiment{
 		Name: t.Name, Title: t.Title, Source: t.Source, Published: t.Published,
 		setup: t.Setup, differs: t.Differs, expected: t.Expected, trials: t.Trials, expect: t.Expect,
@@ -94,10 +93,10 @@ func (t experimentText) experiment() (Experiment, error) {
 		e.measures = append(e.measures, m)
 	}
 	var err error
-	if e.finding, err = template.New(e.Name).Funcs((found{}).functions()).Parse(t.Finding); err != nil {
+	if e.finding, err = template.New(e.Name).Funcs((armFigures{}).functions()).Parse(t.Finding); err != nil {
 		return e, err
 	}
-	_, _, err = e.shape(found{e, e.emptyArms()}) // names in expect and finding have to exist
+	_, _, err = e.shape(armFigures{e, e.emptyArms()}) // names in expect and finding must exist
 	return e, err
 }
 
@@ -109,11 +108,11 @@ type expectation struct {
 	AtLeast  *float64 `yaml:"atLeast"`
 	AtMost   *float64 `yaml:"atMost"`
 	Above    *float64
-	BelowArm string `yaml:"belowArm"` // another arm, whose figure is larger
+	BelowArm string `yaml:"belowArm"` // another arm, whose median has to be larger
 }
 
-// met reports whether the figures are as expected.
-func (x expectation) met(f found) (bool, error) {
+// met reports whether the figures are within the bounds.
+func (x expectation) met(f armFigures) (bool, error) {
 	r, err := f.figure(x.Arm, x.Measure)
 	if err != nil {
 		return false, err
@@ -138,9 +137,9 @@ func (x expectation) met(f found) (bool, error) {
 		(x.Above == nil || low > *x.Above), nil
 }
 
-// shape compares the figures of each arm with the published ones, and returns the sentence that the answer rests on. It
-// makes sense only if every trial has a verdict other than unknown.
-func (e Experiment) shape(f found) (matches bool, finding string, err error) {
+// shape compares the figures of each arm with the published ones, and returns the sentence that explains the answer. It
+// is meaningful only if every trial is valid or invalid.
+func (e Experiment) shape(f armFigures) (matches bool, finding string, err error) {
 	matches = true
 	for _, x := range e.expect {
 		met, err := x.met(f)
@@ -153,14 +152,14 @@ func (e Experiment) shape(f found) (matches bool, finding string, err error) {
 	return matches, finding, err
 }
 
-// found holds the figures of the trials of each arm.
-type found struct {
+// armFigures holds an experiment with the figures of the trials of each arm.
+type armFigures struct {
 	Experiment
 	arms []reports.Arm
 }
 
 // figure returns the range of a measure over the trials of an arm.
-func (f found) figure(arm, name string) (reports.Range, error) {
+func (f armFigures) figure(arm, name string) (reports.Range, error) {
 	m := slices.IndexFunc(f.measures, func(m measure) bool { return m.Name == name })
 	a := slices.IndexFunc(f.arms, func(a reports.Arm) bool { return a.Name == arm })
 	if m < 0 || a < 0 {
@@ -169,8 +168,8 @@ func (f found) figure(arm, name string) (reports.Range, error) {
 	return f.arms[a].Ranges[m], nil
 }
 
-// functions are those that a finding's template may call.
-func (f found) functions() template.FuncMap {
+// functions returns the functions that a finding's template may call.
+func (f armFigures) functions() template.FuncMap {
 	return template.FuncMap{
 		"figure": f.figure,
 		// total estimates the sum of a measure over the trials of an arm.
@@ -178,13 +177,13 @@ func (f found) functions() template.FuncMap {
 			r, err := f.figure(arm, measure)
 			return r.Median * float64(r.N), err
 		},
-		// ruleOfThree returns a bound in percent: none in n trials bounds the rate by 3/n with 95 % confidence.
+		// ruleOfThree returns an upper bound in percent: none in n trials means a rate below 3/n with 95 % confidence.
 		"ruleOfThree": func(n float64) float64 { return 300 / n },
 	}
 }
 
-// write fills in a finding's template.
-func (f found) write(finding *template.Template) (string, error) {
+// write executes a finding's template.
+func (f armFigures) write(finding *template.Template) (string, error) {
 	t, err := finding.Clone()
 	if err != nil {
 		return "", err

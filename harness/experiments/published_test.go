@@ -20,7 +20,7 @@ expect: [`
 // readOne reads an experiment with two arms and one expectation.
 func readOne(t *testing.T, expect string) (Experiment, error) {
 	t.Helper()
-	var text experimentText
+	var text experimentYAML
 	require.NoError(t, yaml.Unmarshal([]byte(twoArms+expect+"]"), &text))
 	return text.experiment()
 }
@@ -53,7 +53,7 @@ func TestExpectationsBoundFigures(t *testing.T) {
 			{Name: "a", Ranges: []reports.Range{lost[0], {}}},
 			{Name: "b", Ranges: []reports.Range{lost[1], {}}},
 		}
-		matches, finding, err := e.shape(found{e, arms})
+		matches, finding, err := e.shape(armFigures{e, arms})
 		require.NoError(t, err, expect)
 		require.Equal(t, want, matches, expect)
 		require.Equal(t, "2 (1 to 4) lost, 20.0 %", finding)
@@ -74,7 +74,7 @@ func TestAnExperimentThatNamesWhatIsNotThereIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, `unknown measure "los": did you mean lost, or`)
 }
 
-// TestTheProjectsFiguresHaveTheirShape: those that split-brain-guards has beside its arms.
+// TestTheProjectsFiguresHaveTheirShape checks the figures that split-brain-guards shows beside its arms.
 func TestTheProjectsFiguresHaveTheirShape(t *testing.T) {
 	e, err := Find("split-brain-guards")
 	require.NoError(t, err)
@@ -86,13 +86,13 @@ func TestTheProjectsFiguresHaveTheirShape(t *testing.T) {
 			}
 		}
 	}
-	matches, finding, err := e.shape(found{e, arms})
+	matches, finding, err := e.shape(armFigures{e, arms})
 	require.NoError(t, err)
 	require.True(t, matches, finding)
 	require.Equal(t, "without a guard 401 writes are lost and 194 locks granted twice; with min-replicas 1 124; "+
 		"with WAIT 2 0, with WAIT 1 and min-replicas 1 0", finding)
 	arms[0].Ranges[1] = reports.RangeOf([]float64{124}) // no more than with a guard
-	matches, _, err = e.shape(found{e, arms})
+	matches, _, err = e.shape(armFigures{e, arms})
 	require.NoError(t, err)
 	require.False(t, matches)
 }

@@ -26,30 +26,30 @@ type Experiment struct {
 	Name      string `json:"name"`
 	Title     string `json:"title"`     // the subject, in one line
 	Source    string `json:"source"`    // the publisher, the title and the year
-	Published string `json:"published"` // the figures, in words
+	Published string `json:"published"` // the figures in words
 
 	setup    string // how it is run here
-	differs  string // the reasons for figures that differ from the published ones
-	expected string // the shape that the trials should show, in words
-	trials   int    // of each arm, unless Repetition.Trials says otherwise
+	differs  string // why figures may differ from the published ones
+	expected string // the result that the trials should show, in words
+	trials   int    // number of each arm, unless Repetition.Trials is set
 	arms     []arm
 	measures []measure
-	expect   []expectation // what makes the published shape
+	expect   []expectation // what the figures must be to match the published result
 	finding  *template.Template
 }
 
 // arm is one condition of an experiment.
 type arm struct {
 	name      string
-	published []string // by measure, in words
+	published []string // in words, by measure
 	plan      plan.Plan
 }
 
 // Repetition says how an experiment is repeated. Zero values mean the defaults.
 type Repetition struct {
-	Trials   int    // of each arm; default: the experiment's
-	Parallel int    // number of trials that run at the same time, each on a cluster of its own; default 1
-	Seed     uint64 // of the first trial; each further trial adds 1; default: chosen by chance
+	Trials   int    // trials of each arm; default: the experiment's
+	Parallel int    // trials that run at the same time, each on a cluster of its own; default 1
+	Seed     uint64 // seed of the first trial; each later trial adds 1; default: random
 	On       string // "process" or "docker"; default process
 	Image    string // Redis image for docker
 	// Done is called after each trial. Calls do not overlap.
@@ -68,8 +68,8 @@ func Find(name string) (Experiment, error) {
 	return Experiment{}, plan.Usagef("unknown experiment %q: %s", name, suggest.Meant(name, known))
 }
 
-// Reproduce repeats an experiment and writes a results folder with a folder for each trial in it. It returns an error
-// if the harness or its environment failed, or if ctx ended, together with what was found by then.
+// Reproduce repeats an experiment and writes a results folder that has a folder for each trial. If the harness or its
+// environment failed, or if ctx ended, it returns an error together with the results so far.
 func Reproduce(
 	ctx context.Context, e Experiment, how Repetition, o results.Options,
 ) (r reports.Reproduction, dir string, err error) {
@@ -101,7 +101,7 @@ func (how Repetition) planOfTrial(p plan.Plan, trial int) plan.Plan {
 	return p
 }
 
-// redis returns the version or the image of Redis that the trials run on.
+// redis returns the version or the image of Redis on which the trials run.
 func (how Repetition) redis(o results.Options) string {
 	if how.On == cluster.OnDocker {
 		return cmp.Or(how.Image, "the image that doctor --on docker names")
@@ -113,7 +113,7 @@ func (how Repetition) redis(o results.Options) string {
 	return version
 }
 
-// emptyReproduction returns the reproduction before any trial.
+// emptyReproduction returns a reproduction without trials.
 func (e Experiment) emptyReproduction(began time.Time) reports.Reproduction {
 	r := reports.Reproduction{
 		Name: e.Name, Title: e.Title, Source: e.Source, Published: e.Published, Setup: e.setup, Differs: e.differs,
@@ -126,7 +126,7 @@ func (e Experiment) emptyReproduction(began time.Time) reports.Reproduction {
 	return r
 }
 
-// emptyArms returns the arms of a reproduction before any trial.
+// emptyArms returns the arms of a reproduction without trials.
 func (e Experiment) emptyArms() (all []reports.Arm) {
 	for _, a := range e.arms {
 		none := make([]reports.Range, len(e.measures))
@@ -135,23 +135,23 @@ func (e Experiment) emptyArms() (all []reports.Arm) {
 	return all
 }
 
-// runTrials runs every trial of every arm. The first trials of all arms come before the second of any, so that an
-// interrupted reproduction has something of each. After the first error no further trial begins.
+// runTrials runs every trial of every arm. It starts the first trials of all arms before the second of any, so that an
+// interrupted reproduction has some of each. After the first error it starts no more.
 func (e Experiment) runTrials(ctx context.Context, r *reports.Reproduction, how Repetition, o results.Options) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	all := &trials{Experiment: e, how: how, options: o, of: make([]map[int]reports.Trial, len(e.arms)), report: r}
-	seats := make(chan struct{}, how.Parallel)
+	slots := make(chan struct{}, how.Parallel)
 	var running sync.WaitGroup
 	for n := range how.Trials {
 		for i := range e.arms {
-			seats <- struct{}{}
+			slots <- struct{}{}
 			if ctx.Err() != nil {
-				<-seats
+				<-slots
 				continue
 			}
 			running.Go(func() {
-				defer func() { <-seats }()
+				defer func() { <-slots }()
 				if err := all.run(ctx, i, n); err != nil {
 					stop(fmt.Errorf("%s, trial %d: %w", e.arms[i].name, n+1, err))
 				}
@@ -163,7 +163,7 @@ func (e Experiment) runTrials(ctx context.Context, r *reports.Reproduction, how 
 	return context.Cause(ctx)
 }
 
-// trials holds the trials of an experiment under way.
+// trials holds the trials of a running experiment.
 type trials struct {
 	Experiment
 	how     Repetition
@@ -196,7 +196,7 @@ func (t *trials) run(ctx context.Context, i, n int) error {
 	return nil
 }
 
-// copyIntoReport copies the trials that ran into the report, in order.
+// copyIntoReport copies the completed trials into the report, in order.
 func (t *trials) copyIntoReport() {
 	for i, of := range t.of {
 		for _, n := range slices.Sorted(maps.Keys(of)) {
@@ -211,7 +211,7 @@ func (e Experiment) trial(
 ) (t reports.Trial, command string, err error) {
 	out, err := results.Execute(ctx, p, o)
 	if err == nil {
-		err = context.Cause(ctx) // a run that was interrupted has no figures
+		err = context.Cause(ctx) // an interrupted run has no figures
 	}
 	if err != nil {
 		return t, "", err
@@ -236,7 +236,7 @@ func (e Experiment) trial(
 	return t, command, nil
 }
 
-// compare compares what was found with what was published, and returns the shape and the finding.
+// compare compares the results with the published ones, and returns the shape and the finding.
 func (e Experiment) compare(r reports.Reproduction, trials int) (reports.Shape, string) {
 	for i, a := range r.Arms {
 		if said := a.Told(); said < trials {
@@ -244,9 +244,9 @@ func (e Experiment) compare(r reports.Reproduction, trials int) (reports.Shape, 
 				fmt.Sprintf("of %d trials of %q only %d said something", trials, e.arms[i].name, said)
 		}
 	}
-	matches, finding, err := e.shape(found{e, r.Arms})
+	matches, finding, err := e.shape(armFigures{e, r.Arms})
 	switch {
-	case err != nil: // which reading the experiment rules out
+	case err != nil: // reading the experiment has checked for this
 		return reports.Untold, err.Error()
 	case !matches:
 		return reports.Differs, finding

@@ -17,7 +17,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/history"
 )
 
-// drawn returns n calls of a sequence by 200 clients, with latencies as uneven as real ones.
+// drawn returns n calls of a sequence by 200 clients. Latencies are as uneven as real ones.
 func drawn(n int) []harness.Op {
 	ops := make([]harness.Op, n)
 	at := uint64(0)
@@ -25,15 +25,16 @@ func drawn(n int) []harness.Op {
 		noise := (uint64(i) * 0x9e3779b97f4a7c15) >> 33
 		at += 20_000 + noise%60_000
 		ops[i] = harness.Op{
-			Client: int(noise % 200), Kind: harness.Next, Key: "seq-0", Arg: "23", Result: fmt.Sprint(uint64(i) - noise%5),
-			Call: time.Duration(at - noise%5_000_000), Return: time.Duration(at), Outcome: harness.OK,
+			Client: int(noise % 200), Kind: harness.Next, Key: "seq-0", Arg: "23",
+			Result: fmt.Sprint(uint64(i) - noise%5),
+			Call:   time.Duration(at - noise%5_000_000), Return: time.Duration(at), Outcome: harness.OK,
 		}
 	}
 	return ops
 }
 
 func BenchmarkWrite(b *testing.B) {
-	const batch = 400 // what comes in 20 ms at 20,000 operations a second
+	const batch = 400 // operations of 20 ms at 20,000 a second
 	ops, dir := drawn(batch*2500), b.TempDir()
 	s, err := history.Create(dir)
 	require.NoError(b, err)
@@ -79,15 +80,15 @@ func BenchmarkRead(b *testing.B) {
 	b.ReportMetric(float64(total)*float64(b.N)/b.Elapsed().Seconds(), "ops/s")
 }
 
-// respellings are what programs make of a line: as doublegrant prints it; with a space after each colon and comma, as
-// Python does; with escapes in the key.
+// respellings are ways to write a line: as doublegrant prints it; with a space after each colon and comma, as Python
+// does; with escapes in the key.
 var respellings = map[string]func(string) string{
 	"printed": func(line string) string { return line },
 	"spaced":  func(line string) string { return strings.NewReplacer(":", ": ", ",", ", ").Replace(line) },
 	"escaped": func(line string) string { return strings.Replace(line, `"seq-0"`, `"s\u00e9q\/0"`, 1) },
 }
 
-// BenchmarkLine reads lines by the quick reader, and by the strict one, which uses a JSON library.
+// BenchmarkLine reads lines with the quick reader, and with the strict one, which uses a JSON library.
 func BenchmarkLine(b *testing.B) {
 	ops, quick := drawnInTurn(10_000), history.NewQuick()
 	for name, respell := range respellings {
@@ -113,7 +114,7 @@ func BenchmarkLine(b *testing.B) {
 	}
 }
 
-// BenchmarkParse reads the text form, and stores it. The lines of each case are those of a million operations.
+// BenchmarkParse reads the text form and stores it. Each case has the lines of a million operations.
 func BenchmarkParse(b *testing.B) {
 	const total = 1_000_000
 	ops := drawnInTurn(total)
@@ -129,7 +130,8 @@ func BenchmarkParse(b *testing.B) {
 			b.ReportAllocs()
 			before := processorTime(b)
 			for n := 0; b.Loop(); n++ {
-				_, err := history.Parse(bytes.NewReader(text.Bytes()), "text", filepath.Join(b.TempDir(), fmt.Sprint(n)))
+				_, err := history.Parse(bytes.NewReader(text.Bytes()), "text",
+					filepath.Join(b.TempDir(), fmt.Sprint(n)))
 				require.NoError(b, err)
 			}
 			b.ReportMetric(float64(total)*float64(b.N)/b.Elapsed().Seconds(), "ops/s")
@@ -138,15 +140,14 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// processorTime returns the processor time that this process has used: on a busy machine it says more than the time
-// that went by.
+// processorTime returns the processor time of this process, which a busy machine disturbs less than elapsed time.
 func processorTime(b *testing.B) time.Duration {
 	var r syscall.Rusage
 	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &r))
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// drawnInTurn returns what drawn does, but by clients that do one thing after the other.
+// drawnInTurn returns operations as drawn does, by clients that do one thing after the other.
 func drawnInTurn(n int) []harness.Op {
 	ops := drawn(n)
 	for i := range ops {

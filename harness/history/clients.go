@@ -10,34 +10,34 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// clients keeps who spoke in a history, and checks that each operation can be its client's. Checkers rest on that: a client
-// that does one thing after the other is one owner, and any other client is a second one.
+// clients tracks the clients of a history and checks that each operation can be its client's. Checkers rely on that:
+// they take a client that does one thing after the other for one owner, and any other client for a second one.
 type clients struct {
-	workers int // of the run; 0: every client is a worker of its own
-	meta    harness.Meta
-	said    map[int]*lastSaid          // by worker
-	left    map[string][]heldLock      // by lock: what clients held when they ended in info
-	waiting int                        // number of entries in left
-	kept    int                        // number of entries in left after the last sweep
-	late    map[lockToken]unansweredOp // by lock and token: the first operation that ended in info, which may still be executed
+	workers        int // of the run; 0: each client is a worker
+	meta           harness.Meta
+	states         map[int]*workerState       // by worker
+	abandoned      map[string][]heldLock      // by lock: the locks of clients that ended in info
+	abandonedCount int                        // number of entries in abandoned
+	sweptCount     int                        // abandonedCount after the last sweep
+	unanswered     map[lockToken]unansweredOp // first operation that ended in info: it may still be executed
 }
 
-// unansweredOp is an operation that ended in info: its client, and its Return.
+// unansweredOp is an operation that ended in info.
 type unansweredOp struct {
 	client   int
 	returned time.Duration
 }
 
-// lastSaid holds what a worker said last.
-type lastSaid struct {
-	client   int
-	line     int
-	called   time.Duration
-	returned time.Duration
-	info     bool
-	began    time.Duration               // its first call
-	held     map[lockToken]time.Duration // what it was granted and did not ask to be released, with the last instant of the lease
-	kept     int                         // number of entries in held after the last sweep
+// workerState holds a worker's latest operation and the locks that it may hold.
+type workerState struct {
+	client     int
+	line       int
+	called     time.Duration
+	returned   time.Duration
+	info       bool
+	began      time.Duration               // Call of its first operation
+	held       map[lockToken]time.Duration // last instant of the lease of each lock that it has not released
+	sweptCount int                         // number of entries in held after the last sweep
 }
 
 // lockToken is a lock with the token of its owner.
@@ -47,23 +47,25 @@ type lockToken struct{ key, token string }
 type heldLock struct {
 	token       string
 	client      int
-	since, last time.Duration // its last Return, and the last instant of its lease
+	since, last time.Duration // the client's last Return, and the last instant of the lease
 }
 
-// sweepAt is the number of locks that are kept before the first sweep, which drops those whose lease is over.
+// sweepAt is the number of locks that are kept before a sweep drops those whose lease is over.
 const sweepAt = 64
 
 func newClients(m harness.Meta) *clients {
-	return &clients{workers: m.Workers, meta: m, said: map[int]*lastSaid{}, left: map[string][]heldLock{}, late: map[lockToken]unansweredOp{}}
+	return &clients{workers: m.Workers, meta: m, states: map[int]*workerState{}, abandoned: map[string][]heldLock{},
+		unanswered: map[lockToken]unansweredOp{}}
 }
 
-// checkNext returns an error if op, of that line, cannot come after the operations before it, which are in order of Return.
+// checkNext returns an error if op, which is on that line, cannot follow the operations before it. Operations come in
+// order of Return.
 func (c *clients) checkNext(op harness.Op, line int) error {
 	worker := c.meta.Worker(op.Client)
-	s, known := c.said[worker]
+	s, known := c.states[worker]
 	if !known {
-		s = &lastSaid{began: op.Call}
-		c.said[worker] = s
+		s = &workerState{began: op.Call}
+		c.states[worker] = s
 	}
 	if known && worker != harness.HarnessClient {
 		if err := c.checkReturning(s, op); err != nil {
@@ -71,7 +73,8 @@ func (c *clients) checkNext(op harness.Op, line int) error {
 		}
 	}
 	if known && c.meta.Widened && op.Call < s.called {
-		return fmt.Errorf("%s calls at %d, before its operation of line %d was called: times that were widened keep the order in which it asked",
+		return fmt.Errorf("%s calls at %d, before its operation of line %d was called: times that were widened keep "+
+			"the order in which it asked",
 			c.nameClient(op.Client), op.Call, s.line)
 	}
 	if known && !c.meta.Widened && op.Call < s.returned {
@@ -84,38 +87,38 @@ func (c *clients) checkNext(op harness.Op, line int) error {
 	s.client, s.line, s.called, s.returned, s.info = op.Client, line, op.Call, op.Return, op.Outcome == harness.Info
 	s.noteGrant(op, c.meta.Drift)
 	if s.info && c.workers == 0 && op.Client != harness.HarnessClient {
-		c.leave(s, op)
+		c.retire(s, op)
 	}
 	return nil
 }
 
-// leave notes what s holds, and that op, in which it ended with info, may still be executed. A client leaves one such
-// operation at most, since it goes on under a new id.
-func (c *clients) leave(s *lastSaid, op harness.Op) {
+// retire records a client's locks after op, its last operation, ended in info. It also records that op may still be
+// executed.
+func (c *clients) retire(s *workerState, op harness.Op) {
 	if t := (lockToken{op.Key, op.Arg}); onLock(op) {
-		if _, earlier := c.late[t]; !earlier {
-			c.late[t] = unansweredOp{op.Client, op.Return}
+		if _, earlier := c.unanswered[t]; !earlier {
+			c.unanswered[t] = unansweredOp{op.Client, op.Return}
 		}
 	}
-	if c.waiting > 2*c.kept+sweepAt {
-		c.waiting = 0
-		for key, all := range c.left {
+	if c.abandonedCount > 2*c.sweptCount+sweepAt {
+		c.abandonedCount = 0
+		for key, all := range c.abandoned {
 			all = slices.DeleteFunc(all, func(l heldLock) bool { return l.last < s.returned })
-			if c.left[key] = all; len(all) == 0 {
-				delete(c.left, key)
+			if c.abandoned[key] = all; len(all) == 0 {
+				delete(c.abandoned, key)
 			}
-			c.waiting += len(all)
+			c.abandonedCount += len(all)
 		}
-		c.kept = c.waiting
+		c.sweptCount = c.abandonedCount
 	}
 	for t, last := range s.held {
-		c.left[t.key] = append(c.left[t.key], heldLock{t.token, s.client, s.returned, last})
-		c.waiting++
+		c.abandoned[t.key] = append(c.abandoned[t.key], heldLock{t.token, s.client, s.returned, last})
+		c.abandonedCount++
 	}
 	s.held = nil
 }
 
-// nameClient names a client, and its worker if that is not the same.
+// nameClient returns the name of a client, with its worker if the ids differ.
 func (c *clients) nameClient(client int) string {
 	if w := c.meta.Worker(client); w != client {
 		return fmt.Sprintf("client %d, which is worker %d of %d,", client, w, c.workers)
@@ -123,15 +126,17 @@ func (c *clients) nameClient(client int) string {
 	return fmt.Sprintf("client %d", client)
 }
 
-// checkReturning returns an error unless the worker of s may go on under the id of op. It keeps its id until an operation ends in
-// info, and never uses that id again.
-func (c *clients) checkReturning(s *lastSaid, op harness.Op) error {
+// checkReturning returns an error unless the worker of s may use the client id of op. A worker keeps its id until an
+// operation ends in info. Then it takes a new one and never uses the old one again.
+func (c *clients) checkReturning(s *workerState, op harness.Op) error {
 	switch {
 	case s.info && op.Client <= s.client && c.workers > 0:
-		return fmt.Errorf("client %d speaks again after line %d, whose outcome is info: nobody knows whether that still takes effect; "+
+		return fmt.Errorf("client %d speaks again after line %d, whose outcome is info: nobody knows whether that "+
+			"still takes effect; "+
 			"its worker goes on as client %d", op.Client, s.line, s.client+c.workers)
 	case s.info && op.Client == s.client:
-		return fmt.Errorf("client %d speaks again after line %d, whose outcome is info: nobody knows whether that still takes effect; "+
+		return fmt.Errorf("client %d speaks again after line %d, whose outcome is info: nobody knows whether that "+
+			"still takes effect; "+
 			"give the client a new id from there on", op.Client, s.line)
 	case !s.info && op.Client != s.client:
 		return fmt.Errorf("%s speaks, and client %d of line %d is the same worker: "+
@@ -149,50 +154,55 @@ func grantsLock(op harness.Op) bool {
 	return (op.Kind == harness.Acquire || op.Kind == harness.Extend) && op.Outcome == harness.OK
 }
 
-// checkOwner returns an error if op uses a lock and nobody can tell who its client is: a new client, or one that ended in info and
-// goes on under a new id. The two may be one if op's client was not heard of before that info. It looks at grants, extends and
-// releases under a token that op's own client does not hold. It refuses them while the lease of the client that ended may last.
-// If the info was about this lock and token, it refuses grants at any later time too, since the operation that ended in info may
-// be executed on what op was granted. An extend or release without a token is an error as well if its client holds
-// the lock under one.
-func (c *clients) checkOwner(s *lastSaid, op harness.Op) error {
+// checkOwner returns an error if op uses a lock and its client may or may not be another client that ended in info.
+// Such a client continues under a new id, so a client that first appears after the info may be the same.
+//
+// It checks grants, extends and releases whose token op's own client does not hold. It refuses them while the lease of
+// the client that ended may last. If the info was about this lock and token, it refuses grants at any later time too:
+// the operation that ended in info may be executed on what op was granted. An extend or release without a token is an
+// error as well, if its client holds the lock under one.
+func (c *clients) checkOwner(s *workerState, op harness.Op) error {
 	switch {
 	case !onLock(op):
 		return nil
 	case op.Kind == harness.Acquire && op.Outcome != harness.OK:
 		return nil
 	}
-	if _, own := s.held[lockToken{op.Key, op.Arg}]; own {
+	if _, holds := s.held[lockToken{op.Key, op.Arg}]; holds {
 		return nil
 	}
 	unnamed := op.Kind != harness.Acquire && op.Arg == ""
-	if token, other := s.token(op.Key, unnamed); other {
-		return fmt.Errorf("the %s has no arg, and client %d acquired %q with %q: give the same token", op.Kind, op.Client, op.Key, token)
+	if token, other := s.otherToken(op.Key, unnamed); other {
+		return fmt.Errorf("the %s has no arg, and client %d acquired %q with %q: give the same token", op.Kind,
+			op.Client, op.Key, token)
 	}
 	at := op.Return
 	if op.Kind == harness.Release {
 		at = op.Call
 	}
-	for _, l := range c.left[op.Key] {
+	for _, l := range c.abandoned[op.Key] {
 		if (unnamed || l.token == op.Arg) && s.began >= l.since && at <= l.last {
-			return fmt.Errorf("client %d did not acquire %q with the token %q, and client %d did, which ended in info: %s",
-				op.Client, op.Key, l.token, l.client, sayWho)
+			return fmt.Errorf("client %d did not acquire %q with the token %q, and client %d did, which ended in "+
+				"info: %s",
+				op.Client, op.Key, l.token, l.client, whoHint)
 		}
 	}
-	if a, is := c.late[lockToken{op.Key, op.Arg}]; is && grantsLock(op) && s.began >= a.returned {
-		return fmt.Errorf("client %d did not acquire %q with the token %q, and what client %d asked for with it, which ended in info, "+
-			"may still be executed: %s", op.Client, op.Key, op.Arg, a.client, sayWho)
+	if a, open := c.unanswered[lockToken{op.Key, op.Arg}]; open && grantsLock(op) && s.began >= a.returned {
+		return fmt.Errorf("client %d did not acquire %q with the token %q, and what client %d asked for with it, "+
+			"which ended in info, "+
+			"may still be executed: %s", op.Client, op.Key, op.Arg, a.client, whoHint)
 	}
 	return nil
 }
 
-// sayWho says what to do about two clients that may be one.
-const sayWho = "if they are one, give the number of clients as workers in meta, and let each go on as its id plus that number; " +
+// whoHint tells the user what to do about two clients that may be one.
+const whoHint = "if they are one, give the number of clients as workers in meta, and let each go on as its id plus " +
+	"that number; " +
 	"if each id is a client of its own, give a number of workers above all ids"
 
-// token returns the first token, in order, under which s holds the lock key. It reports false if there is none, or if asked
-// is false.
-func (s *lastSaid) token(key string, asked bool) (token string, held bool) {
+// otherToken returns the alphabetically first token under which s holds the lock key. It reports false if there is
+// none, or if asked is false.
+func (s *workerState) otherToken(key string, asked bool) (token string, held bool) {
 	if !asked {
 		return "", false
 	}
@@ -204,9 +214,9 @@ func (s *lastSaid) token(key string, asked bool) (token string, held bool) {
 	return token, held
 }
 
-// noteGrant notes what op says about the locks that its worker may hold. A worker that asks for a release has given up the lock,
-// unless it was refused. Whether the release is executed later makes no difference to what is held.
-func (s *lastSaid) noteGrant(op harness.Op, drift float64) {
+// noteGrant updates the locks that op's worker may hold. A worker that asks for a release has given up the lock, unless
+// it was refused. When the release is executed makes no difference.
+func (s *workerState) noteGrant(op harness.Op, drift float64) {
 	t := lockToken{op.Key, op.Arg}
 	before, held := s.held[t]
 	switch {
@@ -219,16 +229,17 @@ func (s *lastSaid) noteGrant(op harness.Op, drift float64) {
 			s.held = map[lockToken]time.Duration{}
 		}
 		s.held[t] = lastInstant(op, drift)
-		if len(s.held) > 2*s.kept+sweepAt {
+		if len(s.held) > 2*s.sweptCount+sweepAt {
 			maps.DeleteFunc(s.held, func(_ lockToken, last time.Duration) bool { return last < op.Return })
-			s.kept = len(s.held)
+			s.sweptCount = len(s.held)
 		}
 	}
 }
 
-// lastInstant returns the last instant of the lease that op asked for, if it was executed before its Return (soundness rule
-// 1 in checkers/README.md). Redis counts in whole milliseconds and keeps a key to the end of its last one. A lease under a
-// millisecond is not Redis's and ends without that. A TTL of 0 never ends: then it returns math.MaxInt64.
+// lastInstant returns the last instant of the lease that op asked for, if it was executed before its Return (soundness
+// rule 1 in checkers/README.md). Redis counts in whole milliseconds and keeps a key to the end of its last one. A lease
+// below a millisecond is not Redis's and is not extended. Without a TTL the lease never ends: the result is
+// math.MaxInt64.
 func lastInstant(op harness.Op, drift float64) time.Duration {
 	length := float64(op.TTL)
 	if op.TTL >= time.Millisecond {

@@ -10,8 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/history"
 )
 
-// lines returns operations on the lock l, each given as "client kind token outcome", one after the other, after meta data
-// with that many workers.
+// lines returns consecutive operations on the lock l, each given as "client kind token outcome", after meta data with
+// that number of workers.
 func lines(workers int, ops ...string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"meta":{"workers":%d}}`+"\n", workers)
@@ -26,19 +26,28 @@ func lines(workers int, ops ...string) string {
 func TestOperationsAreTheirClients(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"one worker at two places",
-			lines(2, "0 acquire a ok", "2 acquire a ok"), "line 3: not a history: client 2, which is worker 0 of 2, speaks, and client 0 of line 2"},
+			lines(2, "0 acquire a ok", "2 acquire a ok"),
+			"line 3: not a history: client 2, which is worker 0 of 2, speaks, and client 0 of line 2"},
 		{"a retired id, later", lines(2, "0 acquire a info", "2 acquire b ok", "0 acquire a ok"), "the same worker"},
 		{"a retired id", lines(2, "0 acquire a info", "0 acquire b ok"), "its worker goes on as client 2"},
 		{"somebody else goes on with the lock of a client that retired",
 			lines(0, "0 acquire a ok", "0 extend a info", "7 release a ok"), "give the number of clients as workers"},
-		{"and acquires it again", lines(0, "0 acquire a ok", "0 extend a info", "7 acquire a ok"), `line 4: not a history: client 7 did not acquire "l" with the token "a", and client 0 did`},
-		{"and releases it without the token", lines(0, "0 acquire a ok", "0 extend a info", "7 release  ok"), `client 7 did not acquire "l" with the token "a"`},
-		{"and extends it without the token", lines(0, "0 acquire a ok", "0 extend a info", "7 extend  ok"), `client 7 did not acquire "l" with the token "a"`},
-		{"the second to retire", lines(0, "0 acquire a ok", "0 add a info", "7 add b info", "8 acquire a ok"), "line 5"},
-		{"one of two that hold it", lines(0, "0 acquire a ok", "1 acquire b ok", "0 add a info", "1 add a info", "7 release a ok"), "and client 0 did"},
-		{"who asked for a release", lines(0, "0 acquire a ok", "0 release a info", "7 acquire a ok"), "what client 0 asked for with it, which ended in info, may still be executed"},
-		{"and somebody extends", lines(0, "0 acquire a ok", "0 release a info", "7 extend a ok"), "may still be executed"},
-		{"who was refused a release", lines(0, "0 acquire a ok", "0 release a fail", "0 add a info", "7 release a ok"), "and client 0 did"},
+		{"and acquires it again", lines(0, "0 acquire a ok", "0 extend a info", "7 acquire a ok"),
+			`line 4: not a history: client 7 did not acquire "l" with the token "a", and client 0 did`},
+		{"and releases it without the token", lines(0, "0 acquire a ok", "0 extend a info", "7 release  ok"),
+			`client 7 did not acquire "l" with the token "a"`},
+		{"and extends it without the token", lines(0, "0 acquire a ok", "0 extend a info", "7 extend  ok"),
+			`client 7 did not acquire "l" with the token "a"`},
+		{"the second to retire", lines(0, "0 acquire a ok", "0 add a info", "7 add b info", "8 acquire a ok"),
+			"line 5"},
+		{"one of two that hold it", lines(0, "0 acquire a ok", "1 acquire b ok", "0 add a info", "1 add a info",
+			"7 release a ok"), "and client 0 did"},
+		{"who asked for a release", lines(0, "0 acquire a ok", "0 release a info", "7 acquire a ok"),
+			"what client 0 asked for with it, which ended in info, may still be executed"},
+		{"and somebody extends", lines(0, "0 acquire a ok", "0 release a info", "7 extend a ok"),
+			"may still be executed"},
+		{"who was refused a release", lines(0, "0 acquire a ok", "0 release a fail", "0 add a info", "7 release a ok"),
+			"and client 0 did"},
 		{"who may have been granted it", lines(0, "0 acquire a info", "7 acquire a ok"), "may still be executed"},
 		{"a release without the token", lines(0, "0 acquire a ok", "0 release  ok"), `client 0 acquired "l" with "a"`},
 	} {
@@ -49,7 +58,8 @@ func TestOperationsAreTheirClients(t *testing.T) {
 		lines(0, "0 acquire a ok", "0 release a info", "7 release a ok"),
 		lines(0, "0 acquire a info", "7 release a fail"),
 		lines(0, "0 acquire a ok", "0 extend a info", "7 acquire b ok", "7 release b ok", "8 release c fail"),
-		lines(0, "0 acquire a ok", "7 add b ok", "0 extend a info", "7 acquire a ok", "7 release a ok"), // a second owner, who spoke before
+		// a second owner, who spoke before
+		lines(0, "0 acquire a ok", "7 add b ok", "0 extend a info", "7 acquire a ok", "7 release a ok"),
 		lines(0, "0 acquire a ok", "0 extend a info", "7 acquire a fail", "7 acquire a info"),
 		lines(0, "0 acquire a ok", "0 release a ok", "0 add a info", "7 acquire a ok"),
 		lines(0, "0 acquire a info", "7 acquire b ok", "7 extend b ok"),
@@ -64,42 +74,50 @@ func TestOperationsAreTheirClients(t *testing.T) {
 	}
 }
 
-// An owner that got a new id is known by any of its locks, however many there are, as long as their leases may not be over.
+// An owner with a new id is recognized by any of its locks, however many there are, as long as their leases may last.
 func TestAnOwnerOfManyLocks(t *testing.T) {
 	const n = 1000
 	owner := func(then string) string {
 		var b strings.Builder
 		for i := range n {
-			fmt.Fprintf(&b, `{"client":0,"kind":"acquire","key":"l%d","arg":"a","ttl":50000,"call":%d,"return":%d,"outcome":"ok"}`+"\n", i, 10*i, 10*i+5)
+			fmt.Fprintf(&b, `{"client":0,"kind":"acquire","key":"l%d","arg":"a","ttl":50000,`+
+				`"call":%d,"return":%d,"outcome":"ok"}`+"\n", i, 10*i, 10*i+5)
 		}
-		fmt.Fprintf(&b, `{"client":0,"kind":"add","key":"s","arg":"1","call":%d,"return":%d,"outcome":"info"}`+"\n", 10*n, 10*n+5)
+		fmt.Fprintf(&b, `{"client":0,"kind":"add","key":"s","arg":"1","call":%d,"return":%d,"outcome":"info"}`+"\n",
+			10*n, 10*n+5)
 		return b.String() + then
 	}
-	last := func(i int) int { return 10*i + 5 + 50500 } // with the drift
+	last := func(i int) int { return 10*i + 5 + 50500 } // including the drift
 	for _, i := range []int{0, 8, n - 1} {
 		for _, kind := range []string{"acquire", "extend", "release"} {
 			const line = `{"client":7,"kind":%q,"key":"l%d","arg":"a","call":%d,"return":%d,"outcome":"ok"}` + "\n"
 			notParsed(t, owner(fmt.Sprintf(line, kind, i, 10*n+6, 10*n+7)), "if they are one")
-			parsed(t, owner(fmt.Sprintf(line, kind, i, last(i)+1, last(n)))) // its lease is over
+			parsed(t, owner(fmt.Sprintf(line, kind, i, last(i)+1, last(n)))) // its lease has ended
 		}
 	}
 }
 
-// If an operation that ended in info may be executed on what a new client was granted, it has to be known who that client
+// If an operation that ended in info may be executed on what a new client was granted, it must be clear who that client
 // is.
 func TestANewClientUnderATokenOfALateOperation(t *testing.T) {
 	op := func(client int, kind, token string, ttl, call, ret int, outcome string) string {
-		return fmt.Sprintf(`{"client":%d,"kind":%q,"key":"l","arg":%q,"ttl":%d,"call":%d,"return":%d,"outcome":%q}`+"\n", client, kind, token, ttl, call, ret, outcome)
+		return fmt.Sprintf(`{"client":%d,"kind":%q,"key":"l","arg":%q,"ttl":%d,"call":%d,"return":%d,"outcome":%q}`+
+			"\n", client, kind, token, ttl, call, ret, outcome)
 	}
 	for name, text := range map[string]string{
 		"a release": op(0, "acquire", "a", 1000, 0, 10, "ok") + op(0, "release", "a", 0, 20, 30, "info") +
 			op(5, "acquire", "a", 1000, 40, 50, "ok") + op(1, "acquire", "b", 1000, 60, 70, "ok"),
-		"an extend after a refused release": op(0, "acquire", "a", 1000, 0, 10, "ok") + op(0, "release", "a", 0, 20, 30, "fail") +
-			op(0, "extend", "a", 10, 31, 35, "info") + op(5, "extend", "a", 1000, 40, 50, "ok") + op(1, "acquire", "b", 1000, 100, 110, "ok"),
-		"an acquire": op(0, "acquire", "a", 10, 0, 10, "info") + op(5, "extend", "a", 1000, 20, 30, "ok") + op(1, "acquire", "b", 1000, 60, 70, "ok"),
-		"an extend of a lease that began late": op(0, "acquire", "a", 1000, 0, 500, "ok") + op(0, "extend", "a", 10, 510, 520, "info") +
+		"an extend after a refused release": op(0, "acquire", "a", 1000, 0, 10, "ok") +
+			op(0, "release", "a", 0, 20, 30, "fail") +
+			op(0, "extend", "a", 10, 31, 35, "info") + op(5, "extend", "a", 1000, 40, 50, "ok") +
+			op(1, "acquire", "b", 1000, 100, 110, "ok"),
+		"an acquire": op(0, "acquire", "a", 10, 0, 10, "info") + op(5, "extend", "a", 1000, 20, 30, "ok") +
+			op(1, "acquire", "b", 1000, 60, 70, "ok"),
+		"an extend of a lease that began late": op(0, "acquire", "a", 1000, 0, 500, "ok") +
+			op(0, "extend", "a", 10, 510, 520, "info") +
 			op(5, "extend", "a", 1000, 1200, 1210, "ok") + op(1, "acquire", "b", 1000, 1300, 1310, "ok"),
-		"an extend that may have prolonged the lease": op(0, "acquire", "a", 100, 0, 10, "ok") + op(0, "extend", "a", 400, 20, 30, "info") +
+		"an extend that may have prolonged the lease": op(0, "acquire", "a", 100, 0, 10, "ok") +
+			op(0, "extend", "a", 400, 20, 30, "info") +
 			op(5, "extend", "a", 5000, 200, 210, "ok") + op(1, "acquire", "b", 1000, 700, 710, "ok"),
 		"a release, long after": op(0, "acquire", "a", 1000, 0, 10, "ok") + op(0, "release", "a", 0, 20, 30, "info") +
 			op(5, "acquire", "a", 1000, 90_000, 90_010, "ok") + op(1, "acquire", "b", 1000, 90_020, 90_030, "ok"),
@@ -111,21 +129,26 @@ func TestANewClientUnderATokenOfALateOperation(t *testing.T) {
 	}
 }
 
-// A lease may last until it would be over if it had begun when it was answered, on a clock that drifts.
+// A lease may last as long as if it had begun with the answer, on a clock that drifts.
 func TestHowLongALeaseMayLast(t *testing.T) {
 	text := func(ttl, at int, extended string) string {
-		return fmt.Sprintf(`{"client":0,"kind":"acquire","key":"l","arg":"a","ttl":%d,"call":0,"return":500,"outcome":"ok"}`+"\n"+extended+
+		return fmt.Sprintf(`{"client":0,"kind":"acquire","key":"l","arg":"a","ttl":%d,`+
+			`"call":0,"return":500,"outcome":"ok"}`+"\n"+extended+
 			`{"client":0,"kind":"acquire","key":"m","call":600,"return":610,"outcome":"info"}`+"\n"+
-			`{"client":5,"kind":"extend","key":"l","arg":"a","ttl":1000,"call":620,"return":%d,"outcome":"ok"}`+"\n", ttl, at)
+			`{"client":5,"kind":"extend","key":"l","arg":"a","ttl":1000,"call":620,"return":%d,"outcome":"ok"}`+"\n",
+			ttl, at)
 	}
-	const mayBe = `{"client":0,"kind":"acquire","key":"l","arg":"a","ttl":100,"call":0,"return":10,"outcome":"ok"}` + "\n" +
+	const mayBe = `{"client":0,"kind":"acquire","key":"l","arg":"a","ttl":100,"call":0,"return":10,"outcome":"ok"}` +
+		"\n" +
 		`{"client":0,"kind":"extend","key":"l","arg":"a","ttl":400,"call":20,"return":30,"outcome":"info"}` + "\n"
-	for at, want := range map[int]bool{434: true, 435: false} { // 30 + 400 and the drift
-		release := fmt.Sprintf(`{"client":5,"kind":"release","key":"l","arg":"a","call":%d,"return":%d,"outcome":"ok"}`, at, at+1)
+	for at, want := range map[int]bool{434: true, 435: false} { // 30 + 400, and the drift
+		release := fmt.Sprintf(`{"client":5,"kind":"release","key":"l","arg":"a","call":%d,"return":%d,"outcome":"ok"}`,
+			at, at+1)
 		_, err := history.Parse(strings.NewReader(mayBe+release), "mine.jsonl", t.TempDir())
 		require.Equal(t, want, err != nil, "%d: %v", at, err)
 	}
-	const prolonged = `{"client":0,"kind":"extend","key":"l","arg":"a","ttl":2000,"call":510,"return":520,"outcome":"ok"}` + "\n"
+	const prolonged = `{"client":0,"kind":"extend","key":"l","arg":"a","ttl":2000,` +
+		`"call":510,"return":520,"outcome":"ok"}` + "\n"
 	for _, c := range []struct {
 		ttl, last int
 		extended  string
@@ -137,7 +160,7 @@ func TestHowLongALeaseMayLast(t *testing.T) {
 	}
 }
 
-// Operations of one client may overlap where their times were widened, and only there. They keep their order.
+// Operations of one client may overlap only where their times were widened. They keep their order.
 func TestOperationsOfOneClientThatOverlap(t *testing.T) {
 	text := func(meta string, second int) string {
 		return fmt.Sprintf(`{"meta":{"name":"mine"%s}}

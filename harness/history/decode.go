@@ -12,28 +12,28 @@ import (
 
 // decoder unpacks the frames of one pass over a history.
 type decoder struct {
-	raw   []byte // what is left of the frame
-	bad   bool   // the frame does not hold what an encoder writes
-	last  time.Duration
-	texts []text
-	buf   []byte
-	pool  pool
+	raw        []byte // rest of the frame
+	bad        bool   // the frame is not what an encoder writes
+	lastReturn time.Duration
+	texts      []text
+	buf        []byte
+	pool       pool
 }
 
 type text struct {
-	text   []byte // inside of the frame
-	number int64
-	is     bool   // followed by a number
-	whole  string // the string made last
+	text     []byte // part of the frame
+	number   int64
+	numbered bool   // a number follows
+	whole    string // the string made last, with its number
 }
 
 func newOpDecoder() *decoder { return &decoder{pool: pool{seed: maphash.MakeSeed()}} }
 
-// errFrame says that a frame with a good checksum holds something else than operations.
+// errFrame says that a frame's checksum is right and its content is not operations.
 var errFrame = errors.New("a frame does not hold operations")
 
-// frame goes on with raw, which must stay as it is until the frame has been decoded.
-func (d *decoder) frame(raw []byte) { d.raw, d.last, d.texts = raw, 0, d.texts[:0] }
+// frame starts to decode raw, which must not change until more is false.
+func (d *decoder) frame(raw []byte) { d.raw, d.lastReturn, d.texts = raw, 0, d.texts[:0] }
 
 // more reports whether the frame has operations left.
 func (d *decoder) more() bool { return len(d.raw) > 0 }
@@ -44,7 +44,7 @@ func (d *decoder) op() (op harness.Op, err error) {
 	d.raw = d.raw[1:]
 	op.Outcome = harness.Outcome(flags & outcomeBits)
 	op.Client = int(d.int())
-	op.Return = d.last + time.Duration(d.int())
+	op.Return = d.lastReturn + time.Duration(d.int())
 	op.Call = op.Return - time.Duration(d.int())
 	op.Kind = harness.Kind(d.string())
 	op.Key = d.string()
@@ -66,7 +66,7 @@ func (d *decoder) op() (op harness.Op, err error) {
 	if flags&hasDue != 0 {
 		op.Due = op.Return - time.Duration(d.int())
 	}
-	d.last = op.Return
+	d.lastReturn = op.Return
 	if d.bad || op.Outcome > harness.Fail {
 		return op, errFrame
 	}
@@ -103,7 +103,7 @@ func (d *decoder) string() string {
 		return ""
 	}
 	t := &d.texts[place-1]
-	if !t.is {
+	if !t.numbered {
 		return t.whole
 	}
 	if diff := d.int(); diff != 0 || t.whole == "" {
@@ -114,7 +114,7 @@ func (d *decoder) string() string {
 	return t.whole
 }
 
-// newText puts a text into the table.
+// newText adds a text to the table.
 func (d *decoder) newText() {
 	size := d.uint()
 	if size == 0 || size > uint64(len(d.raw)) {
@@ -124,7 +124,7 @@ func (d *decoder) newText() {
 	t := text{text: d.raw[:size-1]}
 	switch d.raw[size-1] {
 	case numbered:
-		t.is = true
+		t.numbered = true
 	case plain:
 		t.whole = d.pool.string(t.text)
 	default:
@@ -134,18 +134,18 @@ func (d *decoder) newText() {
 	d.raw = d.raw[size:]
 }
 
-// pool keeps strings that were made lately, so that a key is one string and not one for each operation. It forgets: what
-// it holds is bounded.
+// pool keeps recent strings, so that equal keys share one string instead of one for each operation. Its size is
+// bounded: new strings replace old ones.
 type pool struct {
 	seed    maphash.Seed
 	strings [8192]string
 }
 
-// longest is the length, in bytes, of the longest string that the pool keeps.
-const longest = 256
+// maxPooled is the length, in bytes, of the longest string that a pool keeps.
+const maxPooled = 256
 
 func (p *pool) string(b []byte) string {
-	if len(b) > longest {
+	if len(b) > maxPooled {
 		return string(b)
 	}
 	s := &p.strings[maphash.Bytes(p.seed, b)%uint64(len(p.strings))]

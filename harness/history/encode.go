@@ -8,7 +8,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// What the first byte of an operation says: its outcome in the lowest bits, then which fields are not zero.
+// The first byte of an operation has its outcome in the lowest bits, then a bit for each field that is not zero.
 const (
 	outcomeBits = 3
 	hasArg      = 1 << (iota + 1)
@@ -19,29 +19,29 @@ const (
 	hasDue
 )
 
-// encoder packs operations for one frame. Times are stored as differences: a Return to the Return before it; Call, Until and Due
-// to the operation's own Return. A string is stored as the place of its text in a table of the frame. Many strings end in a
-// number that grows by little. Such a number is no part of the text: it is stored as the difference to the latest number after
-// the same text.
+// encoder packs operations for one frame. Times are stored as differences: a Return to the Return before it; Call,
+// Until and Due to the operation's own Return. A string is stored as the position of its text in a table of the frame.
+// Many strings end in a number that grows slowly. Such a number is not part of the text: it is stored as the difference
+// to the latest number after the same text.
 type encoder struct {
-	buf     []byte
-	n       int
-	last    harness.Op
-	texts   map[string]int // places in numbers; each text ends in numbered or plain
-	numbers []int64        // the latest number after each text
-	key     []byte
+	buf      []byte
+	n        int
+	previous harness.Op
+	texts    map[string]int // indexes in numbers; each text ends in numbered or plain
+	numbers  []int64        // the latest number after each text
+	key      []byte
 }
 
-// numbered marks a text that a number follows, in the table.
+// numbered ends a text of the table that a number follows.
 const numbered = '#'
 
-// plain marks a text that stands alone, in the table.
+// plain ends a text of the table without a number.
 const plain = '.'
 
 func newEncoder() *encoder { return &encoder{texts: map[string]int{}} }
 
 func (e *encoder) reset() {
-	e.buf, e.n, e.last, e.numbers = e.buf[:0], 0, harness.Op{}, e.numbers[:0]
+	e.buf, e.n, e.previous, e.numbers = e.buf[:0], 0, harness.Op{}, e.numbers[:0]
 	clear(e.texts)
 }
 
@@ -63,7 +63,7 @@ func (e *encoder) add(op *harness.Op) error {
 	set(hasDue, op.Due != 0)
 	e.buf = append(e.buf, flags)
 	e.int(int64(op.Client))
-	e.int(int64(op.Return - e.last.Return))
+	e.int(int64(op.Return - e.previous.Return))
 	e.int(int64(op.Return - op.Call))
 	e.string(string(op.Kind))
 	e.string(op.Key)
@@ -77,7 +77,7 @@ func (e *encoder) add(op *harness.Op) error {
 	if flags&hasDue != 0 {
 		e.int(int64(op.Return - op.Due))
 	}
-	e.last.Return = op.Return
+	e.previous.Return = op.Return
 	e.n++
 	return nil
 }
@@ -96,7 +96,8 @@ func (e *encoder) strings(flags byte, op *harness.Op) {
 
 func (e *encoder) int(n int64) { e.buf = binary.AppendVarint(e.buf, n) }
 
-// string writes the place of s's text in the table, counted from 1, or 0 and the text, which is then at the table's end.
+// string writes the position of s's text in the table, counted from 1. A text that is not in the table yet is written
+// after a 0, and added at the end.
 func (e *encoder) string(s string) {
 	text, number, ok := split(s)
 	mark := byte(plain)
@@ -121,9 +122,9 @@ func (e *encoder) string(s string) {
 	}
 }
 
-// split takes the decimal number off the end of s, if there is one that is written as numbers are: without zeros in front.
+// split cuts a decimal number without leading zeros off the end of s, if there is one.
 func split(s string) (text string, number int64, ok bool) {
-	const digits = 18 // that an int64 surely holds
+	const digits = 18 // that always fit an int64
 	i := len(s)
 	for i > 0 && len(s)-i < digits && '0' <= s[i-1] && s[i-1] <= '9' {
 		i--

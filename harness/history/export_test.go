@@ -2,13 +2,13 @@ package history
 
 import "github.com/doublegrant/doublegrant/harness"
 
-// SetSegmentSize makes segments of at most n bytes.
-func SetSegmentSize(s *Store, n int64) { s.most = n }
+// SetSegmentSize limits segments to n bytes.
+func SetSegmentSize(s *Store, n int64) { s.maxSegment = n }
 
-// Flush writes what waits.
+// Flush writes the waiting operations.
 func Flush(s *Store) { s.flushDue() }
 
-// Encoded returns ops as a frame's content. It panics if an operation has no outcome.
+// Encoded returns the content of a frame with ops. It panics if an operation has no outcome.
 func Encoded(ops []harness.Op) []byte {
 	e := newEncoder()
 	for i := range ops {
@@ -19,7 +19,7 @@ func Encoded(ops []harness.Op) []byte {
 	return e.buf
 }
 
-// Decoded reads a frame's content.
+// Decoded decodes the content of a frame.
 func Decoded(raw []byte) (ops []harness.Op, err error) {
 	d := newOpDecoder()
 	for d.frame(raw); d.more(); {
@@ -32,8 +32,9 @@ func Decoded(raw []byte) (ops []harness.Op, err error) {
 	return ops, nil
 }
 
-// NewQuick returns a function that reads lines the quick way. It reports false if that cannot read the line.
+// NewQuick returns a function that reads lines with the quick reader. It reports false for a line that this cannot
+// read.
 func NewQuick() func(line []byte) (harness.Op, bool) { return newQuick().op }
 
-// Strict reads a line the strict way.
+// Strict reads a line with the strict reader.
 func Strict(line []byte) (harness.Op, error) { return strictOp(line) }

@@ -14,14 +14,14 @@ import (
 
 const (
 	magic      = "doublegrant history 1\n"
-	headerSize = 12       // of a frame: length of the block, CRC-32C of the block, CRC-32C of those two
-	maxRaw     = 64 << 20 // bytes of a frame before compression; what claims to be more is damaged
+	headerSize = 12       // of a frame: length of the block, CRC-32C of the block, CRC-32C of both
+	maxRaw     = 64 << 20 // bytes of a frame before compression; a frame that claims more is damaged
 	maxBlock   = maxRaw + maxRaw/128 + 1024
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// errTorn says that a file ends inside of a frame: its writer died.
+// errTorn says that a file ends inside a frame, because its writer died.
 var errTorn = errors.New("the file ends inside of a frame")
 
 // compressor makes frames.
@@ -36,7 +36,7 @@ func newCompressor(level zstd.EncoderLevel) (*compressor, error) {
 	return &compressor{zstd: enc}, err
 }
 
-// frame returns raw as a frame, valid until the next call.
+// frame compresses raw into a frame, which is valid until the next call.
 func (c *compressor) frame(raw []byte) ([]byte, error) {
 	if len(raw) > maxRaw {
 		return nil, fmt.Errorf("history: %d bytes at once: want at most %d", len(raw), maxRaw)
@@ -65,7 +65,7 @@ func newDecoder() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxRaw))
 }
 
-// readFrames reads r, size bytes long, from its beginning. The error is errTorn if not even the magic is whole.
+// readFrames reads a file of that size from its beginning. The error is errTorn if the file ends within the magic.
 func readFrames(name string, r io.Reader, size int64, dec *zstd.Decoder) (*frames, error) {
 	f := &frames{name: name, r: bufio.NewReaderSize(r, 256<<10), zstd: dec, size: size, next: int64(len(magic))}
 	head := make([]byte, len(magic))
@@ -81,13 +81,13 @@ func readFrames(name string, r io.Reader, size int64, dec *zstd.Decoder) (*frame
 	return f, nil
 }
 
-// damage returns an error that names the file and the place of the frame.
+// damage returns an error that names the file and the position of the frame.
 func (f *frames) damage(what string, args ...any) error {
 	return fmt.Errorf("history: %s is damaged at byte %d: %s", f.name, f.offset, fmt.Sprintf(what, args...))
 }
 
-// read returns the next frame's content, valid until the next call. The error is io.EOF after the last frame and errTorn
-// where the file ends inside of one; any other says that the file is damaged or cannot be read.
+// read returns the content of the next frame, valid until the next call. The error is io.EOF after the last frame and
+// errTorn where the file ends inside one. Any other error says that the file is damaged or cannot be read.
 func (f *frames) read() ([]byte, error) {
 	if err := f.readBlock(); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (f *frames) read() ([]byte, error) {
 	return f.raw, nil
 }
 
-// readBlock reads a frame without unpacking it.
+// readBlock reads the next frame and checks it, without unpacking it.
 func (f *frames) readBlock() error {
 	f.offset = f.next
 	var head [headerSize]byte
@@ -127,7 +127,7 @@ func (f *frames) readBlock() error {
 	return nil
 }
 
-// readEnded returns the error of a read that got n bytes of a frame: io.EOF before the first, errTorn after it.
+// readEnded translates the error of a read that got only n bytes of a frame: io.EOF for none, errTorn for some.
 func readEnded(err error, n int) error {
 	switch {
 	case errors.Is(err, io.EOF) && n == 0:
@@ -147,7 +147,7 @@ func grow(b []byte, n int) []byte {
 	return b[:n]
 }
 
-// openFrames opens the file at path. The caller closes the file, error or not, unless it is nil.
+// openFrames opens the file at path. The caller closes the file unless it is nil, even after an error.
 func openFrames(path string, dec *zstd.Decoder) (*os.File, *frames, error) {
 	file, err := os.Open(path)
 	if err != nil {

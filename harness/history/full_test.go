@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/history"
 )
 
-// A disk may be full just as a new segment begins: what was taken is kept all the same, and the end of the run.
+// A disk may be full when a new segment begins. Accepted operations and the end of the run are kept all the same.
 func TestADiskThatIsFullAtTheBeginningOfASegment(t *testing.T) {
 	disk := smallDisk(t)
 	s, err := history.Create(filepath.Join(disk, "history"))
@@ -28,7 +28,7 @@ func TestADiskThatIsFullAtTheBeginningOfASegment(t *testing.T) {
 	history.Flush(s)
 	require.ErrorIs(t, s.WriteOps(nil), history.ErrFull)
 	require.NoError(t, s.WriteEnd(harness.End{At: 9, Reason: "the disk is full"}))
-	_ = s.Close() // says once more that the disk is full
+	_ = s.Close() // repeats that the disk is full
 	h, err := s.History()
 	require.NoError(t, err)
 	require.NotNil(t, h.End)
@@ -38,7 +38,7 @@ func TestADiskThatIsFullAtTheBeginningOfASegment(t *testing.T) {
 	require.Equal(t, ops, got)
 }
 
-// A disk may be full before anything is written, or have room for less than is kept back.
+// A disk may be full before anything is written, or have less room than the reserve.
 func TestADiskThatIsFullBeforeTheFirstRecord(t *testing.T) {
 	disk := smallDisk(t)
 	fill(t, disk)

@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/history"
 )
 
-// FuzzFrames feeds the reader frames whose checksums are right and whose content is anything: it must end, in an error or
-// in operations that come back the same when they are written again.
+// FuzzFrames feeds the reader frames with right checksums and any content. It must return an error, or operations that
+// stay the same when they are written again.
 func FuzzFrames(f *testing.F) {
 	f.Add(history.Encoded(someOps(5)))
 	f.Add(history.Encoded(oddOps()))

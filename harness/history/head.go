@@ -18,17 +18,17 @@ import (
 type head struct {
 	Meta   *harness.Meta   `json:"meta"`
 	Faults []harness.Fault `json:"faults,omitempty"`
-	Cut    string          `json:"cut,omitempty"` // why this is not all of the run; empty: it is
+	Cut    string          `json:"cut,omitempty"` // why the history is incomplete; empty: it is complete
 }
 
 const (
-	defaultDrift = 0.01       // of a run: see harness.Spec
-	maxWorkers   = 10_000_000 // the most workers, groups or clients of a history: checkers keep some bytes for each
-	maxRate      = 1e9        // the largest rate of a history, in operations a second
+	defaultDrift = 0.01       // drift of the clocks, see harness.Spec
+	maxWorkers   = 10_000_000 // most workers, groups or clients of a history: checkers keep some bytes for each
+	maxRate      = 1e9        // largest rate of a history, in operations a second
 )
 
-// headOf reads the first line if it is about the run. If it is not, h has the defaults of a run that is called name.
-func headOf(b []byte, name string) (h head, is bool, err error) {
+// headOf reads the first line if it describes the run. Otherwise h has the defaults of a run called name.
+func headOf(b []byte, name string) (h head, isHead bool, err error) {
 	h.Meta = &harness.Meta{Name: name, Drift: defaultDrift}
 	if err := checkText(b); err != nil {
 		return h, false, err
@@ -42,19 +42,19 @@ func headOf(b []byte, name string) (h head, is bool, err error) {
 	}
 	for _, key := range []string{"meta", "faults", "cut"} {
 		_, there := keys[key]
-		is = is || there
+		isHead = isHead || there
 	}
-	if !is {
+	if !isHead {
 		return h, false, nil
 	}
-	if err := decodeStrictly(b, &h, withoutNulls); err != nil {
+	if err := decodeStrictly(b, &h, refuseNulls); err != nil {
 		return h, true, err
 	}
 	return h, true, h.check()
 }
 
-// packed maps the beginnings of files that are not text to what they are.
-var packed = map[string]string{
+// notText maps the first bytes of files that are not text to a description.
+var notText = map[string]string{
 	"\x1f\x8b":         "compressed by gzip: unpack it first, and hand it over as standard input, -",
 	"\x28\xb5\x2f\xfd": "compressed by zstd: unpack it first, and hand it over as standard input, -",
 	"\xff\xfe":         "UTF-16: write it as UTF-8",
@@ -63,7 +63,7 @@ var packed = map[string]string{
 
 // checkText returns an error unless the first line is text.
 func checkText(b []byte) error {
-	for begin, what := range packed {
+	for begin, what := range notText {
 		if bytes.HasPrefix(b, []byte(begin)) {
 			return errors.New("it is " + what)
 		}
@@ -71,7 +71,7 @@ func checkText(b []byte) error {
 	return nil
 }
 
-// checkFault returns an error if there cannot have been such a fault. A time of 0 means that it was never seen.
+// checkFault returns an error if f is impossible. A time of 0 means that it was not recorded.
 func checkFault(f harness.Fault) error {
 	for _, at := range []struct {
 		name string
@@ -79,7 +79,8 @@ func checkFault(f harness.Fault) error {
 	}{{"start", f.Start}, {"bit", f.Active}, {"heal", f.Heal}, {"end", f.End}} {
 		switch {
 		case at.Duration < 0:
-			return fmt.Errorf("its %s is %d: times are nanoseconds from the start, and cannot be negative", at.name, at.Duration)
+			return fmt.Errorf("its %s is %d: times are nanoseconds from the start, and cannot be negative", at.name,
+				at.Duration)
 		case at.Duration > 0 && at.Duration < f.Start:
 			return fmt.Errorf("its %s at %d is before its start at %d", at.name, at.Duration, f.Start)
 		}
@@ -95,7 +96,7 @@ func checkFault(f harness.Fault) error {
 	return nil
 }
 
-// check returns an error if the checkers cannot work with h.
+// check returns an error if h is something that checkers cannot work with.
 func (h head) check() error {
 	for _, f := range h.Faults {
 		if err := checkFault(f); err != nil {
@@ -106,9 +107,11 @@ func (h head) check() error {
 	case m == nil:
 		return errors.New("meta is null: leave the line out")
 	case min(m.Workers, m.Groups, m.Clients) < 0 || m.Rate < 0:
-		return fmt.Errorf("workers %d, groups %d, clients %d, rate %g: none of them can be negative", m.Workers, m.Groups, m.Clients, m.Rate)
+		return fmt.Errorf("workers %d, groups %d, clients %d, rate %g: none of them can be negative", m.Workers,
+			m.Groups, m.Clients, m.Rate)
 	case max(m.Workers, m.Groups, m.Clients) > maxWorkers:
-		return fmt.Errorf("%d workers, groups or clients: want at most %d", max(m.Workers, m.Groups, m.Clients), maxWorkers)
+		return fmt.Errorf("%d workers, groups or clients: want at most %d", max(m.Workers, m.Groups, m.Clients),
+			maxWorkers)
 	case m.Rate > maxRate:
 		return fmt.Errorf("a rate of %g operations a second: want at most %g", m.Rate, float64(maxRate))
 	case m.Drift < 0 || m.Drift >= 1:

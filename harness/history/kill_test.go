@@ -19,7 +19,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/history"
 )
 
-// writeInto, in the environment, makes the test binary a process that writes a history into that folder until it is killed.
+// writeInto is an environment variable. With it the test binary writes a history into that folder until it is killed.
 const writeInto = "DOUBLEGRANT_TEST_WRITE_INTO"
 
 func TestMain(m *testing.M) {
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// writeForever hands the store operations as a recorder does, and says after each call up to which time they went.
+// writeForever stores operations as a recorder does, and prints after each call the time up to which they went.
 func writeForever(dir string) error {
 	s, err := history.Create(dir)
 	if err != nil {
@@ -45,7 +45,8 @@ func writeForever(dir string) error {
 		now := time.Since(start)
 		batch := make([]harness.Op, 100)
 		for i := range batch {
-			batch[i] = harness.Op{Client: n, Kind: harness.Next, Key: "seq", Result: strconv.Itoa(n), Return: now, Outcome: harness.OK}
+			batch[i] = harness.Op{Client: n, Kind: harness.Next, Key: "seq", Result: strconv.Itoa(n), Return: now,
+				Outcome: harness.OK}
 			n++
 		}
 		if err := s.WriteOps(batch); err != nil {
@@ -69,16 +70,17 @@ func TestAKilledWriterLosesNoMoreThanTheLastMoment(t *testing.T) {
 		for i, op := range ops {
 			require.Equal(t, strconv.Itoa(i), op.Result, "an operation is missing or there twice")
 		}
-		if len(ops) > 0 { // or the machine stood still before the first moment was over
+		if len(ops) > 0 { // none if the machine stood still before the first moment was over
 			last -= ops[len(ops)-1].Return
 		}
 		lost = append(lost, last)
 	}
-	require.LessOrEqual(t, slices.Min(lost), 100*time.Millisecond, "%v: a writer that waits until enough has come loses more each time", lost)
+	require.LessOrEqual(t, slices.Min(lost), 100*time.Millisecond,
+		"%v: a writer that waits until enough has come loses more each time", lost)
 }
 
-// killed lets a process write for the given time and kills it. It returns the last time that the process had handed to its
-// store.
+// killed starts a process that writes for the given time, and kills it. It returns the last time up to which the
+// process had stored operations.
 func killed(t *testing.T, dir string, after time.Duration) (last time.Duration) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -88,7 +90,7 @@ func killed(t *testing.T, dir string, after time.Duration) (last time.Duration) 
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
 	kill := sync.OnceFunc(func() {
-		time.Sleep(rand.N(20 * time.Millisecond)) // the moment is random, not awaited
+		time.Sleep(rand.N(20 * time.Millisecond)) // the moment of the kill is random
 		require.NoError(t, cmd.Process.Kill())
 	})
 	for lines := bufio.NewScanner(out); lines.Scan(); {

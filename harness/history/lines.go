@@ -10,30 +10,30 @@ import (
 )
 
 const (
-	maxLine = 16 << 20  // the longest line of the text form that is read, in bytes
-	atOnce  = 256 << 10 // bytes that are read at once, unless a line is longer
-	ahead   = 4         // batches that are read before they are wanted
+	maxLine  = 16 << 20  // longest line of the text form, in bytes
+	readSize = 256 << 10 // bytes of one read, unless a line is longer
+	maxAhead = 4         // batches that are read before they are needed
 )
 
-// batch holds what some lines in a row say.
+// batch holds the content of some consecutive lines.
 type batch struct {
-	head *head // the description of the run; in the first batch only, whether a line gives it or not
+	head *head // description of the run, given or by default; in the first batch only
 	ops  []harness.Op
-	line int   // of the first operation, counted from 1
-	err  error // of the line after the operations, or of the reader; nothing follows
+	line int   // number of the first operation's line, from 1
+	err  error // error of the line after the operations, or of the reader; the last batch has it
 }
 
-// batches hands over what a reader of the text form has read ahead.
+// batches hands over what was read ahead of the text form.
 type batches struct {
 	next chan batch
-	used chan []harness.Op // slices of batches that nobody needs any more, for the next ones
-	stop chan struct{}     // closed when no more are wanted
+	used chan []harness.Op // slices of used batches, for the next ones
+	stop chan struct{}     // closed when no more are needed
 }
 
-// readAhead starts to read r in a goroutine. Errors call it name.
+// readAhead starts a goroutine that reads r. name stands for r in errors.
 func readAhead(r io.Reader, name string) *batches {
-	a := &batches{make(chan batch, ahead), make(chan []harness.Op, ahead), make(chan struct{})}
-	go a.read(&lines{r: r, name: name, quick: newQuick(), buf: make([]byte, 0, atOnce)})
+	a := &batches{make(chan batch, maxAhead), make(chan []harness.Op, maxAhead), make(chan struct{})}
+	go a.read(&lines{r: r, name: name, quick: newQuick(), buf: make([]byte, 0, readSize)})
 	return a
 }
 
@@ -54,7 +54,7 @@ func (a *batches) read(l *lines) {
 	}
 }
 
-// reuse takes back the operations of a batch, for the next one.
+// reuse takes back the slice of a batch, for the next one.
 func (a *batches) reuse(ops []harness.Op) {
 	select {
 	case a.used <- ops[:0]:
@@ -62,17 +62,17 @@ func (a *batches) reuse(ops []harness.Op) {
 	}
 }
 
-// lines reads the text form line by line.
+// lines reads the text form in batches of whole lines.
 type lines struct {
-	r     io.Reader
-	name  string
-	n     int // lines that were read
-	quick *quickReader
-	buf   []byte // bytes that were read and belong to no batch yet
-	begun bool   // the head is known
+	r        io.Reader
+	name     string
+	n        int // lines read so far
+	quick    *quickReader
+	buf      []byte // bytes that were read and are in no batch yet
+	headRead bool   // the first line was read
 }
 
-// next reads the lines that are there into b, and waits for one at least. more is false after the end and after an error.
+// next reads the available lines into b, and waits for at least one. more is false after the end and after an error.
 func (l *lines) next(b *batch) (more bool) {
 	for {
 		whole, end, err := l.fill()
@@ -83,7 +83,7 @@ func (l *lines) next(b *batch) (more bool) {
 		if err == nil && whole == 0 && !end {
 			continue
 		}
-		l.batch(l.buf[:whole], b, func() bool { return end || whole == len(l.buf) && l.ended() })
+		l.batch(l.buf[:whole], b, func() bool { return end || whole == len(l.buf) && l.atEOF() })
 		l.buf = l.buf[:copy(l.buf, l.buf[whole:])]
 		if b.err == nil {
 			b.err = err
@@ -92,9 +92,9 @@ func (l *lines) next(b *batch) (more bool) {
 	}
 }
 
-// fill reads once more, and returns how many bytes are whole lines. At the end of the input all of them are.
+// fill reads once and returns how many bytes are whole lines. At the end of the input all of them are.
 func (l *lines) fill() (whole int, end bool, err error) {
-	old := len(l.buf) // the bytes so far hold no end of a line
+	old := len(l.buf) // there is no line end before this
 	if old == cap(l.buf) {
 		l.buf = append(make([]byte, 0, min(2*old, maxLine+1)), l.buf...)
 	}
@@ -112,8 +112,8 @@ func (l *lines) fill() (whole int, end bool, err error) {
 	return whole, false, nil
 }
 
-// ended reports whether there is nothing more to read. It may read a byte, which is lost then.
-func (l *lines) ended() bool {
+// atEOF reports whether the input is at its end. Otherwise it loses a byte, so it is called only before an error.
+func (l *lines) atEOF() bool {
 	for next := make([]byte, 1); ; {
 		switch n, err := l.r.Read(next); {
 		case n > 0:
@@ -124,8 +124,8 @@ func (l *lines) ended() bool {
 	}
 }
 
-// batch parses whole lines into b, up to the first bad one. If the last line breaks off it calls last, which reports
-// whether nothing comes after text.
+// batch parses whole lines into b, up to the first bad one. For a truncated line it calls last, which reports whether
+// nothing follows text.
 func (l *lines) batch(text []byte, b *batch, last func() bool) {
 	b.line = l.n + 1
 	for len(text) > 0 && b.err == nil {
@@ -133,7 +133,7 @@ func (l *lines) batch(text []byte, b *batch, last func() bool) {
 		text = rest
 		l.n++
 		if b.err = l.line(line, b); b.err != nil {
-			if errors.Is(b.err, errBreaksOff) {
+			if errors.Is(b.err, errTruncated) {
 				b.err = brokenLine(len(text) == 0 && last())
 			}
 			b.err = badLine(l.name, l.n, b.err)
@@ -141,25 +141,27 @@ func (l *lines) batch(text []byte, b *batch, last func() bool) {
 	}
 }
 
-// brokenLine returns an error that says what to do about a line that breaks off. A history can say that its end is missing, and
-// checkers allow for that; a gap in the middle could explain anything.
+// brokenLine returns an error that says what to do about a truncated line. A history can declare that its end is
+// missing, and checkers allow for that. A gap in the middle could explain any result.
 func brokenLine(last bool) error {
 	if last {
-		return fmt.Errorf("%w; if the rest is lost, take the line out and say so as cut in the first line", errBreaksOff)
+		return fmt.Errorf("%w; if the rest is lost, take the line out and say so as cut in the first line",
+			errTruncated)
 	}
-	return fmt.Errorf("%w; a history with a hole in it cannot be judged, nor said to be cut, which is about its end", errBreaksOff)
+	return fmt.Errorf("%w; a history with a hole in it cannot be judged, nor said to be cut, which is about its end",
+		errTruncated)
 }
 
 func (l *lines) line(line []byte, b *batch) error {
-	if !l.begun {
-		l.begun = true
-		line = bytes.TrimPrefix(line, []byte("\ufeff")) // which some programs begin files with
-		h, is, err := headOf(line, l.name)
+	if !l.headRead {
+		l.headRead = true
+		line = bytes.TrimPrefix(line, []byte("\ufeff")) // the byte-order mark that some programs write first
+		h, isHead, err := headOf(line, l.name)
 		if err != nil {
 			return err
 		}
 		b.head = &h
-		if is {
+		if isHead {
 			b.line++
 			return nil
 		}

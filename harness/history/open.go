@@ -13,13 +13,13 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// record is one frame of the run's file: exactly one of Meta, Event, Fault and End is set.
+// record is one frame of the run's file. Exactly one of Meta, Event, Fault and End is set.
 type record struct {
 	Meta  *harness.Meta  `json:"meta,omitempty"`
 	Event *harness.Event `json:"event,omitempty"`
 	Fault *harness.Fault `json:"fault,omitempty"`
 	End   *harness.End   `json:"end,omitempty"`
-	Ops   int64          `json:"ops,omitempty"` // beside End: how many were stored
+	Ops   int64          `json:"ops,omitempty"` // with End: number of stored operations
 }
 
 func (r record) frame(c *compressor) ([]byte, error) {
@@ -30,10 +30,9 @@ func (r record) frame(c *compressor) ([]byte, error) {
 	return c.frame(b)
 }
 
-// Open reads the history in dir. Its operations are read from disk each time they are ranged over, and several ranges may
-// go on at once. A history whose writer died is read up to its last complete frame, and has no End. A frame that is not
-// what was written, or a segment that is not there, is an error that names the file; in a segment of operations it ends the
-// range.
+// Open opens the history in dir. Its operations are read from disk each time they are ranged over, and several ranges
+// may run at once. A history whose writer died is read up to its last complete frame, and has no End. A damaged frame
+// or a missing segment is an error that names the file. An error within the operations ends their range.
 func Open(dir string) (harness.History, error) {
 	h := harness.History{}
 	if _, err := os.Stat(filepath.Join(dir, "ops.jsonl.gz")); err == nil {
@@ -56,7 +55,7 @@ func Open(dir string) (harness.History, error) {
 	return h, nil
 }
 
-// openRun reads the run's file, and returns how many operations its end says were stored.
+// openRun reads the run's file. stored is the number of operations that its end declares.
 func openRun(path string, h *harness.History) (stored int64, err error) {
 	dec, err := newDecoder()
 	if err != nil {
@@ -79,11 +78,12 @@ func openRun(path string, h *harness.History) (stored int64, err error) {
 }
 
 func readRun(f *frames, h *harness.History) (stored int64, err error) {
-	for told := false; ; {
+	for hasMeta := false; ; {
 		raw, err := f.read()
 		if errors.Is(err, io.EOF) || errors.Is(err, errTorn) {
-			if !told {
-				return 0, fmt.Errorf("history: %s does not say what was run: it was cut short before it had begun", f.name)
+			if !hasMeta {
+				return 0, fmt.Errorf("history: %s does not say what was run: it was cut short before it had begun",
+					f.name)
 			}
 			return stored, nil
 		}
@@ -96,7 +96,7 @@ func readRun(f *frames, h *harness.History) (stored int64, err error) {
 		}
 		switch {
 		case r.Meta != nil:
-			h.Meta, told = *r.Meta, true
+			h.Meta, hasMeta = *r.Meta, true
 		case r.Event != nil:
 			h.Events = append(h.Events, *r.Event)
 		case r.Fault != nil:
@@ -107,7 +107,7 @@ func readRun(f *frames, h *harness.History) (stored int64, err error) {
 	}
 }
 
-// segments lists the files with operations in dir, and tells whether the last one ends inside of a frame.
+// segments lists the files of operations in dir. torn reports whether the last one ends inside a frame.
 func segments(dir string) (files []string, torn bool, err error) {
 	found, err := filepath.Glob(filepath.Join(globEscape(dir), "ops-*.seg"))
 	if err != nil {
@@ -137,7 +137,8 @@ func globEscape(dir string) string {
 	return string(out)
 }
 
-// endsTorn returns whether a file ends inside a frame. It unpacks none: damage within frames shows when they are read.
+// endsTorn reports whether a file ends inside a frame. It does not unpack frames: damage within them shows when they
+// are read.
 func endsTorn(path string) (torn bool, err error) {
 	file, f, err := openFrames(path, nil)
 	if file != nil {
@@ -152,10 +153,10 @@ func endsTorn(path string) (torn bool, err error) {
 	return errors.Is(err, errTorn), nil
 }
 
-// pass holds what a range over a history's operations needs.
+// pass holds what is needed to range over a history's operations.
 type pass struct {
 	files  []string
-	stored int64 // operations, if the history ended
+	stored int64 // number of operations, if the history has an end
 	ended  bool
 }
 
@@ -174,7 +175,8 @@ func (p pass) ops(yield func(harness.Op, error) bool) {
 			return
 		case err == nil, errors.Is(err, errTorn) && i == len(p.files)-1:
 		case errors.Is(err, errTorn):
-			yield(harness.Op{}, fmt.Errorf("history: %s is damaged: it ends inside of a frame, and there are later segments", path))
+			yield(harness.Op{}, fmt.Errorf("history: %s is damaged: it ends inside of a frame, and there are later "+
+				"segments", path))
 			return
 		default:
 			yield(harness.Op{}, err)
@@ -183,7 +185,8 @@ func (p pass) ops(yield func(harness.Op, error) bool) {
 	}
 	if p.ended && r.n != p.stored {
 		last := p.files[len(p.files)-1]
-		yield(harness.Op{}, fmt.Errorf("history: %d operations were stored and %d are there: something is missing after %s", p.stored, r.n, last))
+		yield(harness.Op{}, fmt.Errorf("history: %d operations were stored and %d are there: something is missing "+
+			"after %s", p.stored, r.n, last))
 	}
 }
 
@@ -193,10 +196,10 @@ type reader struct {
 	zstd    *zstd.Decoder
 	yield   func(harness.Op, error) bool
 	n       int64
-	stopped bool // by the caller who ranges
+	stopped bool // the caller ended the range
 }
 
-// segment yields the operations of one file. Where the file ends, the error is nil, or errTorn if that is inside of a frame.
+// segment yields the operations of one file. It returns errTorn if the file ends inside a frame.
 func (r *reader) segment(path string) error {
 	file, f, err := openFrames(path, r.zstd)
 	if file != nil {

@@ -10,8 +10,8 @@ import (
 
 // kinds lists the kinds that an operation may have.
 var kinds = []harness.Kind{
-	harness.Acquire, harness.Extend, harness.Release, harness.Claim, harness.Confirm, harness.Deliver, harness.Next, harness.Add,
-	harness.Read, harness.Inspect,
+	harness.Acquire, harness.Extend, harness.Release, harness.Claim, harness.Confirm, harness.Deliver, harness.Next,
+	harness.Add, harness.Read, harness.Inspect,
 }
 
 // opLine is an operation in the text form. A required field is nil if it is missing.
@@ -30,7 +30,7 @@ type opLine struct {
 	Err     string           `json:"err"`
 }
 
-// strictOp reads any line about an operation. Whatever reads lines faster has to agree with it.
+// strictOp reads any line with an operation. Faster readers have to agree with it.
 func strictOp(b []byte) (harness.Op, error) {
 	var l opLine
 	if err := decodeStrictly(b, &l); err != nil {
@@ -48,22 +48,25 @@ func strictOp(b []byte) (harness.Op, error) {
 		}
 	}
 	return harness.Op{
-		Client: *l.Client, Kind: *l.Kind, Key: l.Key, Arg: l.Arg, Result: l.Result, TTL: l.TTL, Until: l.Until, Due: l.Due,
-		Call: *l.Call, Return: *l.Return, Outcome: *l.Outcome, Err: l.Err,
+		Client: *l.Client, Kind: *l.Kind, Key: l.Key, Arg: l.Arg, Result: l.Result, TTL: l.TTL, Until: l.Until,
+		Due: l.Due, Call: *l.Call, Return: *l.Return, Outcome: *l.Outcome, Err: l.Err,
 	}, nil
 }
 
-// checkOp returns an error if there cannot be such an operation.
+// checkOp returns an error if op is impossible.
 func checkOp(op harness.Op) error {
 	switch {
 	case op.Client < harness.HarnessClient:
-		return fmt.Errorf("client %d: want 0 or more, or %d for what looks at the end", op.Client, harness.HarnessClient)
+		return fmt.Errorf("client %d: want 0 or more, or %d for what looks at the end", op.Client,
+			harness.HarnessClient)
 	case min(op.Call, op.TTL, op.Until, op.Due) < 0:
 		return checkTimes(op)
 	case op.Return < op.Call:
 		return fmt.Errorf("it returned at %d, before its call at %d", op.Return, op.Call)
-	case op.Kind == harness.Claim && op.Outcome == harness.OK && op.Result != harness.ResultFirst && op.Result != harness.ResultSeen:
-		return fmt.Errorf("a claim that is ok has the result %q or %q, not %q", harness.ResultFirst, harness.ResultSeen, op.Result)
+	case op.Kind == harness.Claim && op.Outcome == harness.OK && op.Result != harness.ResultFirst &&
+		op.Result != harness.ResultSeen:
+		return fmt.Errorf("a claim that is ok has the result %q or %q, not %q", harness.ResultFirst, harness.ResultSeen,
+			op.Result)
 	}
 	for _, k := range kinds {
 		if op.Kind == k {

@@ -6,7 +6,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Pack returns operations in few bytes, to be sent elsewhere. They come in order of Return.
+// Pack encodes operations in few bytes, to send them to another machine. They must be in order of Return.
 func Pack(ops []harness.Op) ([]byte, error) {
 	e := newEncoder()
 	for i := range ops {
@@ -17,7 +17,7 @@ func Pack(ops []harness.Op) ([]byte, error) {
 	return e.buf, nil
 }
 
-// Unpack returns what Pack was given.
+// Unpack decodes what Pack has encoded.
 func Unpack(packed []byte) (ops []harness.Op, err error) {
 	d := newOpDecoder()
 	d.frame(slices.Clone(packed))

@@ -10,12 +10,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// quickReader reads most lines, and several times as fast as a JSON library: see BenchmarkLine. It takes one flat
-// object of known fields, each there once, with whole numbers. It leaves any other line to strictOp. What it reads,
-// strictOp reads the same way.
+// quickReader reads most lines of operations, several times as fast as a JSON library: see BenchmarkLine. It accepts
+// one flat object of known fields, each there once, with whole numbers. It leaves any other line to strictOp. What it
+// reads, strictOp reads the same way.
 type quickReader struct {
 	seed  maphash.Seed
-	texts [1024]string // texts read lately, by their hash, since keys and tokens come again and again
+	texts [1024]string // recent texts by their hash, since keys and tokens repeat
 }
 
 func newQuick() *quickReader { return &quickReader{seed: maphash.MakeSeed()} }
@@ -40,22 +40,22 @@ const (
 	needed = withClient | withKind | withCall | withReturn | withOutcome
 )
 
-// op reads a line. It reports false if strictOp has to read it.
+// op reads a line. It reports false if strictOp has to read the line.
 func (q *quickReader) op(line []byte) (op harness.Op, ok bool) {
 	c := cursor{b: line}
-	if !c.take('{') {
+	if !c.accept('{') {
 		return op, false
 	}
 	for seen := fieldSet(0); ; {
 		field, ok := oneOf(&c, &fieldWords)
-		if !ok || seen&field != 0 || !c.take(':') || !q.value(&c, &op, field) {
+		if !ok || seen&field != 0 || !c.accept(':') || !q.value(&c, &op, field) {
 			return op, false
 		}
 		seen |= field
-		if c.take(',') {
+		if c.accept(',') {
 			continue
 		}
-		return op, c.take('}') && c.ended() && seen&needed == needed
+		return op, c.accept('}') && c.atEnd() && seen&needed == needed
 	}
 }
 
@@ -93,8 +93,8 @@ func (q *quickReader) value(c *cursor, op *harness.Op, field fieldSet) (ok bool)
 	}
 }
 
-// shared is the longest text, in bytes, that is kept among those read lately.
-const shared = 64
+// maxShared is the length, in bytes, of the longest text that is kept among the recent ones.
+const maxShared = 64
 
 func (q *quickReader) text(c *cursor, into *string) bool {
 	b, escaped, ok := c.text()
@@ -102,19 +102,19 @@ func (q *quickReader) text(c *cursor, into *string) bool {
 	case !ok:
 		return false
 	case escaped:
-		unescaped, err := jsontext.AppendUnquote(nil, c.b[c.i-len(b)-2:c.i]) // with its quotes
+		unescaped, err := jsontext.AppendUnquote(nil, c.b[c.i-len(b)-2:c.i]) // with quotes
 		*into = string(unescaped)
 		return err == nil
 	case len(b) == 0:
 		*into = ""
-	case len(b) > shared:
+	case len(b) > maxShared:
 		*into = string(b)
 	default:
-		lately := &q.texts[maphash.Bytes(q.seed, b)%uint64(len(q.texts))]
-		if *lately != string(b) {
-			*lately = string(b)
+		slot := &q.texts[maphash.Bytes(q.seed, b)%uint64(len(q.texts))]
+		if *slot != string(b) {
+			*slot = string(b)
 		}
-		*into = *lately
+		*into = *slot
 	}
 	return true
 }
@@ -125,15 +125,15 @@ type cursor struct {
 	i int
 }
 
-// skip goes past white space.
+// skip advances past white space.
 func (c *cursor) skip() {
 	for c.i < len(c.b) && (c.b[c.i] == ' ' || c.b[c.i] == '\t' || c.b[c.i] == '\r') {
 		c.i++
 	}
 }
 
-// take goes past x and white space before it, if x comes next.
-func (c *cursor) take(x byte) bool {
+// accept advances past white space and x. If x does not come next, it reports false.
+func (c *cursor) accept(x byte) bool {
 	c.skip()
 	if c.i == len(c.b) || c.b[c.i] != x {
 		return false
@@ -142,14 +142,14 @@ func (c *cursor) take(x byte) bool {
 	return true
 }
 
-func (c *cursor) ended() bool {
+func (c *cursor) atEnd() bool {
 	c.skip()
 	return c.i == len(c.b)
 }
 
-// text reads a string that is UTF-8, as it is written between its quotes. The result points into the line.
+// text reads a UTF-8 string and returns what is between its quotes, which is part of the line.
 func (c *cursor) text() (b []byte, escaped, ok bool) {
-	if !c.take('"') {
+	if !c.accept('"') {
 		return nil, false, false
 	}
 	rest, high := c.b[c.i:], byte(0)
@@ -177,7 +177,7 @@ func (c *cursor) time(into *time.Duration) bool {
 	return ok
 }
 
-// number reads a whole number of at most 18 digits, which an int64 surely holds.
+// number reads a whole number of at most 18 digits, which always fits an int64.
 func (c *cursor) number() (n int64, ok bool) {
 	const digits = 18
 	c.skip()

@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// reserveSize is the disk space kept back for the end of a run whose disk is full: for its end and its report.
+// reserveSize is the disk space, in bytes, that is reserved for the end and the report of a run whose disk is full.
 const reserveSize = 1 << 20
 
-// newReserve writes the file that is given back when the disk is full. Its content does not compress, for file systems
-// that do.
+// newReserve writes the file that is removed when the disk is full. Its content is random because some file systems
+// compress.
 func newReserve(path string) error {
 	b := make([]byte, reserveSize)
 	noise := rand.NewChaCha8([32]byte{})
@@ -24,7 +24,7 @@ func newReserve(path string) error {
 	return err
 }
 
-// isDiskFull reports whether err says that there is no space left for a file.
+// isDiskFull reports whether err means that a disk or a quota is full.
 func isDiskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }

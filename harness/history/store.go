@@ -18,40 +18,40 @@ const (
 	reserveFile = "reserve"
 	segmentName = "ops-%06d.seg"
 
-	frameEvery  = 50 * time.Millisecond // the longest that an operation waits to be written
+	frameEvery  = 50 * time.Millisecond // longest time that an operation waits to be written
 	frameAt     = 512 << 10             // bytes of operations, before compression, that are written without waiting
-	segmentSize = 64 << 20              // bytes that a segment has at most, if it has more than one frame
+	segmentSize = 64 << 20              // maximum bytes of a segment with more than one frame
 )
 
-// ErrFull is the error of a store whose disk has no space left. What was stored before can be read, and the store gave
-// back the space that it had kept for the end of the run.
+// ErrFull says that the disk is full. What was stored before it can be read. The space that the store had reserved for
+// the end of the run is free again.
 var ErrFull = errors.New("no space left on the disk: free some, or keep the results on another one")
 
-// Store writes a history into a folder. It is a harness.Store. WriteOps may be called beside the other Write methods, and these
-// only one at a time.
+// Store writes a history into a folder. It implements harness.Store. WriteOps may run at the same time as another
+// method, but no two of the other Write methods at the same time.
 type Store struct {
-	dir   string
-	run   *file
-	words *compressor // for run
+	dir       string
+	run       *file
+	runFrames *compressor // for run
 
-	mu      sync.Mutex // guards what follows: frames are written by a timer as well
-	ops     *file
-	segment int   // number of the segment ops, from 1
-	most    int64 // bytes that a segment may have
-	frames  *compressor
-	enc     *encoder
-	timer   *time.Timer // nil: nothing waits
-	since   time.Time   // when the operation that waits longest came
-	stored  int64       // operations in segments
-	err     error       // the first error of a segment: nothing is written to segments after it
-	told    bool        // a caller was given err
-	closed  bool
+	mu         sync.Mutex // guards the fields below, since a timer writes frames too
+	ops        *file
+	segment    int   // number of the current segment, from 1
+	maxSegment int64 // maximum bytes of a segment
+	frames     *compressor
+	enc        *encoder
+	timer      *time.Timer // nil: nothing is waiting
+	oldest     time.Time   // when the oldest waiting operation arrived
+	stored     int64       // number of operations in segments
+	err        error       // first error of a segment, after which none is written
+	reported   bool        // err was returned to a caller
+	closed     bool
 }
 
 var _ harness.Store = (*Store)(nil)
 
-// Create makes the folder dir and an empty history in it. It refuses a folder that holds one. The error wraps ErrFull if the disk
-// has no room for what the store keeps back for the end of the run.
+// Create makes the folder dir and an empty history in it. It refuses a folder that already has one. The error wraps
+// ErrFull if the disk has no room for the reserve, which is kept for the end of the run.
 func Create(dir string) (*Store, error) {
 	s, err := create(dir, zstd.SpeedDefault)
 	if isDiskFull(err) {
@@ -61,19 +61,20 @@ func Create(dir string) (*Store, error) {
 		return nil, err
 	}
 	if err := newReserve(s.path(reserveFile)); err != nil {
-		s.giveBack()
-		return nil, errors.Join(fmt.Errorf("history: keep space for the end of the run: %w", err), s.run.remove(), s.ops.remove())
+		s.releaseReserve()
+		return nil, errors.Join(fmt.Errorf("history: keep space for the end of the run: %w", err), s.run.remove(),
+			s.ops.remove())
 	}
 	return s, nil
 }
 
-// create makes a store without a reserve. The level compresses its segments.
+// create makes a store without a reserve. level is the compression of its segments.
 func create(dir string, level zstd.EncoderLevel) (s *Store, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
-	s = &Store{dir: dir, enc: newEncoder(), segment: 1, most: segmentSize}
-	if s.words, err = newCompressor(zstd.SpeedDefault); err != nil {
+	s = &Store{dir: dir, enc: newEncoder(), segment: 1, maxSegment: segmentSize}
+	if s.runFrames, err = newCompressor(zstd.SpeedDefault); err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
 	if s.frames, err = newCompressor(level); err != nil {
@@ -95,13 +96,14 @@ func segment(n int) string { return fmt.Sprintf(segmentName, n) }
 // WriteMeta writes the description of the run.
 func (s *Store) WriteMeta(m harness.Meta) error { return s.write(record{Meta: &m}) }
 
-// WriteEvent writes an event at once.
+// WriteEvent writes an event immediately.
 func (s *Store) WriteEvent(e harness.Event) error { return s.write(record{Event: &e}) }
 
-// WriteFault writes a fault at once. A later record with the same Number takes its place when the history is read.
+// WriteFault writes a fault immediately. A later fault with the same Number replaces it when the history is read.
 func (s *Store) WriteFault(f harness.Fault) error { return s.write(record{Fault: &f}) }
 
-// WriteEnd writes what waits, and why and when the run ended. An end without a reason gets one if operations were lost.
+// WriteEnd writes the waiting operations and the end of the run. If operations were lost and the end has no reason, it
+// adds one.
 func (s *Store) WriteEnd(e harness.End) error {
 	s.mu.Lock()
 	s.flush()
@@ -113,26 +115,26 @@ func (s *Store) WriteEnd(e harness.End) error {
 	return errors.Join(lost, s.write(record{End: &e, Ops: stored}))
 }
 
-// takeError returns the error of the segments to the first caller who asks, and nil to others. The caller holds s.mu.
+// takeError returns the error of the segments once, and then nil. The caller holds s.mu.
 func (s *Store) takeError() error {
-	if s.told || s.err == nil {
+	if s.reported || s.err == nil {
 		return nil
 	}
-	s.told = true
+	s.reported = true
 	return s.err
 }
 
-// write adds a record to the run's file. If the disk is full it gives back the reserve, tries again, and returns ErrFull
-// unless the record is the run's end.
+// write adds a record to the run's file. If the disk is full it releases the reserve and tries again. It returns
+// ErrFull then, unless the record is the run's end.
 func (s *Store) write(r record) error {
-	frame, err := r.frame(s.words)
+	frame, err := r.frame(s.runFrames)
 	if err != nil {
 		return err
 	}
 	if err = s.run.add(frame); !isDiskFull(err) {
 		return err
 	}
-	s.giveBack()
+	s.releaseReserve()
 	if again := s.run.add(frame); again != nil {
 		return fmt.Errorf("%w (%w)", ErrFull, again)
 	}
@@ -142,8 +144,9 @@ func (s *Store) write(r record) error {
 	return ErrFull
 }
 
-// WriteOps takes operations, and does not keep ops. They are in the kernel's hands after 50 ms at the latest. If writing fails, this
-// call or the next returns the error, as all after it do, and what they bring is lost. After Close the error wraps os.ErrClosed.
+// WriteOps stores operations. It does not keep ops. They are with the kernel after 50 ms at most. If writing fails,
+// this call or the next returns the error, and so does each call after it. Their operations are lost. After Close the
+// error wraps os.ErrClosed.
 func (s *Store) WriteOps(ops []harness.Op) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,7 +156,7 @@ func (s *Store) WriteOps(ops []harness.Op) error {
 	var refused error
 	for i := range ops {
 		if refused = s.enc.add(&ops[i]); refused != nil {
-			break // what came before it is written all the same
+			break // the operations before it are written
 		}
 		if len(s.enc.buf) >= frameAt {
 			s.flush()
@@ -162,24 +165,24 @@ func (s *Store) WriteOps(ops []harness.Op) error {
 	switch {
 	case s.enc.n == 0:
 	case s.timer == nil:
-		s.since, s.timer = time.Now(), time.AfterFunc(frameEvery, s.flushDue)
-	case time.Since(s.since) >= frameEvery: // the timer is late, as on a busy machine
+		s.oldest, s.timer = time.Now(), time.AfterFunc(frameEvery, s.flushDue)
+	case time.Since(s.oldest) >= frameEvery: // the timer is late, as on a busy machine
 		s.flush()
 	}
 	if s.err != nil {
-		s.told = true
+		s.reported = true
 	}
 	return errors.Join(refused, s.err)
 }
 
-// flushDue writes what has waited for long enough.
+// flushDue writes the waiting operations when the timer fires.
 func (s *Store) flushDue() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.flush()
 }
 
-// flush writes what waits as one frame. The caller holds s.mu.
+// flush writes the waiting operations as one frame. The caller holds s.mu.
 func (s *Store) flush() {
 	if s.timer != nil {
 		s.timer.Stop()
@@ -187,8 +190,8 @@ func (s *Store) flush() {
 	}
 	if s.enc.n > 0 && s.err == nil && !s.closed {
 		if s.err = s.flushFrame(); isDiskFull(s.err) {
-			s.giveBack()
-			_ = s.flushFrame() // what was taken is kept: somebody may have been told of it
+			s.releaseReserve()
+			_ = s.flushFrame() // a second try: callers may have been told that these are stored
 			s.err = fmt.Errorf("%w (%w)", ErrFull, s.err)
 		}
 	}
@@ -200,7 +203,7 @@ func (s *Store) flushFrame() error {
 	if err != nil {
 		return err
 	}
-	if s.ops.size > int64(len(magic)) && s.ops.size+int64(len(frame)) > s.most {
+	if s.ops.size > int64(len(magic)) && s.ops.size+int64(len(frame)) > s.maxSegment {
 		if err := s.rotate(); err != nil {
 			return err
 		}
@@ -212,7 +215,7 @@ func (s *Store) flushFrame() error {
 	return nil
 }
 
-// rotate begins the next segment.
+// rotate starts the next segment.
 func (s *Store) rotate() error {
 	next, err := newFile(s.path(segment(s.segment + 1)))
 	if err != nil {
@@ -223,12 +226,12 @@ func (s *Store) rotate() error {
 	return old.Close()
 }
 
-// giveBack gives the reserved space back, if that has not been done.
-func (s *Store) giveBack() {
-	_ = os.Remove(s.path(reserveFile)) // nothing better can be done on a full disk
+// releaseReserve removes the reserve, if it is still there.
+func (s *Store) releaseReserve() {
+	_ = os.Remove(s.path(reserveFile)) // a full disk allows nothing better
 }
 
-// Close writes what waits, gives back the reserved space and closes the files. A second call does nothing.
+// Close writes the waiting operations, removes the reserve and closes the files. A second call does nothing.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -237,11 +240,11 @@ func (s *Store) Close() error {
 	}
 	s.flush()
 	s.closed = true
-	s.giveBack()
+	s.releaseReserve()
 	return errors.Join(s.takeError(), s.ops.Close(), s.run.Close())
 }
 
-// History reads the folder back.
+// History opens the stored history, as Open does.
 func (s *Store) History() (harness.History, error) { return Open(s.dir) }
 
 // file is a file that only grows, by whole frames.

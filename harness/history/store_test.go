@@ -27,13 +27,15 @@ func someOps(n int) []harness.Op {
 	return ops
 }
 
-// oddOps lists operations that an encoding may trip over.
+// oddOps lists operations that are hard to encode.
 func oddOps() []harness.Op {
 	ops := []harness.Op{
 		{},
-		{Client: harness.HarnessClient, Kind: harness.Read, Key: "set", Result: "0-7,9", Outcome: harness.OK, Call: 1, Return: 2},
+		{Client: harness.HarnessClient, Kind: harness.Read, Key: "set", Result: "0-7,9", Outcome: harness.OK, Call: 1,
+			Return: 2},
 		{Kind: harness.Inspect, TTL: -5, Until: -1, Due: 3, Call: 1<<63 - 1, Return: -1 << 63, Client: 1 << 40},
-		{Kind: "own", Key: "\x00\xff#.", Err: "READONLY you can't\nwrite", Due: 1, Until: 1 << 62, Return: 1 << 62, Outcome: harness.Fail},
+		{Kind: "own", Key: "\x00\xff#.", Err: "READONLY you can't\nwrite", Due: 1, Until: 1 << 62, Return: 1 << 62,
+			Outcome: harness.Fail},
 	}
 	for _, s := range []string{
 		"0", "00", "007", "x0", "x00", "x007", "-1", "#", "#1", ".", "9223372036854775807", "9223372036854775808",
@@ -58,7 +60,7 @@ func write(t testing.TB, dir string, batches ...[]harness.Op) *history.Store {
 	return s
 }
 
-// closed closes a store and returns what it holds. Without an end it was cut short.
+// closed closes a store and returns its history, which has no end.
 func closed(t testing.TB, s *history.Store, end *harness.End) harness.History {
 	t.Helper()
 	if end != nil {
@@ -83,7 +85,7 @@ func read(t testing.TB, h harness.History) []harness.Op {
 	return ops
 }
 
-// readAll reads up to the first error.
+// readAll reads operations up to the first error.
 func readAll(h harness.History) (ops []harness.Op, err error) {
 	for op, err := range h.Ops {
 		if err != nil {
@@ -129,7 +131,7 @@ func TestRangesGoOnSideBySide(t *testing.T) {
 	for i := range got {
 		readers.Go(func() { got[i], _ = readAll(h) })
 	}
-	for op := range h.Ops { // one that stops early
+	for op := range h.Ops { // a range that stops early
 		require.Equal(t, ops[0], op)
 		break
 	}
@@ -181,7 +183,7 @@ func TestATailIsCutShortAtEveryByte(t *testing.T) {
 		got, err := readAll(h)
 		require.Zero(t, len(got)%20, "half a frame at %d", n)
 		require.Equal(t, ops[:len(got)], append([]harness.Op{}, got...))
-		if err != nil { // a file that ends between frames is whole, and the end knows of more
+		if err != nil { // a file that ends between frames is whole, but the end declares more operations
 			require.ErrorContains(t, err, "60 operations were stored")
 			require.NotNil(t, h.End)
 			between++
@@ -215,7 +217,8 @@ func TestTheRunsFileIsCutShortAtEveryByte(t *testing.T) {
 	require.Positive(t, opened)
 }
 
-// A byte that changed anywhere is an error that names the file and the byte. What was read before it is what was written.
+// A changed byte anywhere is an error that names the file and the byte. What was read before the error is what was
+// written.
 func TestAChangedByteIsNoticed(t *testing.T) {
 	dir, ops := t.TempDir(), someOps(60)
 	ended(t, dir, ops[:30], ops[30:])

@@ -16,17 +16,17 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// errBreaksOff says that a line is not whole. What to do depends on whether it is the last one.
-var errBreaksOff = errors.New("the line breaks off: want one JSON object a line")
+// errTruncated says that a line is incomplete. What to do about it depends on whether it is the last line.
+var errTruncated = errors.New("the line breaks off: want one JSON object a line")
 
-// errNull says that an element of a list is null. The library would read it as a zero.
+// errNull says that an element of a list is null. The library would read it as a zero value.
 var errNull = errors.New("is null: leave it out")
 
-// notUnicode says what to do about bytes that are not text.
+// notUnicode tells the user what to do about bytes that are not text.
 const notUnicode = "write keys, tokens and results as Unicode, and what is not text in hexadecimal digits"
 
-// oneObject returns an error for a line that is empty, or begins with a list or a byte-order mark. The library would
-// not name what is there.
+// oneObject returns an error for a line that is empty, or that begins with a list or a byte-order mark. The library's
+// own error would not say so.
 func oneObject(b []byte) error {
 	const mark = "\ufeff"
 	b = bytes.TrimLeft(b, " \t\r")
@@ -34,26 +34,27 @@ func oneObject(b []byte) error {
 	case len(b) == 0:
 		return errors.New("the line is empty: take the empty line out")
 	case b[0] == '[':
-		return errors.New("a list: want one object a line, in braces, without brackets around them and commas between them")
+		return errors.New("a list: want one object a line, in braces, without brackets around them and commas " +
+			"between them")
 	case bytes.HasPrefix(b, []byte(mark)):
-		return errors.New("a byte-order mark, U+FEFF, which may begin the file alone, as where files are put together: " +
-			"take it out")
+		return errors.New("a byte-order mark, U+FEFF, which may begin the file alone, as where files are put " +
+			"together: take it out")
 	}
 	return nil
 }
 
-// strictly are the options for text that others wrote. By itself the library refuses names that differ in case or are
-// given twice, and strings that are not Unicode, which encoding/json would read as U+FFFD, so that two different keys
-// became one.
-var strictly = json.JoinOptions(
+// strictOptions are the options for text that others wrote. The library's defaults already refuse duplicate names,
+// names that differ in case, and strings that are not Unicode. encoding/json would read those as U+FFFD, and so make
+// one key of two.
+var strictOptions = json.JoinOptions(
 	json.RejectUnknownMembers(true),
 	jsonv1.FormatDurationAsNano(true),
 )
 
-// withoutNulls is a further option, for what has lists.
-var withoutNulls = json.WithUnmarshalers(json.UnmarshalFromFunc(refuseNullInList))
+// refuseNulls is a further option, for objects that contain lists.
+var refuseNulls = json.WithUnmarshalers(json.UnmarshalFromFunc(refuseNullInList))
 
-// refuseNullInList returns errNull for a list's element that is null, and leaves any other value to the library.
+// refuseNullInList returns errNull for a list element that is null. It leaves any other value to the library.
 func refuseNullInList(d *jsontext.Decoder, _ any) error {
 	if within, _ := d.StackIndex(d.StackDepth()); within == '[' && d.PeekKind() == 'n' {
 		return errNull
@@ -61,23 +62,24 @@ func refuseNullInList(d *jsontext.Decoder, _ any) error {
 	return errors.ErrUnsupported
 }
 
-// decodeStrictly reads one JSON object and nothing else into the struct that into points to. Every field, of objects
-// inside of it too, is one of the struct's to the letter and there once, and every string is Unicode.
+// decodeStrictly reads one JSON object, and nothing else, into the struct that into points to. Fields, also of nested
+// objects, have to be known, in the same case, and there only once. Strings have to be Unicode.
 func decodeStrictly(b []byte, into any, further ...json.Options) error {
 	if err := oneObject(b); err != nil {
 		return err
 	}
-	return rewordJSONError(json.Unmarshal(b, into, strictly, json.JoinOptions(further...)), reflect.TypeOf(into).Elem())
+	return rewordJSONError(json.Unmarshal(b, into, strictOptions, json.JoinOptions(further...)),
+		reflect.TypeOf(into).Elem())
 }
 
-// rewordJSONError returns err, of the JSON library about a line that is read into a t, in the words of those who write
-// such lines.
+// rewordJSONError translates an error of the JSON library, about a line that is read into a t, for users who write such
+// lines.
 func rewordJSONError(err error, t reflect.Type) error {
 	var syntax *jsontext.SyntacticError
 	var misfit *json.SemanticError
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return errBreaksOff
+		return errTruncated
 	case errors.As(err, &syntax):
 		return rewordSyntax(syntax, t)
 	case errors.As(err, &misfit):
@@ -86,7 +88,7 @@ func rewordJSONError(err error, t reflect.Type) error {
 	return err
 }
 
-// rewordSyntax rewords an error about text that is not JSON, or not strictly so.
+// rewordSyntax translates an error about text that is not strict JSON.
 func rewordSyntax(e *jsontext.SyntacticError, t reflect.Type) error {
 	switch text := e.Err.Error(); {
 	case errors.Is(e, jsontext.ErrDuplicateName):
@@ -100,7 +102,7 @@ func rewordSyntax(e *jsontext.SyntacticError, t reflect.Type) error {
 	return fmt.Errorf("%w: want one JSON object a line", e.Err)
 }
 
-// rewordMisfit rewords an error about JSON that does not fit into a t.
+// rewordMisfit translates an error about JSON that does not fit a t.
 func rewordMisfit(e *json.SemanticError, t reflect.Type) error {
 	where, _ := placeOf(e.JSONPointer, t, "")
 	switch {
@@ -111,21 +113,21 @@ func rewordMisfit(e *json.SemanticError, t reflect.Type) error {
 		return fmt.Errorf("%s %w", where, errNull)
 	case where == "":
 		return fmt.Errorf("want one object a line, in braces, not: %s", describeValue(e))
-	case e.Err != nil && ownWords[e.GoType] == e.JSONKind:
+	case e.Err != nil && selfDescribed[e.GoType] == e.JSONKind:
 		return errors.New(strings.TrimPrefix(e.Err.Error(), "harness: "))
 	}
 	return fmt.Errorf("%q: want %s, not: %s", where, describeType(e.GoType), describeValue(e))
 }
 
-// ownWords holds the types that read their values themselves, by the kind of JSON that they read. Their errors are good
-// as they are.
-var ownWords = map[reflect.Type]jsontext.Kind{
+// selfDescribed holds the types that read their own values, with the kind of JSON that they read. Their errors need no
+// translation.
+var selfDescribed = map[reflect.Type]jsontext.Kind{
 	reflect.TypeFor[harness.Outcome](): '"',
 	reflect.TypeFor[harness.Effects](): '[',
 }
 
-// placeOf returns the place in a line that a pointer points to, such as meta.name or faults[0], and the type of what is
-// there. The place has the suffix unless it is the line itself, which is empty.
+// placeOf returns the path that a pointer has in a line, such as meta.name or faults[0], and the type there. The path
+// ends in suffix. For the line itself it is empty.
 func placeOf(p jsontext.Pointer, t reflect.Type, suffix string) (string, reflect.Type) {
 	var place strings.Builder
 	for token := range p.Tokens() {
@@ -146,9 +148,9 @@ func placeOf(p jsontext.Pointer, t reflect.Type, suffix string) (string, reflect
 	return strings.TrimPrefix(place.String(), ".") + suffix, t
 }
 
-// fieldOf returns the type of the field that JSON calls name in an object of type t. If there is none, it returns the
-// type of an empty struct.
-func fieldOf(t reflect.Type, name string) (field reflect.Type, is bool) {
+// fieldOf returns the type of the field that JSON calls name in an object of type t. Without such a field it returns
+// the type of an empty struct.
+func fieldOf(t reflect.Type, name string) (field reflect.Type, ok bool) {
 	switch t.Kind() {
 	case reflect.Map:
 		return t.Elem(), true
@@ -178,7 +180,7 @@ func unknownField(name string, t reflect.Type) error {
 	return fmt.Errorf("unknown field %q: choose one of %s%s", name, strings.Join(known, ", "), whereItBelongs(name, t))
 }
 
-// whereItBelongs says where a field that is not one of t belongs. It is empty if that is not known.
+// whereItBelongs says which line a field belongs to if it is not one of t, or "" if that is not known.
 func whereItBelongs(name string, t reflect.Type) string {
 	line, op := reflect.TypeFor[head](), reflect.TypeFor[opLine]()
 	if _, is := fieldOf(reflect.TypeFor[harness.Meta](), name); is && (t == op || t == line) {
@@ -193,7 +195,7 @@ func whereItBelongs(name string, t reflect.Type) string {
 	return ""
 }
 
-// describeType says what a field of that type holds.
+// describeType describes the values of a field of that type.
 func describeType(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -225,7 +227,7 @@ func describeType(t reflect.Type) string {
 	return "something else"
 }
 
-// describeValue says what is there instead. It quotes a number that is out of range or no whole one.
+// describeValue describes the value in the line. It quotes a number that is out of range or not whole.
 func describeValue(e *json.SemanticError) string {
 	switch e.JSONKind {
 	case '0':

@@ -13,11 +13,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// ErrText marks errors about a text form that is not a history. Their message names the line, unless no line holds an
-// operation.
+// ErrText marks errors about a text that is not a history. Messages name the line, except for a text without
+// operations.
 var ErrText = errors.New("not a history")
 
-// Print writes h in the text form: a first line about the run, then one operation a line. It stops at the first error.
+// Print writes h in the text form: a first line that describes the run, then one operation a line. It stops at the
+// first error.
 func Print(w io.Writer, h harness.History) error {
 	b := bufio.NewWriterSize(w, 64<<10)
 	out := json.NewEncoder(b)
@@ -46,18 +47,18 @@ func Print(w io.Writer, h harness.History) error {
 	return nil
 }
 
-// Parse reads a history as [ParseEach] does, and takes every operation.
+// Parse reads a history as [ParseEach] does, and accepts every operation.
 func Parse(r io.Reader, name, dir string) (harness.History, error) {
 	return ParseEach(r, name, dir, func(harness.Op) error { return nil })
 }
 
-// ParseEach reads a history in the text form from r. It stores the history in dir, so that it can be ranged over again
-// though r can be read only once. In errors, r is called name. It calls each for every operation, in order, and reports
-// an error of each as one of the operation's line. Memory grows with the number of clients and of the locks that they
-// hold, and not with the number of operations. The history's End is at the last Return; its Reason is the text's cut,
-// or empty. Errors about the text wrap ErrText. After any error a Read of r may still be under way.
+// ParseEach reads a history in the text form from r, and stores it in dir so that it can be ranged over more than once.
+// name stands for r in errors. It calls each for every operation, in order, and reports an error of each as an error of
+// the operation's line. Memory grows with the number of clients and of the locks that they hold, not with the number of
+// operations. The history's End is at the last Return; its Reason is the text's cut, or empty. Errors about the text
+// wrap ErrText. After an error a Read of r may still be in progress.
 func ParseEach(r io.Reader, name, dir string, each func(harness.Op) error) (harness.History, error) {
-	store, err := create(dir, zstd.SpeedFastest) // callers read it again soon, and do not keep it
+	store, err := create(dir, zstd.SpeedFastest) // callers read it soon and do not keep it
 	if err != nil {
 		return harness.History{}, err
 	}
@@ -68,18 +69,18 @@ func ParseEach(r io.Reader, name, dir string, each func(harness.Op) error) (harn
 	return store.History()
 }
 
-// parser checks, line by line, that operations can follow each other, and stores them.
+// parser checks that operations can follow each other, and stores them.
 type parser struct {
-	name    string
-	store   *Store
-	each    func(harness.Op) error
-	ops     int
-	last    time.Duration // the latest Return
-	cut     string
-	clients *clients
+	name       string
+	store      *Store
+	each       func(harness.Op) error
+	ops        int
+	lastReturn time.Duration
+	cut        string
+	clients    *clients
 }
 
-// read takes batches of lines while the next ones are read. The first error is that of the earliest line.
+// read processes batches of lines while the next ones are read. It returns the error of the earliest bad line.
 func (p *parser) read(r io.Reader) error {
 	a := readAhead(r, p.name)
 	defer close(a.stop)
@@ -90,9 +91,10 @@ func (p *parser) read(r io.Reader) error {
 		a.reuse(b.ops)
 	}
 	if p.ops == 0 {
-		return fmt.Errorf("%s: %w: it holds no operation: write one a line, as JSON; of none there is nothing to judge", p.name, ErrText)
+		return fmt.Errorf("%s: %w: it holds no operation: write one a line, as JSON; of none there is nothing to judge",
+			p.name, ErrText)
 	}
-	return p.store.WriteEnd(harness.End{At: p.last, Reason: p.cut})
+	return p.store.WriteEnd(harness.End{At: p.lastReturn, Reason: p.cut})
 }
 
 func (p *parser) batch(b batch) error {
@@ -119,13 +121,14 @@ func (p *parser) begin(h head) error {
 	return err
 }
 
-// op hands op to each. Before that it returns an error if op cannot come after the operations before it. Operations are
-// in order of Return. A client does one thing at a time, and is not heard again after an info.
+// op passes op to each, unless op cannot follow the operations before it. Operations are in order of Return. A client
+// does one thing at a time, and its id does not appear again after an info.
 func (p *parser) op(op harness.Op, line int) error {
-	if op.Return < p.last {
-		return fmt.Errorf("it returned at %d, and the line before it at %d: sort the operations by return", op.Return, p.last)
+	if op.Return < p.lastReturn {
+		return fmt.Errorf("it returned at %d, and the line before it at %d: sort the operations by return", op.Return,
+			p.lastReturn)
 	}
-	p.last = op.Return
+	p.lastReturn = op.Return
 	if err := p.clients.checkNext(op, line); err != nil {
 		return err
 	}

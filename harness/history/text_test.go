@@ -15,7 +15,7 @@ import (
 
 const good = `{"client":1,"kind":"next","key":"s","result":"1","call":1,"return":5,"outcome":"ok"}`
 
-// parsed reads a text that is a history.
+// parsed parses a text that is a history.
 func parsed(t testing.TB, text string) harness.History {
 	t.Helper()
 	h, err := history.Parse(strings.NewReader(text), "mine.jsonl", t.TempDir())
@@ -23,7 +23,7 @@ func parsed(t testing.TB, text string) harness.History {
 	return h
 }
 
-// notParsed requires that a text is refused as no history, with these words.
+// notParsed requires that a text is refused as a history, with these words in the error.
 func notParsed(t testing.TB, text string, words ...string) {
 	t.Helper()
 	_, err := history.Parse(strings.NewReader(text), "mine.jsonl", t.TempDir())
@@ -33,7 +33,7 @@ func notParsed(t testing.TB, text string, words ...string) {
 	}
 }
 
-// oneAfterTheOther returns operations as the 7 workers of a run do them, each under a new id after an info.
+// oneAfterTheOther returns operations by the 7 workers of a run. After an info a worker has a new id.
 func oneAfterTheOther(n int) []harness.Op {
 	ops, retired := someOps(n), [7]int{}
 	for i := range ops {
@@ -70,7 +70,8 @@ func TestWhatWasCutShortSaysSo(t *testing.T) {
 
 func TestAHistoryNeedsNoFirstLine(t *testing.T) {
 	h := parsed(t, good+"\n")
-	require.Equal(t, []harness.Op{{Client: 1, Kind: harness.Next, Key: "s", Result: "1", Call: 1, Return: 5, Outcome: harness.OK}}, read(t, h))
+	require.Equal(t, []harness.Op{{Client: 1, Kind: harness.Next, Key: "s", Result: "1", Call: 1, Return: 5,
+		Outcome: harness.OK}}, read(t, h))
 	require.Equal(t, harness.Meta{Name: "mine.jsonl", Drift: 0.01}, h.Meta)
 	require.Equal(t, &harness.End{At: 5}, h.End)
 	require.Equal(t, 12345, h.Meta.Worker(12345), "every client is a worker of its own")
@@ -84,7 +85,8 @@ func TestBadLinesAreNamed(t *testing.T) {
 		{"nonsense", "line 1: not a history: invalid character"},
 		{good + "\n\n", "line 2: not a history: the line is empty: take the empty line out"},
 		{good + "\n \r\n" + good, "line 2: not a history: the line is empty: take the empty line out"},
-		{good[:40] + "\n" + good, "line 1: not a history: the line breaks off: want one JSON object a line; a history with a hole in it"},
+		{good[:40] + "\n" + good, "line 1: not a history: the line breaks off: want one JSON object a line; a " +
+			"history with a hole in it"},
 		{good + "\n\ufeff" + good, "line 2: not a history: a byte-order mark"},
 		{"\ufeff\ufeff" + good, "line 1: not a history: a byte-order mark"},
 		{"[" + good + ",\n" + good + "]", "line 1: not a history: a list: want one object a line"},
@@ -111,7 +113,8 @@ func TestBadLinesAreNamed(t *testing.T) {
 		{op(`"call":1`, `"call":1,"until":-7`), `"until" is -7`},
 		{op(`"call":1`, `"call":1,"ttl":-7`), `"ttl" is -7`},
 		{op(`"call":1`, `"call":6`), "it returned at 5, before its call at 6"},
-		{op(`"call":1`, `"call":1.5`), `line 1: not a history: "call": want a whole number of nanoseconds, below 2^63, not: number 1.5`},
+		{op(`"call":1`, `"call":1.5`),
+			`line 1: not a history: "call": want a whole number of nanoseconds, below 2^63, not: number 1.5`},
 		{op(`"result":"1"`, `"result":1`), `"result": want text in quotes, not: number`},
 		{op(`"ok"`, `1`), `"outcome": want "ok", "fail" or "info", not: number`},
 		{"\x1f\x8b\x08", "it is compressed"},
@@ -123,15 +126,17 @@ func TestBadLinesAreNamed(t *testing.T) {
 		{`{"meta":{"rate":1e300}}` + "\n" + good, "a rate of 1e+300"},
 		{`{"meta":{},"faults":[{"name":"kill","heal":-1}]}` + "\n" + good, `the fault "kill"`},
 		{op("next", "claim"), `a claim that is ok has the result "first" or "seen", not "1"`},
-		{good + "\n" + op(`"return":5`, `"return":4`, `:1,"kind`, `:2,"kind`), "line 2: not a history: it returned at 4, and the line before it at 5"},
+		{good + "\n" + op(`"return":5`, `"return":4`, `:1,"kind`, `:2,"kind`),
+			"line 2: not a history: it returned at 4, and the line before it at 5"},
 		{good + "\n" + op(`"return":5`, `"return":9`), "client 1 calls at 1, before its operation of line 1 returned"},
-		{op(`"ok"`, `"info"`) + "\n" + op(`"return":5`, `"return":9`, `"call":1`, `"call":7`), "client 1 speaks again after line 1"},
+		{op(`"ok"`, `"info"`) + "\n" + op(`"return":5`, `"return":9`, `"call":1`, `"call":7`),
+			"client 1 speaks again after line 1"},
 	} {
 		notParsed(t, c.text, strings.ReplaceAll(c.want, `\"`, `"`), "mine.jsonl")
 	}
 }
 
-// Whether a line that breaks off is the last one does not depend on how many bytes each Read returns.
+// Whether a truncated line is the last one must not depend on how many bytes each Read returns.
 func TestALineThatBreaksOffHoweverItComes(t *testing.T) {
 	const breaksOff = "line 2: not a history: the line breaks off: want one JSON object a line; "
 	for text, want := range map[string]string{
@@ -147,7 +152,7 @@ func TestALineThatBreaksOffHoweverItComes(t *testing.T) {
 }
 
 func TestFieldsAreToldFromWhatTheyHold(t *testing.T) {
-	key := `a:{b\",\"key\":[\\` // with all characters that mean something outside of a string
+	key := `a:{b\",\"key\":[\\` // with all characters that have a meaning outside strings
 	h := parsed(t, "\ufeff"+strings.Replace(good, `"s"`, `"`+key+`"`, 1)+"\r\n")
 	require.Equal(t, `a:{b","key":[\`, read(t, h)[0].Key)
 }
@@ -158,7 +163,7 @@ func TestTheFirstLineNeedsNoMeta(t *testing.T) {
 	require.Equal(t, harness.Meta{Name: "mine.jsonl", Drift: 0.01}, h.Meta)
 }
 
-// FuzzParse feeds the reader of the text form anything: what it takes comes back the same when it is printed.
+// FuzzParse feeds the text reader any input. What it accepts stays the same when it is printed and read again.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(good + "\n"))
 	f.Add([]byte(`{"meta":{"name":"x","workers":3},"cut":"why"}` + "\n" + good))

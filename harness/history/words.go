@@ -2,19 +2,19 @@ package history
 
 import "github.com/doublegrant/doublegrant/harness"
 
-// wordTable holds the strings that may stand at some place of a line, by their first letter: those with an 'a' are at
-// 0.
+// wordTable holds the strings that are allowed in one place of a line, by their first letter: index 0 has those with an
+// 'a'.
 type wordTable[T any] [26][]word[T]
 
-// word is a string with its closing quote, and what it means.
+// word is a string with its closing quote, and its value.
 type word[T any] struct {
 	rest  string
-	means T
+	value T
 }
 
-func (t *wordTable[T]) add(text string, means T) {
+func (t *wordTable[T]) add(text string, value T) {
 	at := &t[text[0]-'a']
-	*at = append(*at, word[T]{text + `"`, means})
+	*at = append(*at, word[T]{text + `"`, value})
 }
 
 var (
@@ -25,7 +25,8 @@ var (
 
 func fieldTable() (t wordTable[fieldSet]) {
 	for i, name := range []string{
-		"client", "kind", "key", "arg", "result", "ttl", "until", "due", "call", "return", "outcome", "err", // in the order of their bits
+		// in the order of their bits
+		"client", "kind", "key", "arg", "result", "ttl", "until", "due", "call", "return", "outcome", "err",
 	} {
 		t.add(name, 1<<i)
 	}
@@ -46,21 +47,21 @@ func outcomeTable() (t wordTable[harness.Outcome]) {
 	return t
 }
 
-// oneOf reads a string of the table and returns what it means.
-func oneOf[T any](c *cursor, t *wordTable[T]) (means T, ok bool) {
-	if !c.take('"') || c.i == len(c.b) {
-		return means, false
+// oneOf reads a string of the table and returns its value.
+func oneOf[T any](c *cursor, t *wordTable[T]) (value T, ok bool) {
+	if !c.accept('"') || c.i == len(c.b) {
+		return value, false
 	}
 	rest := c.b[c.i:]
 	first := rest[0] - 'a'
 	if int(first) >= len(t) {
-		return means, false
+		return value, false
 	}
 	for i := range t[first] {
 		if w := &t[first][i]; len(w.rest) <= len(rest) && string(rest[:len(w.rest)]) == w.rest {
 			c.i += len(w.rest)
-			return w.means, true
+			return w.value, true
 		}
 	}
-	return means, false
+	return value, false
 }

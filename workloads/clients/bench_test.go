@@ -16,10 +16,11 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// inGo is the lock of the adapters in this process: the same commands through go-redis.
+// inGo is the adapters' lock in this process: the same commands through go-redis.
 type inGo struct{ redis redis.UniversalClient }
 
-const goExtend = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("pexpire", KEYS[1], ARGV[2]) end return 0`
+const goExtend = `if redis.call("get", KEYS[1]) == ARGV[1] then ` +
+	`return redis.call("pexpire", KEYS[1], ARGV[2]) end return 0`
 
 func (l inGo) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 	err := l.redis.Do(ctx, "SET", key, owner, "NX", "PX", ttl.Milliseconds()).Err()
@@ -39,14 +40,16 @@ func (l inGo) Release(ctx context.Context, key, owner string) (bool, error) {
 	return n == 1, err
 }
 
-// BenchmarkSchedules measures the explorer on one lock in each language: schedules a second, one worker.
+// BenchmarkSchedules measures the explorer's schedules a second on one lock in each language, with one worker.
 func BenchmarkSchedules(b *testing.B) {
-	inside := workloads.LockProgram(workloads.LockOptions{}, func(r redis.UniversalClient) workloads.Locker { return inGo{r} })
+	inside := workloads.LockProgram(workloads.LockOptions{},
+		func(r redis.UniversalClient) workloads.Locker { return inGo{r} })
 	inside.NoBackgroundWork, inside.Symmetric = true, true
 	b.Run("go", func(b *testing.B) { schedules(b, inside) })
 	for _, a := range adapters {
 		b.Run(a.file, func(b *testing.B) {
-			c := workloads.Client{As: workloads.Lock, Command: a.language.command(b, a.file), Can: []string{"acquire", "extend", "release"}, Symmetric: true}
+			c := workloads.Client{As: workloads.Lock, Command: a.language.command(b, a.file),
+				Can: []string{"acquire", "extend", "release"}, Symmetric: true}
 			v, err := outside.Variant(c)
 			require.NoError(b, err)
 			defer v.Close()

@@ -1,4 +1,5 @@
-// Package clients has the adapters by which programs in other languages are put under test. README.md has their protocol.
+// Package clients has the adapters with which programs in other languages are tested. README.md describes their
+// protocol.
 package clients
 
 import "embed"

@@ -1,6 +1,6 @@
-// Package clients_test puts the adapters of this folder under test: each keeps the protocol, holds under load, and is found out when its
-// release is made wrong. What every language has in common is shown with Python. In test-long each lock is searched to the end,
-// and each library shows the flaws that its variant declares.
+// Package clients_test tests the adapters of this folder: each follows the protocol, holds under load, and fails when
+// its release is made wrong. What all languages share is tested with Python. In test-long each lock is searched
+// completely, and each library shows the flaws that its variant declares.
 package clients_test
 
 import (
@@ -28,22 +28,26 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// language says how programs of a language are started, and how to see that its Redis client is there.
+// language describes how to start programs of a language, and how to check for its Redis client.
 type language struct {
 	name     string
-	commands []string // interpreters; the first that has the Redis client is taken
-	probe    []string // arguments with which the interpreter says by its exit code whether it has
-	packages string   // Debian packages that it needs
-	compiled bool     // commands are compilers: what they make is run
+	commands []string // interpreters; the first with the Redis client is used
+	probe    []string // arguments with which the interpreter exits with 0 if it has the client
+	packages string   // required Debian packages
+	compiled bool     // commands are compilers: their output is run
 }
 
 var (
-	python = language{"Python", []string{"python3", "/usr/bin/python3"}, []string{"-c", "import redis"}, "python3-redis", false}
-	node   = language{"JavaScript", []string{"node", "nodejs"}, []string{"-e", "require('redis')"}, "nodejs node-redis", false}
-	php    = language{"PHP", []string{"php"}, []string{"-r", "exit(extension_loaded('redis') ? 0 : 1);"}, "php-cli php-redis", false}
-	ruby   = language{"Ruby", []string{"ruby"}, []string{"-e", "require 'redis'"}, "ruby ruby-redis", false}
-	c      = language{"C", []string{"gcc", "cc"}, []string{"-E", "-include", "hiredis/hiredis.h", "-x", "c", "/dev/null"}, "gcc libc6-dev libhiredis-dev", true}
-	java   = language{"Java", []string{"javac"}, []string{"-version"}, "default-jdk-headless", true}
+	python = language{"Python", []string{"python3", "/usr/bin/python3"}, []string{"-c", "import redis"},
+		"python3-redis", false}
+	node = language{"JavaScript", []string{"node", "nodejs"}, []string{"-e", "require('redis')"}, "nodejs node-redis",
+		false}
+	php = language{"PHP", []string{"php"}, []string{"-r", "exit(extension_loaded('redis') ? 0 : 1);"},
+		"php-cli php-redis", false}
+	ruby = language{"Ruby", []string{"ruby"}, []string{"-e", "require 'redis'"}, "ruby ruby-redis", false}
+	c    = language{"C", []string{"gcc", "cc"}, []string{"-E", "-include", "hiredis/hiredis.h", "-x", "c", "/dev/null"},
+		"gcc libc6-dev libhiredis-dev", true}
+	java = language{"Java", []string{"javac"}, []string{"-version"}, "default-jdk-headless", true}
 )
 
 // TestMain lets Node find the Redis client of its Debian package.
@@ -52,10 +56,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// interpreters remembers which interpreter has which library, since asking takes a process.
-var interpreters sync.Map // of func() string, by the language's probe
+// interpreters caches the interpreter of each language, since each check takes a process.
+var interpreters sync.Map // func() string, by the language's probe
 
-// interpreter returns a language's interpreter. Where there is none with a Redis client the test is left out.
+// interpreter returns a language's interpreter. If none has the Redis client, it skips the test.
 func (l language) interpreter(t testing.TB) string {
 	t.Helper()
 	ask, _ := interpreters.LoadOrStore(fmt.Sprint(l.commands, l.probe), sync.OnceValue(func() string {
@@ -68,7 +72,7 @@ func (l language) interpreter(t testing.TB) string {
 	}))
 	name := ask.(func() string)()
 	if name == "" {
-		if _, benchmark := t.(*testing.B); benchmark { // go test says nothing of a benchmark that is skipped
+		if _, benchmark := t.(*testing.B); benchmark { // go test prints nothing about a skipped benchmark
 			fmt.Printf("%s is left out: install %s\n", t.Name(), l.packages)
 		}
 		testenv.LeftOut(t, "clients in "+l.name, "install "+l.packages)
@@ -89,7 +93,7 @@ func (l language) command(t testing.TB, file string) []string {
 	return []string{binary}
 }
 
-// client is an adapter as it is run, with what its program says that it can do.
+// client returns an adapter as it is run, with the abilities that its program declares.
 func client(t *testing.T, l language, file string) workloads.Client {
 	t.Helper()
 	c, err := outside.Describe(t.Context(), workloads.Client{Command: l.command(t, file)}, oneRedis(t))
@@ -97,7 +101,7 @@ func client(t *testing.T, l language, file string) workloads.Client {
 	return c
 }
 
-// oneRedis starts a Redis for one test whenever it is asked for one.
+// oneRedis starts a Redis for one test on request.
 func oneRedis(t *testing.T) outside.Servers {
 	return func(_ int, replicated bool) ([]redis.UniversalClient, error) {
 		kind := cluster.Standalone
@@ -108,8 +112,8 @@ func oneRedis(t *testing.T) outside.Servers {
 	}
 }
 
-// A program that waits for replicas is tried on a Redis that has some, also where its time-out ends before WAIT gives up. One that is refused
-// all the same is at fault.
+// A program that waits for replicas is tested on a Redis that has some, also if its time-out ends before WAIT gives up.
+// It is at fault if that Redis refuses it.
 func TestATrialHasReplicasForWhomWaits(t *testing.T) {
 	t.Parallel()
 	const waits = `
@@ -118,15 +122,15 @@ func TestATrialHasReplicasForWhomWaits(t *testing.T) {
     def acquire(self, key, owner, ttl_ms):
         return super().acquire(key, owner, ttl_ms) and self.redis.wait(%d, %d) >= %d
 `
-	requireRight(t, own(t, "Lock", fmt.Sprintf(waits, 1, 60000, 1)))
+	requireRight(t, pythonClass(t, "Lock", fmt.Sprintf(waits, 1, 60000, 1)))
 	steps := map[string]int{}
-	c := own(t, "Lock", fmt.Sprintf(waits, 3, 100, 3)) // there are two
+	c := pythonClass(t, "Lock", fmt.Sprintf(waits, 3, 100, 3)) // there are two
 	_, err := outside.Check(t.Context(), c, oneRedis(t), func(step string, _ error) { steps[step]++ })
 	require.EqualError(t, err, "acquire: ok, for the lock is free: it answered ok: false")
 	require.Equal(t, 1, steps["acquire: ok, for the lock is free"])
 }
 
-// requireRight demands that a program keeps the protocol, as client check does.
+// requireRight requires that a program follows the protocol, as client check does.
 func requireRight(t *testing.T, c workloads.Client) workloads.Client {
 	t.Helper()
 	c, err := outside.Check(t.Context(), c, oneRedis(t), func(string, error) {})
@@ -150,16 +154,16 @@ func search(t *testing.T, c workloads.Client, change func(*explore.Spec)) explor
 	return s
 }
 
-// bounds sets how many crashes, expiries and lost answers a search has; -1: none.
+// bounds sets how many crashes, expired leases and lost answers a search has; -1: none.
 func bounds(crashes, expiries, lostAnswers int) func(*explore.Spec) {
 	return func(s *explore.Spec) { s.Crashes, s.Expiries, s.LostAnswers = crashes, expiries, lostAnswers }
 }
 
-// races is a search in which nothing goes wrong, and noCrash one in which a lease may end.
+// races is a search without faults. noCrash is one in which a lease may end.
 var races, noCrash = bounds(-1, -1, -1), bounds(-1, 1, -1)
 
-// searched makes the search of a client.
-func searched(t *testing.T, c workloads.Client, change func(*explore.Spec)) (explore.Spec, interleave.Result) {
+// runSearch runs the search of a client.
+func runSearch(t *testing.T, c workloads.Client, change func(*explore.Spec)) (explore.Spec, interleave.Result) {
 	t.Helper()
 	s := search(t, c, change)
 	res, err := explore.Search(t.Context(), s)
@@ -167,20 +171,21 @@ func searched(t *testing.T, c workloads.Client, change func(*explore.Spec)) (exp
 	return s, res
 }
 
-// requireHolds demands that a search of a client comes to its end, and finds nothing.
+// requireHolds requires that a search of a client ends and finds nothing.
 func requireHolds(t *testing.T, c workloads.Client, change func(*explore.Spec)) interleave.Result {
 	t.Helper()
-	_, res := searched(t, c, change)
+	_, res := runSearch(t, c, change)
 	require.Equal(t, harness.Valid, res.Verdict(), "%s %s", res.Stopped, res.Summary())
 	require.True(t, res.Exhausted)
 	t.Logf("%d schedules, %.0f a second", res.Schedules, float64(res.Schedules)/res.Elapsed.Seconds())
 	return res
 }
 
-// requireFound demands that a search of a client finds one thing, of a class, whose schedule is the same each time.
-func requireFound(t *testing.T, c workloads.Client, class harness.Class, replays int, change func(*explore.Spec)) interleave.Counterexample {
+// requireFound requires that a search of a client finds one anomaly of a class, with the same schedule each time.
+func requireFound(t *testing.T, c workloads.Client, class harness.Class, replays int,
+	change func(*explore.Spec)) interleave.Counterexample {
 	t.Helper()
-	s, res := searched(t, c, change)
+	s, res := runSearch(t, c, change)
 	require.Len(t, res.Found, 1, "%s %s", res.Stopped, res.Summary())
 	require.Equal(t, class, res.Found[0].Anomaly.Class)
 	require.NoError(t, explore.Replay(t.Context(), s, res.Found[0], replays))
@@ -188,16 +193,16 @@ func requireFound(t *testing.T, c workloads.Client, class harness.Class, replays
 	return res.Found[0]
 }
 
-// requireStopped demands that a search of a client ends without a verdict, with one line that says why.
+// requireStopped requires that a search of a client ends without a verdict, with a one-line reason.
 func requireStopped(t *testing.T, c workloads.Client, why string, change func(*explore.Spec)) {
 	t.Helper()
-	_, res := searched(t, c, change)
+	_, res := runSearch(t, c, change)
 	require.Equal(t, harness.Unknown, res.Verdict(), res.Summary())
 	require.Regexp(t, why, res.Stopped)
 	require.NotContains(t, res.Stopped, "\n")
 }
 
-// requireHoldsUnderLoad puts a lock under load for a short time, as fast as the machine can.
+// requireHoldsUnderLoad runs a lock under load for a short time, as fast as the machine can.
 func requireHoldsUnderLoad(t *testing.T, c workloads.Client, o workloads.Options, clients int, length time.Duration) {
 	t.Helper()
 	v, err := outside.Variant(c)
@@ -206,7 +211,8 @@ func requireHoldsUnderLoad(t *testing.T, c workloads.Client, o workloads.Options
 	s := cluster.Standalone(cluster.Options{Clients: clients, ClientGroups: 1})
 	w := v.Workload(s, o)
 	res, err := harness.Run(t.Context(), harness.Spec{
-		Name: v.ID, System: s, Workload: w, Clients: clients, Duration: length, Checkers: []harness.Checker{checkers.Mutex()}, Seed: 1,
+		Name: v.ID, System: s, Workload: w, Clients: clients, Duration: length,
+		Checkers: []harness.Checker{checkers.Mutex()}, Seed: 1,
 	})
 	require.NoError(t, err)
 	require.Equal(t, harness.Valid, res.Verdict, "%+v", res.Judged)
@@ -224,17 +230,18 @@ var adapters = []struct {
 	language language
 	file     string
 }{
-	{python, "python/lock.py"}, {node, "javascript/lock.js"}, {php, "php/lock.php"}, {ruby, "ruby/lock.rb"}, {c, "c/lock.c"},
+	{python, "python/lock.py"}, {node, "javascript/lock.js"}, {php, "php/lock.php"}, {ruby, "ruby/lock.rb"},
+	{c, "c/lock.c"},
 }
 
-// The texts of every adapter's release, right and blind.
+// The texts of each adapter's release, right and blind.
 const (
 	rightRelease = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0`
 	blindRelease = `return redis.call("del", KEYS[1])`
 )
 
-// planted writes a copy of an adapter whose release deletes the lock whoever has it.
-func planted(t *testing.T, file string) string {
+// withBlindRelease writes a copy of an adapter whose release deletes the lock of any owner.
+func withBlindRelease(t *testing.T, file string) string {
 	t.Helper()
 	right, blind := rightRelease, blindRelease
 	if filepath.Ext(file) == ".c" {
@@ -243,25 +250,27 @@ func planted(t *testing.T, file string) string {
 	return withTexts(t, file, right, blind)
 }
 
-// Every adapter answers each message as it should, holds under load, and a blind DEL that is planted in it is found. Its schedule is the
-// same each time.
+// Every adapter answers each message correctly and holds under load. A blind DEL that is planted in it is found, with
+// the same schedule each time.
 func TestEveryAdapter(t *testing.T) {
 	t.Parallel()
 	for _, a := range adapters {
 		t.Run(a.file, func(t *testing.T) {
 			t.Parallel()
 			right := requireRight(t, workloads.Client{Command: a.language.command(t, a.file)})
-			requireHoldsUnderLoad(t, right, workloads.Options{Keys: 1, TTL: 300 * time.Millisecond}, 3, 300*time.Millisecond)
+			requireHoldsUnderLoad(t, right, workloads.Options{Keys: 1, TTL: 300 * time.Millisecond}, 3,
+				300*time.Millisecond)
 			wrong := right
-			wrong.Command = a.language.command(t, planted(t, a.file))
-			requireFound(t, wrong, harness.DoubleGrant, 10, func(s *explore.Spec) { races(s); s.LostAnswers, s.First = 1, true })
+			wrong.Command = a.language.command(t, withBlindRelease(t, a.file))
+			requireFound(t, wrong, harness.DoubleGrant, 10,
+				func(s *explore.Spec) { races(s); s.LostAnswers, s.First = 1, true })
 		})
 	}
 }
 
-// Every adapter passes the check and the search with nothing changed but the clock that it says it reads. Where an answer is lost it connects
-// again, and what its library looks at the clock for meanwhile is no operation's: its schedules are as many as those of a lock without a clock,
-// in every language.
+// Every adapter passes the check and the search unchanged, but for the clock that it declares to read. If an answer is
+// lost it reconnects. Its library's reads of the clock during that belong to no operation: in every language it has as
+// many schedules as a lock without a clock.
 func TestEveryAdapterUnderAPreloadedClock(t *testing.T) { adaptersAgree(t, workloads.PreloadedClock) }
 
 func TestLongEveryAdapterUnderEveryClock(t *testing.T) {
@@ -269,13 +278,13 @@ func TestLongEveryAdapterUnderEveryClock(t *testing.T) {
 	adaptersAgree(t, workloads.AskedClock, workloads.PreloadedClock, workloads.RealClock)
 }
 
-// adaptersAgree searches every adapter under clocks, and the cheapest without one.
+// adaptersAgree searches every adapter with clocks, and the fastest one without.
 func adaptersAgree(t *testing.T, clocks ...workloads.ClientClock) {
 	t.Parallel()
 	var mu sync.Mutex
-	counts := map[int][]string{} // adapters and their clocks by how many schedules there are
+	counts := map[int][]string{} // adapters and their clocks, by number of schedules
 	t.Cleanup(func() {
-		if len(counts) > 1 { // FailNow would end the test before it is reported
+		if len(counts) > 1 { // FailNow would end the test before this is reported
 			t.Errorf("not the same schedules: %v", counts)
 		}
 	})
@@ -287,7 +296,7 @@ func adaptersAgree(t *testing.T, clocks ...workloads.ClientClock) {
 		for _, clock := range under {
 			t.Run(a.file+" "+string(clock), func(t *testing.T) {
 				t.Parallel()
-				c := requireRight(t, workloads.Client{Command: a.language.command(t, clocked(t, a.file, clock))})
+				c := requireRight(t, workloads.Client{Command: a.language.command(t, withClock(t, a.file, clock))})
 				require.Equal(t, clock, c.Clock)
 				held := requireHolds(t, c, func(s *explore.Spec) { bounds(-1, -1, 1)(s); s.Twice = 3 })
 				require.Positive(t, held.Schedules)
@@ -299,8 +308,8 @@ func adaptersAgree(t *testing.T, clocks ...workloads.ClientClock) {
 	}
 }
 
-// clocked writes a copy of an adapter that says it reads a clock.
-func clocked(t *testing.T, file string, clock workloads.ClientClock) string {
+// withClock writes a copy of an adapter that declares to read a clock.
+func withClock(t *testing.T, file string, clock workloads.ClientClock) string {
 	t.Helper()
 	change := map[string][2]string{
 		".py":  {`    clock = "asked"`, "    clock = %q"},
@@ -312,7 +321,7 @@ func clocked(t *testing.T, file string, clock workloads.ClientClock) string {
 	return withTexts(t, file, change[0], fmt.Sprintf(change[1], clock))
 }
 
-// The lock of every adapter is exhausted without a violation, by the same schedules in each language.
+// Every adapter's lock is searched completely without a violation, by the same schedules in each language.
 func TestLongEveryAdaptersLockHolds(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
@@ -344,7 +353,7 @@ func holdFamilies(t *testing.T, bounds func(*explore.Spec)) {
 	}
 }
 
-// What a class in Python keeps from one schedule to the next is no matter of a search, if it says that it keeps something.
+// State that a class in Python keeps between schedules does not affect a search, if the class declares it.
 func TestAClassThatKeepsSomethingIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	const keeps = `
@@ -357,12 +366,13 @@ func TestAClassThatKeepsSomethingIsMadeAnew(t *testing.T) {
         return (self.calls < 3 or self.redis.exists(key) == 0) and super().acquire(key, owner, ttl_ms)
 `
 	for _, anyThread := range []string{"True", "False"} {
-		requireHolds(t, own(t, "Lock", fmt.Sprintf(keeps, "True", anyThread)), races)
-		requireStopped(t, own(t, "Lock", fmt.Sprintf(keeps, "False", anyThread)), "does not do the same each time.*let it ask for reset", races)
+		requireHolds(t, pythonClass(t, "Lock", fmt.Sprintf(keeps, "True", anyThread)), races)
+		requireStopped(t, pythonClass(t, "Lock", fmt.Sprintf(keeps, "False", anyThread)),
+			"does not do the same each time.*let it ask for reset", races)
 	}
 }
 
-// A generator may write its numbers with zeros before them: 007 is 7. One that draws 007 after 7 draws it twice.
+// A generator may write its numbers with leading zeros: 007 is 7. One that draws 007 after 7 draws it twice.
 func TestZerosBeforeANumberDoNotCount(t *testing.T) {
 	t.Parallel()
 	folder, err := filepath.Abs("python")
@@ -385,5 +395,6 @@ main(Padded)
 		return client(t, python, file)
 	}
 	requireHolds(t, padded(`str(n).zfill(3 * n)`), races)
-	requireFound(t, padded(`str((n + 1) // 2).zfill(n)`), harness.DuplicateNumber, 1, func(s *explore.Spec) { races(s); s.First = true })
+	requireFound(t, padded(`str((n + 1) // 2).zfill(n)`), harness.DuplicateNumber, 1,
+		func(s *explore.Spec) { races(s); s.First = true })
 }

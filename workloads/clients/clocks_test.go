@@ -45,8 +45,8 @@ func (l deadlineLock) Release(ctx context.Context, key, _ string) (bool, error) 
 	return true, l.redis.Del(ctx, key).Err()
 }
 
-// A lock that reckons leases by time.time() is searched in the schedule's time. It shows what the same lock shows in Go, schedule by
-// schedule, also where the second client's clock is ahead.
+// A lock that computes leases with time.time() is searched in the schedule's time. Schedule by schedule it gives the
+// same results as that lock in Go, also if the second client's clock is ahead.
 func TestLongAPreloadedClockIsTheSchedules(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
@@ -60,26 +60,28 @@ func TestLongAPreloadedClockIsTheSchedules(t *testing.T) {
 	}
 }
 
-// It is no lock to use: three clients show that its release deletes whatever is there.
+// Do not use this lock: with three clients its release deletes any owner's key.
 func TestLongADeadlineLockIsNoLockToUse(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
-	requireFound(t, client(t, python, "python/deadline_lock.py"), harness.StolenRelease, 1, func(s *explore.Spec) { noCrash(s); s.Clients, s.First = 3, true })
+	requireFound(t, client(t, python, "python/deadline_lock.py"), harness.StolenRelease, 1,
+		func(s *explore.Spec) { noCrash(s); s.Clients, s.First = 3, true })
 }
 
-// Comparisons of a deadline with a fraction of a millisecond: one that is right, for the lease ends in the millisecond in which it is over, and
-// one whose lease ends in the millisecond before.
+// Comparisons of a deadline with a fraction of a millisecond. One is right, since the lease ends in the millisecond in
+// which it is over. With the other the lease ends in the millisecond before.
 const (
 	inTime  = "time.time() * 1000 <= int(held)"
 	tooSoon = "time.time() * 1000 <= int(held) - 1"
 )
 
-// A lease that is kept by time.time() ends in the right millisecond. The same lock is found out where it ends in the one before.
+// A lease that is measured with time.time() ends in the right millisecond. The search finds the same lock with a lease
+// that ends in the millisecond before.
 func TestADeadlineIsKeptToTheMillisecond(t *testing.T) {
 	t.Parallel()
 	few := func(s *explore.Spec) { noCrash(s); s.First, s.MaxSchedules = true, 100 }
 	requireFound(t, comparing(t, tooSoon), harness.DoubleGrant, 1, few)
-	_, res := searched(t, comparing(t, inTime), few)
+	_, res := runSearch(t, comparing(t, inTime), few)
 	require.Empty(t, res.Found)
 	require.Equal(t, 100, res.Schedules, res.Stopped)
 }
@@ -90,21 +92,21 @@ func TestLongADeadlineMayHaveAFraction(t *testing.T) {
 	requireHolds(t, comparing(t, inTime), noCrash)
 }
 
-// comparing is the lock of python/deadline_lock.py with another comparison.
+// comparing returns the lock of python/deadline_lock.py with another comparison.
 func comparing(t *testing.T, text string) workloads.Client {
 	t.Helper()
-	return client(t, python, changed(t, "python/deadline_lock.py", "self.now() <= int(held)", text))
+	return client(t, python, withReplacement(t, "python/deadline_lock.py", "self.now() <= int(held)", text))
 }
 
-// changed writes a copy of an adapter in Python with another text in one place. It finds the adapters that it imports.
-func changed(t *testing.T, file, old, text string) string {
+// withReplacement writes a copy of an adapter in Python with one text replaced. The copy can import the other adapters.
+func withReplacement(t *testing.T, file, old, text string) string {
 	t.Helper()
 	folder, err := filepath.Abs(filepath.Dir(file))
 	require.NoError(t, err)
 	return withTexts(t, file, old, text, "import time", fmt.Sprintf("import sys, time; sys.path.insert(0, %q)", folder))
 }
 
-// drivingTest is a test of one's own that drives itself, of the lock of python/deadline_lock.py.
+// drivingTest is a user's test that runs the lock of python/deadline_lock.py itself.
 const drivingTest = `
 import os, sys
 from redis.exceptions import ConnectionError
@@ -122,32 +124,36 @@ except ConnectionError:
     sys.exit(0)
 `
 
-// A test that drives itself is searched in the schedule's time as well: a lease that ends a millisecond too soon is found, and one that is
-// over in time is not, whether whole milliseconds are compared or a fraction.
+// A user's test that runs itself is also searched in the schedule's time. The search finds a lease that ends a
+// millisecond too early and nothing in one that ends in time, whether whole milliseconds or fractions are compared.
 func TestLongADrivingTestInTheSchedulesTime(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
 	tool := python.interpreter(t)
-	for text, class := range map[string]harness.Class{"self.now() <= int(held)": "", inTime: "", tooSoon: harness.DoubleGrant} {
-		file := filepath.Join(filepath.Dir(changed(t, "python/deadline_lock.py", "self.now() <= int(held)", text)), "test_lock.py")
+	for text, class := range map[string]harness.Class{"self.now() <= int(held)": "", inTime: "",
+		tooSoon: harness.DoubleGrant} {
+		lock := withReplacement(t, "python/deadline_lock.py", "self.now() <= int(held)", text)
+		file := filepath.Join(filepath.Dir(lock), "test_lock.py")
 		require.NoError(t, os.WriteFile(file, []byte(drivingTest), 0o644))
-		c := workloads.Client{As: workloads.Lock, Command: []string{tool, file}, Announces: true, Clock: workloads.PreloadedClock}
+		c := workloads.Client{As: workloads.Lock, Command: []string{tool, file}, Announces: true,
+			Clock: workloads.PreloadedClock}
 		few := func(s *explore.Spec) { noCrash(s); s.First, s.MaxSchedules = true, 10 } // each starts two interpreters
 		if class != "" {
-			// Time passes to more instants than ten.
+			// Time passes to more than ten instants.
 			requireFound(t, c, class, 1, func(s *explore.Spec) { few(s); s.MaxSchedules = 60 })
 			continue
 		}
-		_, res := searched(t, c, few)
+		_, res := runSearch(t, c, few)
 		require.Empty(t, res.Found)
 		require.Equal(t, 10, res.Schedules, res.Stopped)
 	}
 }
 
-// A lock that sleeps sleeps in the schedule's time. This one waits by the machine's clock, for longer than a search waits for a step.
+// A lock's sleep takes the schedule's time. This one waits by the machine's clock, and longer than a search waits for a
+// step.
 func TestAPreloadedSleepTakesNoTime(t *testing.T) {
 	t.Parallel()
-	requireHolds(t, own(t, "Lock", `
+	requireHolds(t, pythonClass(t, "Lock", `
     can, clock = ["acquire", "release"], "preloaded"
 
     def acquire(self, key, owner, ttl_ms):
@@ -160,7 +166,7 @@ func TestAPreloadedSleepTakesNoTime(t *testing.T) {
 `), races)
 }
 
-// withTexts writes a copy of an adapter with other texts, pairs of what was there once and what is there instead.
+// withTexts writes a copy of an adapter with other texts, given as pairs of old and new. Each old text is there once.
 func withTexts(t *testing.T, file string, pairs ...string) string {
 	t.Helper()
 	source, err := os.ReadFile(file)
@@ -175,8 +181,8 @@ func withTexts(t *testing.T, file string, pairs ...string) string {
 	return path
 }
 
-// A lock in Ruby that sleeps after a refusal, and tries once more, sleeps in the schedule's time: its second try comes after the end of
-// the first owner's lease, for which the search does not wait.
+// A lock in Ruby that sleeps after a refusal and retries once sleeps in the schedule's time. Its second try comes after
+// the end of the first owner's lease, and the search does not wait for that.
 func TestLongASleepInRubyTakesNoTime(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
@@ -188,31 +194,34 @@ func TestLongASleepInRubyTakesNoTime(t *testing.T) {
 	requireHolds(t, client(t, ruby, file), races) // a sleep is longer than a search waits for a step
 }
 
-// Timers of an event loop are refused in a search, with one line that says so: whether they or an answer come first is not the
-// schedule's to say.
+// A search refuses timers of an event loop, with a one-line reason: the schedule cannot decide whether a timer or an
+// answer comes first.
 func TestLongATimerOfAnEventLoopIsRefused(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
-	file := withTexts(t, "javascript/lock.js", "can: Lock.can, symmetric: true", "can: Lock.can, symmetric: true, clock: 'preloaded'",
+	file := withTexts(t, "javascript/lock.js", "can: Lock.can, symmetric: true",
+		"can: Lock.can, symmetric: true, clock: 'preloaded'",
 		"  async acquire (", `  async acquire (r) {
     await new Promise(resolve => setTimeout(resolve, 50))
     return this.try(r)
   }
 
   async try (`)
-	requireStopped(t, client(t, node, file), regexp.QuoteMeta("it waits for a timer of its event loop (setTimeout, asyncio.sleep), which a preloaded clock cannot answer"), races)
+	requireStopped(t, client(t, node, file),
+		regexp.QuoteMeta("it waits for a timer of its event loop (setTimeout, asyncio.sleep), which a preloaded "+
+			"clock cannot answer"), races)
 }
 
-// A program that reads the machine's clock is not searched where time passes.
+// A program that reads the machine's clock is not searched with time that passes.
 func TestARealClockIsRefusedWhereTimePasses(t *testing.T) {
 	t.Parallel()
-	file := changed(t, "python/deadline_lock.py", `clock = "preloaded"`, `clock = "real"`)
+	file := withReplacement(t, "python/deadline_lock.py", `clock = "preloaded"`, `clock = "real"`)
 	c := client(t, python, file)
 	require.Equal(t, workloads.RealClock, c.Clock)
 	_, err := explore.Search(t.Context(), search(t, c, func(*explore.Spec) {}))
 	require.ErrorIs(t, err, explore.ErrSpec)
 	require.ErrorContains(t, err, "reads the machine's clock")
-	_, res := searched(t, c, bounds(1, -1, -1))
+	_, res := runSearch(t, c, bounds(1, -1, -1))
 	require.Empty(t, res.Found, "its lock stands after a crash, by a clock that has not moved")
 	require.Contains(t, strings.Join(res.Limits, " "), "nobody looked whether all is free in the end")
 }

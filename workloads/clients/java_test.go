@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// jedis is as much of Jedis, which Debian does not have, as a compiler needs to know of it.
+// jedis has the parts of Jedis that a compiler needs. Debian does not have Jedis.
 var jedis = map[string]string{
 	"Jedis": `package redis.clients.jedis;
 public class Jedis {
@@ -28,7 +28,7 @@ public class SetParams {
 public class JedisException extends RuntimeException {}`,
 }
 
-// The adapter in Java compiles. It is not run: that takes Jedis.
+// The adapter in Java compiles. It is not run, since that needs Jedis.
 func TestTheAdapterInJavaCompiles(t *testing.T) {
 	t.Parallel()
 	java.interpreter(t)

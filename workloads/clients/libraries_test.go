@@ -17,7 +17,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// eachLibrary runs a test for every library of the catalogue, or leaves it out where the library is missing.
+// eachLibrary runs a test for every library of the catalogue. It skips those that are not installed.
 func eachLibrary(t *testing.T, test func(t *testing.T, v workloads.Variant, command []string)) {
 	for _, v := range workloads.Catalogue() {
 		l, isLibrary := v.Library()
@@ -32,7 +32,7 @@ func eachLibrary(t *testing.T, test func(t *testing.T, v workloads.Variant, comm
 	}
 }
 
-// The adapter of every library answers each message as it should, but for a library whose lock is gone once it was renewed.
+// Every library's adapter answers each message correctly, except for a library whose lock is lost when it is renewed.
 func TestTheAdapterOfEveryLibrary(t *testing.T) {
 	t.Parallel()
 	eachLibrary(t, func(t *testing.T, v workloads.Variant, command []string) {
@@ -45,16 +45,17 @@ func TestTheAdapterOfEveryLibrary(t *testing.T) {
 	})
 }
 
-// Every library of the catalogue that is there shows the flaws that it declares, and no others, by its own code.
+// Every installed library of the catalogue shows exactly the flaws that it declares, by its own code.
 func TestLongLibrariesAsTheyCome(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
 	eachLibrary(t, func(t *testing.T, v workloads.Variant, _ []string) {
-		s := plan.Search{Variant: v.ID, Bounds: interleave.Bounds{Clients: 2, Crashes: -1, LostAnswers: -1}, For: 5 * time.Minute}
+		s := plan.Search{Variant: v.ID, Bounds: interleave.Bounds{Clients: 2, Crashes: -1, LostAnswers: -1},
+			For: 5 * time.Minute}
 		switch v.ID {
 		case "lib/redis-py-lock-endless":
 			s.Crashes, s.Expiries = 1, -1
-		case "lib/rq-scheduler-two-queues": // the second scheduler deletes what the first has, and the third takes it
+		case "lib/rq-scheduler-two-queues": // the second scheduler deletes the first one's lock, and the third takes it
 			s.Clients, s.Expiries, s.First = 3, -1, true
 		case "lib/rq-scheduler-lock":
 			s.Clients, s.First = 3, true
@@ -65,7 +66,8 @@ func TestLongLibrariesAsTheyCome(t *testing.T) {
 		require.NoError(t, err)
 		res, err := explore.Search(t.Context(), spec)
 		require.NoError(t, err)
-		t.Logf("%s: %d schedules, %.0f a second", res.Summary(), res.Schedules, float64(res.Schedules)/res.Elapsed.Seconds())
+		t.Logf("%s: %d schedules, %.0f a second", res.Summary(), res.Schedules,
+			float64(res.Schedules)/res.Elapsed.Seconds())
 		if want := s.Expectation(v); len(want.Must) > 0 {
 			require.Equal(t, harness.Invalid, res.Verdict(), res.Stopped)
 			require.True(t, want.Met(res), "%v", res.Summary())
@@ -78,7 +80,7 @@ func TestLongLibrariesAsTheyCome(t *testing.T) {
 	})
 }
 
-// connecting is a lock whose library sends something each time it connects, before its first operation where it is eager.
+// connecting is a lock whose library sends a command each time it connects: before its first operation if it is eager.
 const connecting = `
     can, any_thread = ["acquire", "release"], True
 
@@ -100,14 +102,16 @@ class Program(lock.Program):
 lock.Program = Program
 `
 
-// What a library sends while it connects is no operation's, also where a connection that was lost is made anew in the middle of one. What
-// writes then is named.
+// Commands that a library sends while it connects belong to no operation, also if it reconnects during one. Those that
+// write are named.
 func TestWhatALibrarySendsWhileItConnects(t *testing.T) {
 	t.Parallel()
 	lost := bounds(-1, -1, 1)
-	for _, words := range []string{`[["INFO"], ["ROLE"], ["CLIENT", "SETNAME", "x"]]`, `[["TIME"], ["DBSIZE"], ["SCRIPT", "LOAD", "return 1"], ["CONFIG", "GET", "save"]]`} {
-		requireHolds(t, own(t, "Lock", fmt.Sprintf(connecting, words, "ping()")), lost)
+	for _, words := range []string{`[["INFO"], ["ROLE"], ["CLIENT", "SETNAME", "x"]]`,
+		`[["TIME"], ["DBSIZE"], ["SCRIPT", "LOAD", "return 1"], ["CONFIG", "GET", "save"]]`} {
+		requireHolds(t, pythonClass(t, "Lock", fmt.Sprintf(connecting, words, "ping()")), lost)
 	}
-	requireStopped(t, own(t, "Lock", fmt.Sprintf(connecting, "[]", "incr('starts')")),
-		regexp.QuoteMeta(`commands were sent when no operation of their client was under way (INCRBY starts 1), which is not part of the search: let the program send nothing`), lost)
+	requireStopped(t, pythonClass(t, "Lock", fmt.Sprintf(connecting, "[]", "incr('starts')")),
+		regexp.QuoteMeta(`commands were sent when no operation of their client was under way (INCRBY starts 1), `+
+			`which is not part of the search: let the program send nothing`), lost)
 }

@@ -26,17 +26,18 @@ import (
 
 const (
 	loadClients = 100
-	loadFor     = 4 * time.Second // what is counted of one measurement
-	loadWarm    = 2 * time.Second // before that: interpreters compile what is run often
+	loadFor     = 4 * time.Second // measured time
+	loadWarm    = 2 * time.Second // warm-up before that: interpreters compile what runs often
 )
 
-// loadRounds is how often each of two ways is measured, in turn.
+// loadRounds is the number of measurements of each of two ways, which alternate.
 var loadRounds = 5
 
-// BenchmarkLoad puts the load on a lock in another language beside a bare loop in that language: the same operations through the same
-// Redis client, from as many connections in as many processes, one in turn with the other. The processes go straight to their node, as in
-// runs without faults, or by the relay. of-bare compares rates, and of-bare-cpu the processor time of an operation, Redis and the harness
-// included, which suffers less from what else the machine does: 0.5 is twice the time of the bare loop.
+// BenchmarkLoad compares a lock under load in another language with a bare loop in that language. Both run the same
+// operations through the same Redis client, from as many connections in as many processes, and alternate. The processes
+// connect to their node directly, as in runs without faults, or through the relay. of-bare compares rates. of-bare-cpu
+// compares the processor time of an operation, including Redis and the harness, and depends less on the machine's other
+// load: 0.5 is twice the time of the bare loop.
 func BenchmarkLoad(b *testing.B) {
 	for _, l := range []struct {
 		language   language
@@ -54,7 +55,8 @@ func BenchmarkLoad(b *testing.B) {
 							ours := loaded(b, groups, []string{tool, l.file}, straight)
 							all[how+"-ops/s"] = append(all[how+"-ops/s"], ours.rate)
 							all[how+"-of-bare"] = append(all[how+"-of-bare"], ours.rate/bare.rate)
-							all[how+"-of-bare-cpu"] = append(all[how+"-of-bare-cpu"], bare.spent.Seconds()/ours.spent.Seconds())
+							all[how+"-of-bare-cpu"] = append(all[how+"-of-bare-cpu"],
+								bare.spent.Seconds()/ours.spent.Seconds())
 						}
 					}
 					for unit, each := range all {
@@ -74,16 +76,17 @@ func report(b *testing.B, all []float64, unit string) {
 	b.ReportMetric(all[len(all)-1], "most-"+unit)
 }
 
-// figure is what was measured of one way.
+// figure is a measurement of one way.
 type figure struct {
 	rate  float64       // operations a second
-	spent time.Duration // processor time of an operation, of all who have a part in it
+	spent time.Duration // processor time of an operation, of all processes
 }
 
-// loaded measures a lock outside under load, whose processes go straight to their node or by the relay. It prints how much processor
-// time an operation took of whom.
+// loaded measures an adapter's lock under load, whose processes connect to their node directly or through the relay. It
+// prints the processor time of an operation for each program.
 func loaded(b *testing.B, groups int, command []string, straight bool) figure {
-	v, err := outside.Variant(workloads.Client{As: workloads.Lock, Command: command, Can: []string{"acquire", "extend", "release"}, Symmetric: true})
+	v, err := outside.Variant(workloads.Client{As: workloads.Lock, Command: command,
+		Can: []string{"acquire", "extend", "release"}, Symmetric: true})
 	require.NoError(b, err)
 	defer v.Close()
 	c := cluster.Standalone(cluster.Options{Clients: loadClients, ClientGroups: groups})
@@ -93,7 +96,8 @@ func loaded(b *testing.B, groups int, command []string, straight bool) figure {
 	w := v.Workload(c, workloads.Options{})
 	var first, last gauge
 	_, err = harness.Run(b.Context(), harness.Spec{
-		Name: v.ID, System: c, Workload: w, Clients: loadClients, Duration: loadWarm + loadFor + time.Second/2, Checkers: checkers.For(w), Seed: 1,
+		Name: v.ID, System: c, Workload: w, Clients: loadClients, Duration: loadWarm + loadFor + time.Second/2,
+		Checkers: checkers.For(w), Seed: 1,
 		Progress: func(p harness.Progress) {
 			switch now := read(p.OK + p.Fail + p.Info); {
 			case p.Elapsed < loadWarm:
@@ -117,7 +121,9 @@ func bareLoops(b *testing.B, groups int, command []string) figure {
 	var running sync.WaitGroup
 	for i := range rates {
 		running.Go(func() {
-			out, err := exec.Command(command[0], append(command[1:], url, fmt.Sprint(loadClients/groups), fmt.Sprint(loadWarm.Seconds()), fmt.Sprint(loadFor.Seconds()))...).Output()
+			out, err := exec.Command(command[0],
+				append(command[1:], url, fmt.Sprint(loadClients/groups), fmt.Sprint(loadWarm.Seconds()),
+					fmt.Sprint(loadFor.Seconds()))...).Output()
 			if err == nil {
 				rates[i], err = strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
 			}
@@ -126,9 +132,9 @@ func bareLoops(b *testing.B, groups int, command []string) figure {
 			}
 		})
 	}
-	time.Sleep(loadWarm) // as they do
+	time.Sleep(loadWarm) // the same warm-up
 	first := read(0)
-	time.Sleep(loadFor - time.Second/2) // while all are there
+	time.Sleep(loadFor - time.Second/2) // while all are running
 	last := read(0)
 	running.Wait()
 	sum := 0.0
@@ -140,28 +146,28 @@ func bareLoops(b *testing.B, groups int, command []string) figure {
 	return figure{sum, last.spentEach(first)}
 }
 
-// gauge is what was done, and in how much processor time.
+// gauge is a number of operations and the processor time that they took.
 type gauge struct {
 	at    time.Time
 	count int64                    // of operations
-	spent map[string]time.Duration // by this process, and by those that it has started, by their names
+	spent map[string]time.Duration // by this process and the processes that it has started, by name
 }
 
-// read reads a gauge at count operations.
+// read returns a gauge at count operations.
 func read(count int64) gauge {
 	g := gauge{time.Now(), count, map[string]time.Duration{}}
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // it cannot fail
 	g.spent["harness"] = time.Duration(u.Utime.Nano() + u.Stime.Nano())
-	all, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is right
+	all, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is valid
 	for _, path := range all {
-		text, _ := os.ReadFile(path) // it may have ended
+		text, _ := os.ReadFile(path) // the process may have ended
 		name, rest, _ := strings.Cut(string(text), ") ")
 		f := strings.Fields(rest)
 		if len(f) < 13 || f[1] != fmt.Sprint(os.Getpid()) {
 			continue
 		}
-		user, _ := strconv.Atoi(f[11]) // in hundredths of a second, and so is the next
+		user, _ := strconv.Atoi(f[11]) // in hundredths of a second, like the next
 		system, _ := strconv.Atoi(f[12])
 		n := name[strings.Index(name, "(")+1:]
 		g.spent[n] += time.Duration(user) * time.Second / 100
@@ -174,7 +180,7 @@ func (g gauge) rate(before gauge) float64 {
 	return float64(g.count-before.count) / g.at.Sub(before.at).Seconds()
 }
 
-// spentEach returns how much processor time an operation took, of all together.
+// spentEach returns the processor time of an operation, of all processes together.
 func (g gauge) spentEach(before gauge) (sum time.Duration) {
 	for name, spent := range g.spent {
 		sum += spent - before.spent[name]
@@ -182,11 +188,12 @@ func (g gauge) spentEach(before gauge) (sum time.Duration) {
 	return sum / time.Duration(max(g.count-before.count, 1))
 }
 
-// since tells how much processor time an operation took of whom.
+// since describes the processor time of an operation, by program.
 func (g gauge) since(before gauge) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(g.spent)) {
-		parts = append(parts, fmt.Sprintf("%d µs of %s", ((g.spent[name]-before.spent[name])/time.Duration(max(g.count-before.count, 1))).Microseconds(), name))
+		parts = append(parts, fmt.Sprintf("%d µs of %s",
+			((g.spent[name]-before.spent[name])/time.Duration(max(g.count-before.count, 1))).Microseconds(), name))
 	}
 	return fmt.Sprintf("%s; %.0f a second", strings.Join(parts, ", "), g.rate(before))
 }

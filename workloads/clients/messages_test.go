@@ -17,11 +17,11 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// listening is a program in Python that does what body says, with pubsub_lock.py to build on.
-func listening(t *testing.T, body string) workloads.Client { return own(t, "PubSubLock", body) }
+// listening returns a program in Python that runs body, based on pubsub_lock.py.
+func listening(t *testing.T, body string) workloads.Client { return pythonClass(t, "PubSubLock", body) }
 
-// unconfirmed makes a lock listen without waiting for the confirmation, which then comes as a message. It reads the first one, which is
-// that, and listens on one connection for as long as it acquires, twice.
+// unconfirmed is the body of a lock that listens without waiting for the confirmation, which then arrives as its first
+// message. It listens on one connection during each acquire, twice.
 const unconfirmed = `
     def acquire(self, key, owner, ttl_ms):
         if Lock.acquire(self, key, owner, ttl_ms):
@@ -95,8 +95,8 @@ func (l listeningInGo) Release(ctx context.Context, key, owner string) (bool, er
 	return n == 1, err
 }
 
-// A lock outside that waits for messages takes the same steps as one inside, whatever goes wrong: the same schedules, situations and
-// counterexamples.
+// An adapter's lock that waits for messages takes the same steps as one in this process under every fault: schedules,
+// situations and counterexamples are the same.
 func TestALockOutsideThatListensIsSearchedAsOneInside(t *testing.T) {
 	t.Parallel()
 	listensAsInside(t, 1, oneFault["crash"])
@@ -163,14 +163,14 @@ const (
 `
 )
 
-// A wake-up that is lost is a deadlock: here that of a lock that subscribes after it was refused.
+// A lost wake-up is a deadlock. This lock subscribes after it was refused.
 func TestALostWakeUpOutsideIsFound(t *testing.T) {
 	t.Parallel()
 	requireDeadlock(t, listensTooLate, -1, 20)
 }
 
-// It is one as well for a lock that looks before its subscription was confirmed. One that looks again is not lost, unless who has the lock
-// crashes.
+// A lock that checks before its subscription is confirmed deadlocks too. One that checks again does not, unless the
+// owner crashes.
 func TestLongALostWakeUpOutsideIsFound(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
@@ -185,7 +185,7 @@ func requireDeadlock(t *testing.T, body string, crashes, replays int) {
 	require.Regexp(t, "^client [12] waits for ever for a message on released:lock: nobody is left", found.Anomaly.Note)
 }
 
-// A client crashes while it waits for a message, and is cut off or killed: the next schedule goes on as if nothing had been.
+// A client crashes while it waits for a message, and is cut off or killed. The next schedule starts clean.
 func TestLongACrashWhileAProgramWaitsForAMessage(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
@@ -195,9 +195,9 @@ func TestLongACrashWhileAProgramWaitsForAMessage(t *testing.T) {
 	requireSame(t, cut, requireHolds(t, c, oneFault["crash"]))
 }
 
-// Who listens is the schedule's to say, whatever goes wrong: a program does something else for each number of those that its PUBLISH has
-// reached, and the search finds that it does the same each time. In one case it closes its connection, in one it unsubscribes and leaves
-// it open, and in one it leaves it as it is; it waits for none of that.
+// The schedule decides how many clients listen, under every fault. The program does something else for each number of
+// listeners that its PUBLISH reached, and the search finds that it does the same each time. In one case it closes its
+// connection, in one it unsubscribes and keeps it open, and in one it leaves it as it is. It waits for none of these.
 func TestLongTheScheduleSaysWhoListens(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
@@ -230,7 +230,7 @@ func TestLongTheScheduleSaysWhoListens(t *testing.T) {
 				"lost answer": func(s *explore.Spec) { s.LostAnswers = 1 },
 				"failover":    func(s *explore.Spec) { s.Failovers = 1 },
 			} {
-				_, res := searched(t, c, func(s *explore.Spec) {
+				_, res := runSearch(t, c, func(s *explore.Spec) {
 					races(s)
 					s.MaxSchedules, s.Twice = 150, explore.DefaultTwice
 					change(s)
@@ -242,7 +242,7 @@ func TestLongTheScheduleSaysWhoListens(t *testing.T) {
 	}
 }
 
-// A thread that waits for a message is stopped: it is told so, and ends.
+// A thread that waits for a message can be stopped: it is told so, and ends.
 func TestLongAThreadThatWaitsForAMessageIsStopped(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
@@ -274,7 +274,7 @@ func TestLongAThreadThatWaitsForAMessageIsStopped(t *testing.T) {
 	requireHolds(t, listening(t, body), oneFault["crash"])
 }
 
-// A thread that subscribes beside an operation reads its own messages, and the operation its own.
+// A thread that subscribes during an operation reads its own messages, and the operation its own.
 func TestLongEachThreadReadsItsOwnMessages(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
@@ -303,13 +303,14 @@ func TestLongEachThreadReadsItsOwnMessages(t *testing.T) {
         finally:
             theirs.close()
 `
-	_, res := searched(t, listening(t, body), func(s *explore.Spec) { races(s); s.MaxSchedules = 200 })
+	_, res := runSearch(t, listening(t, body), func(s *explore.Spec) { races(s); s.MaxSchedules = 200 })
 	require.Empty(t, res.Found, res.Summary())
 	require.True(t, res.Exhausted || res.Schedules == 200, res.Stopped)
 	t.Logf("%d schedules", res.Schedules)
 }
 
-// Whether a lock is free in the end, the harness asks a program that waits for messages as well: its wait takes the schedule's time.
+// At the end the harness checks whether a lock is free, also with a program that waits for messages. Its wait takes the
+// schedule's time.
 func TestTheHarnessLooksByAProgramThatListens(t *testing.T) {
 	t.Parallel()
 	const body = `
@@ -326,13 +327,14 @@ func TestTheHarnessLooksByAProgramThatListens(t *testing.T) {
 	requireFound(t, listening(t, body), harness.StuckLock, 10, oneFault["crash"])
 }
 
-// Programs that subscribe and do not keep to the protocol end the search, with one line that says what is wrong.
+// Programs that subscribe and break the protocol end the search, with a one-line reason.
 func TestProgramsThatListenAndBreakDown(t *testing.T) {
 	t.Parallel()
 	requireBreakDown(t, listening, map[string]badProgram{
 		"it reads for some time": {
 			acquires + "p.subscribe('x'); p.parse_response(); p.get_message(timeout=0.01); p.close(); return False",
-			"^it has subscribed, and never asked for a message, so whatever it reads there is not part of the search: " + page,
+			"^it has subscribed, and never asked for a message, so whatever it reads there is not part of the " +
+				"search: " + page,
 		},
 		"it has not subscribed": {
 			acquires + "ask('message', timeout_ms=5); return False",
@@ -347,11 +349,13 @@ func TestLongProgramsThatListenAndBreakDown(t *testing.T) {
 	requireBreakDown(t, listening, map[string]badProgram{
 		"it reads": {
 			acquires + "p.subscribe('x'); p.parse_response(); p.parse_response(); return False",
-			"^client [12] neither sent a command nor finished within 2s: it may read a message that it has not asked for: " + page,
+			"^client [12] neither sent a command nor finished within 2s: it may read a message that it has not asked " +
+				"for: " + page,
 		},
 		"it does not wait for the confirmation": {
 			acquires + "p.subscribe('x'); return Lock.acquire(self, key, owner, ttl_ms)",
-			"^client [12] has gone on before its SUBSCRIBE was confirmed: let it read the confirmation first, or ask for subscribe before: " + page + "|not do the same each time: ",
+			"^client [12] has gone on before its SUBSCRIBE was confirmed: let it read the confirmation first, or ask " +
+				"for subscribe before: " + page + "|not do the same each time: ",
 		},
 		"it announces and does not subscribe": {
 			acquires + "ask('subscribe'); return False",
@@ -360,17 +364,19 @@ func TestLongProgramsThatListenAndBreakDown(t *testing.T) {
 	})
 }
 
-// What programs begin with that listen and break down, and where they are told to look.
+// The beginning of programs that listen and break down, and the hint for their users.
 const (
-	acquires = "    def acquire(self, key, owner, ttl_ms):\n        if Lock.acquire(self, key, owner, ttl_ms): return True\n        p = self.redis.pubsub()\n        "
-	page     = "see Subscriptions in workloads/clients/README.md"
+	acquires = "    def acquire(self, key, owner, ttl_ms):\n        if Lock.acquire(self, key, owner, ttl_ms): " +
+		"return True\n        p = self.redis.pubsub()\n        "
+	page = "see Subscriptions in workloads/clients/README.md"
 )
 
-// The first thing to run with an adapter says that it has to ask. Its question is answered at once, as under load, so it waits by itself: a
-// quarter of the 10 s lease of a check.
+// The first command to run with an adapter says that it has to ask. Its question is answered at once, as under load, so
+// it waits by itself: a quarter of the 10 s lease of a check.
 func TestTheCheckKnowsWhoAsksForMessages(t *testing.T) {
 	t.Parallel()
-	const silent = acquires + "p.subscribe('x'); p.get_message(timeout=0.05); p.get_message(timeout=0.05); p.close(); return False"
+	const silent = acquires + "p.subscribe('x'); p.get_message(timeout=0.05); p.get_message(timeout=0.05); " +
+		"p.close(); return False"
 	const step = "it has subscribed, and asks before it reads a message"
 	redis := oneRedis(t)
 	check := func(c workloads.Client) error {
@@ -384,5 +390,6 @@ func TestTheCheckKnowsWhoAsksForMessages(t *testing.T) {
 	require.NoError(t, check(right))
 	require.Greater(t, time.Since(began), 2500*time.Millisecond)
 	require.ErrorContains(t, check(wrong),
-		step+": it has never asked for a message, and in a search nobody sees when it reads: let it ask before, see workloads/clients/README.md")
+		step+": it has never asked for a message, and in a search nobody sees when it reads: let it ask before, see "+
+			"workloads/clients/README.md")
 }

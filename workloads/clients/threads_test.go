@@ -18,17 +18,18 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// extendOrTake is one of the two mistakes of RedLock.net issue 64: a renewal that finds no lock takes it. The other is that each renewal that
-// is answered sets a timer of its own, which nobody stops.
+// extendOrTake is one of the two mistakes of RedLock.net issue 64: a renewal that finds no lock takes it. The other is
+// that each answered renewal sets a new timer, which is never stopped.
 const extendOrTake = `local is = redis.call("get", KEYS[1]) if is and is ~= ARGV[1] then return 0 end ` +
 	`redis.call("set", KEYS[1], ARGV[1], "PX", ARGV[2]) return 1`
 
-// A watchdog in a thread of its own, with a connection of its own, is part of every schedule: the right one is exhausted.
+// A watchdog in a thread with a connection of its own is part of every schedule. The right one is searched completely.
 func TestLongAWatchdogOutsideRacesWithTheRelease(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
 	requireHolds(t, client(t, python, "python/watchdog_lock.py"), races)
-	const joins = "    def release(self, key, owner):\n        self.watchdog.stop(); self.watchdog.join()\n        return Lock.release(self, key, owner)"
+	const joins = "    def release(self, key, owner):\n        self.watchdog.stop(); self.watchdog.join()\n" +
+		"        return Lock.release(self, key, owner)"
 	requireHolds(t, watchdog(t, joins), races)
 }
 
@@ -49,7 +50,7 @@ func TestAWatchdogOutsideThatOutlivesItsLockIsFound(t *testing.T) {
 // watchdogInGo is watchdog_lock.py in this process.
 type watchdogInGo struct {
 	inGo
-	stop context.CancelFunc // of the watchdog; nil: there was none
+	stop context.CancelFunc // stops the watchdog; nil: there is none
 }
 
 func (l *watchdogInGo) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
@@ -74,7 +75,7 @@ func (l *watchdogInGo) Release(ctx context.Context, key, owner string) (bool, er
 	return l.inGo.Release(ctx, key, owner)
 }
 
-// A watchdog in a thread outside takes the same steps as one in a goroutine of harness.Go, whatever goes wrong.
+// A watchdog in an adapter's thread takes the same steps as one in a goroutine of harness.Go, under every fault.
 func TestLongAWatchdogOutsideIsSearchedAsOneInside(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
@@ -84,22 +85,27 @@ func TestLongAWatchdogOutsideIsSearchedAsOneInside(t *testing.T) {
 			t.Parallel()
 			s := search(t, outer, change)
 			s.MaxSchedules = 1200
-			requireSameInside(t, s, func(r redis.UniversalClient) workloads.Locker { return &watchdogInGo{inGo: inGo{r}} })
+			requireSameInside(t, s, func(r redis.UniversalClient) workloads.Locker {
+				return &watchdogInGo{inGo: inGo{r}}
+			})
 		})
 	}
 }
 
-// oneFault lists searches in which one thing goes wrong.
-var oneFault = map[string]func(*explore.Spec){"crash": bounds(1, -1, -1), "expiry": bounds(-1, 1, -1), "lost answer": bounds(-1, -1, 1)}
+// oneFault lists searches with one fault each.
+var oneFault = map[string]func(*explore.Spec){
+	"crash": bounds(1, -1, -1), "expiry": bounds(-1, 1, -1), "lost answer": bounds(-1, -1, 1),
+}
 
-// requireSameInside makes the search of a lock outside, and that of the same lock in this process, and demands that they show the same.
-func requireSameInside(t *testing.T, outer explore.Spec, lock func(redis.UniversalClient) workloads.Locker) interleave.Result {
+// requireSameInside searches an adapter's lock and the same lock in this process, and requires the same results.
+func requireSameInside(
+	t *testing.T, outer explore.Spec, lock func(redis.UniversalClient) workloads.Locker,
+) interleave.Result {
 	t.Helper()
 	outer.Unremembered = true
 	inner := outer
-	inner.Program = workloads.LockProgram(workloads.LockOptions{TTL: 70 * time.Second}, func(r redis.UniversalClient) workloads.Locker {
-		return struct{ workloads.Locker }{lock(r)} // without extend
-	})
+	withoutExtend := func(r redis.UniversalClient) workloads.Locker { return struct{ workloads.Locker }{lock(r)} }
+	inner.Program = workloads.LockProgram(workloads.LockOptions{TTL: 70 * time.Second}, withoutExtend)
 	inner.Program.NoBackgroundWork, inner.Program.Symmetric = true, true
 	got, err := explore.Search(t.Context(), outer)
 	require.NoError(t, err)
@@ -110,14 +116,14 @@ func requireSameInside(t *testing.T, outer explore.Spec, lock func(redis.Univers
 	return want
 }
 
-// requireSame demands that two searches have run the same schedules, and found the same. Their words for errors may differ, and the order of
-// the arguments of SET.
+// requireSame requires that two searches ran the same schedules and found the same. Error texts may differ, and the
+// order of SET's arguments.
 func requireSame(t *testing.T, want, got interleave.Result) {
 	t.Helper()
 	require.Equal(t, cameTo(want), cameTo(got), want.Summary())
 }
 
-// cameTo lists what a search came to, with the choices of its situations' shortest schedules.
+// cameTo lists the results of a search, with the choices of its situations' shortest schedules.
 func cameTo(r interleave.Result) []any {
 	all := []any{r.Stopped, r.Schedules, r.Pruned, r.Exhausted}
 	for _, s := range r.Situations {
@@ -132,11 +138,13 @@ func cameTo(r interleave.Result) []any {
 	return all
 }
 
-// watchdog is a program in Python whose watchdog does what body says.
-func watchdog(t *testing.T, body string) workloads.Client { return own(t, "WatchdogLock", body) }
+// watchdog returns a program in Python whose watchdog runs body.
+func watchdog(t *testing.T, body string) workloads.Client {
+	return pythonClass(t, "WatchdogLock", body)
+}
 
-// own is a program in Python whose class has that body, and builds on one of the adapters' classes.
-func own(t *testing.T, class, body string) workloads.Client {
+// pythonClass returns a program in Python whose class has that body, and is derived from an adapter's class.
+func pythonClass(t *testing.T, class, body string) workloads.Client {
 	t.Helper()
 	folder, err := filepath.Abs("python")
 	require.NoError(t, err)
@@ -156,16 +164,20 @@ main(Own)
 	return client(t, python, file)
 }
 
-// Threads that do not keep to the protocol end the search, with one line that says what is wrong.
+// Threads that break the protocol end the search, with a one-line reason.
 func TestThreadsOutsideThatBreakDown(t *testing.T) {
 	t.Parallel()
 	requireBreakDown(t, watchdog, map[string]badProgram{
-		"it dies in one": {"    def watch(self, *_): time.sleep(0.05); os._exit(3)", `the program outside has broken down: it ended \(exit status 3\)`},
+		"it dies in one": {"    def watch(self, *_): time.sleep(0.05); os._exit(3)",
+			`the program outside has broken down: it ended \(exit status 3\)`},
 		"one works beside": {
-			"    def watch(self, *_):\n        threading.Thread(target=lambda: self.redis.get('x')).start()\n        self.redis.get('y')",
-			"on one connection while a command was under way on another: let it do one thing at a time, and ask to start each thread beside|not do the same each time: ",
+			"    def watch(self, *_):\n        threading.Thread(target=lambda: self.redis.get('x')).start()\n" +
+				"        self.redis.get('y')",
+			"on one connection while a command was under way on another: let it do one thing at a time, and ask to " +
+				"start each thread beside|not do the same each time: ",
 		},
-		"a clock for one thread": {"    clock = 'preloaded'", "it started a thread, and its clock is preloaded, which is known for one thread only"},
+		"a clock for one thread": {"    clock = 'preloaded'",
+			"it started a thread, and its clock is preloaded, which is known for one thread only"},
 	})
 }
 
@@ -173,22 +185,26 @@ func TestLongThreadsOutsideThatBreakDown(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
 	requireBreakDown(t, watchdog, map[string]badProgram{
-		"one waits for something else": {"    def watch(self, *_): time.sleep(3600)", "client 1's thread 2 neither sent a command nor finished within 2s"},
+		"one waits for something else": {"    def watch(self, *_): time.sleep(3600)",
+			"client 1's thread 2 neither sent a command nor finished within 2s"},
 		"too many": {
-			"    def release(self, key, owner):\n        for _ in range(40): Beside(lambda: Beside.sleep(1000))\n        return super().release(key, owner)",
+			"    def release(self, key, owner):\n        for _ in range(40): Beside(lambda: Beside.sleep(1000))\n" +
+				"        return super().release(key, owner)",
 			"client 1 has started [0-9]+ goroutines and subscriptions in one schedule, and more are not explored",
 		},
 		"it subscribes": {
-			"    def watch(self, *_):\n        p = self.redis.pubsub()\n        p.subscribe('x')\n        p.get_message(timeout=1)",
-			"it has subscribed, and never asked for a message, so whatever it reads there is not part of the search: see Subscriptions",
+			"    def watch(self, *_):\n        p = self.redis.pubsub()\n        p.subscribe('x')\n" +
+				"        p.get_message(timeout=1)",
+			"it has subscribed, and never asked for a message, so whatever it reads there is not part of the " +
+				"search: see Subscriptions",
 		},
 	})
 }
 
-// badProgram is the body of a class that does what it must not, and why its search is stopped.
+// badProgram is the body of a class that breaks the rules, and the reason why its search is stopped.
 type badProgram struct{ body, why string }
 
-// requireBreakDown demands that the search of each program is stopped, with one line that says what is wrong.
+// requireBreakDown requires that the search of each program is stopped, with a one-line reason.
 func requireBreakDown(t *testing.T, program func(*testing.T, string) workloads.Client, all map[string]badProgram) {
 	for name, c := range all {
 		t.Run(name, func(t *testing.T) {
@@ -202,17 +218,21 @@ func requireBreakDown(t *testing.T, program func(*testing.T, string) workloads.C
 func TestLongAThreadOutsideThatNeverStops(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
-	c := watchdog(t, "    def watch(self, *_):\n        while True: Beside.sleep(1000)\n    def release(self, key, owner): return Lock.release(self, key, owner)")
-	_, res := searched(t, c, func(s *explore.Spec) { bounds(1, -1, -1)(s); s.MaxSchedules = 10 })
+	c := watchdog(t, "    def watch(self, *_):\n        while True: Beside.sleep(1000)\n"+
+		"    def release(self, key, owner): return Lock.release(self, key, owner)")
+	_, res := runSearch(t, c, func(s *explore.Spec) { bounds(1, -1, -1)(s); s.MaxSchedules = 10 })
 	require.Empty(t, res.Found)
 	require.Equal(t, 10, res.Schedules, res.Stopped)
 }
 
-// Under load a watchdog outside renews by the machine's clock, and who asks for messages is answered at once, and waits by itself.
+// Under load an adapter's watchdog renews by the machine's clock. A request for messages is answered at once, so the
+// program waits by itself.
 func TestLongLocksOutsideThatWaitUnderLoad(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
-	for file, hold := range map[string]time.Duration{"watchdog_lock.py": 200 * time.Millisecond, "pubsub_lock.py": 20 * time.Millisecond} {
+	for file, hold := range map[string]time.Duration{
+		"watchdog_lock.py": 200 * time.Millisecond, "pubsub_lock.py": 20 * time.Millisecond,
+	} {
 		o := workloads.Options{Keys: 2, TTL: 300 * time.Millisecond, Hold: hold}
 		requireHoldsUnderLoad(t, client(t, python, "python/"+file), o, 8, 2*time.Second)
 	}

@@ -7,18 +7,19 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Play builds a counterexample as the explorer would. Each step takes a millisecond. An operation lasts from its first command to
-// half a millisecond after its last. Clients count from 1.
+// Play builds a counterexample as the explorer would. Each step takes a millisecond. An operation lasts from its first
+// command until half a millisecond after its last. Clients are numbered from 1.
 type Play struct {
 	interleave.Counterexample
-	Now   time.Duration // of the last step
+	Now   time.Duration // time of the last step
 	began map[int]time.Duration
 	spans []harness.Span // of the anomaly
 }
 
+// NewPlay returns a Play without steps.
 func NewPlay() *Play { return &Play{began: map[int]time.Duration{}} }
 
-// Does adds a step of a client that does not end an operation.
+// Does adds a step of a client that does not end its operation.
 func (p *Play) Does(client int, command, reply string) {
 	p.Step(interleave.Run(client-1), client, command, reply)
 	if _, ok := p.began[client]; !ok {
@@ -26,7 +27,7 @@ func (p *Play) Does(client int, command, reply string) {
 	}
 }
 
-// Ends adds a step of a client that ends an operation. An operation that fails has its error in op.Err.
+// Ends adds a step of a client that ends its operation. If op.Err is set, the operation failed.
 func (p *Play) Ends(client int, command, reply, belief string, op harness.Op) harness.Op {
 	p.Does(client, command, reply)
 	p.Last().Belief = belief
@@ -39,8 +40,10 @@ func (p *Play) Ends(client int, command, reply, belief string, op harness.Op) ha
 	return op
 }
 
+// Crashes adds the crash of a client.
 func (p *Play) Crashes(client int) { p.Step(interleave.Crash(client-1), client, "crashes", "") }
 
+// World adds a step that no client takes. If it lets time pass, Now moves on by 10 s.
 func (p *Play) World(c interleave.Choice, command string) {
 	p.Step(c, 0, command, "")
 	if c.IsTime() {
@@ -57,6 +60,7 @@ func (p *Play) Probes(command, reply, belief string, op harness.Op) harness.Op {
 	return op
 }
 
+// Step adds any step, a millisecond after the last.
 func (p *Play) Step(c interleave.Choice, client int, command, reply string) {
 	p.Now = p.Now.Truncate(ms) + ms
 	p.Steps = append(p.Steps, interleave.Step{
@@ -67,19 +71,22 @@ func (p *Play) Step(c interleave.Choice, client int, command, reply string) {
 	}
 }
 
+// Last returns the last step.
 func (p *Play) Last() *interleave.Step { return &p.Steps[len(p.Steps)-1] }
 
-// holds adds the certain hold that op began to the spans of the anomaly.
+// holds adds to the anomaly the span in which op's client certainly holds the lock.
 func (p *Play) holds(op harness.Op, owner int, to time.Duration, until harness.SpanEnd) {
 	p.spans = append(p.spans, harness.Span{Client: op.Client, Owner: owner, From: op.Return, To: to, Until: until})
 }
 
-// Shows ends the counterexample with its anomaly.
+// Shows completes the counterexample with its anomaly.
 func (p *Play) Shows(class harness.Class, key, note string, ops ...harness.Op) interleave.Counterexample {
-	p.Anomaly = harness.Anomaly{Class: class, Key: key, Note: note, Ops: ops, From: ops[0].Call, To: p.Now, Spans: p.spans}
+	p.Anomaly = harness.Anomaly{Class: class, Key: key, Note: note, Ops: ops, From: ops[0].Call, To: p.Now,
+		Spans: p.spans}
 	return p.Counterexample
 }
 
+// LockOp returns an operation on the key "lock", with a lease of 10 s unless it is a release.
 func LockOp(kind harness.Kind, err string) harness.Op {
 	op := harness.Op{Kind: kind, Key: "lock", Err: err}
 	if kind != harness.Release {
@@ -88,11 +95,12 @@ func LockOp(kind harness.Kind, err string) harness.Op {
 	return op
 }
 
+// Claim returns a claim of the message "msg" with that result.
 func Claim(result string) harness.Op {
 	return harness.Op{Kind: harness.Claim, Key: "msg", Result: result, TTL: 20 * sec}
 }
 
-// DedupRace returns GET GET SET SET EXPIRE EXPIRE: the race of every filter that looks before it marks.
+// DedupRace returns the race of two clients of a filter that reads before it marks: GET GET SET SET EXPIRE EXPIRE.
 func DedupRace() interleave.Counterexample {
 	p := NewPlay()
 	p.Does(1, "GET msg", "(nil)")
@@ -106,7 +114,7 @@ func DedupRace() interleave.Counterexample {
 		"clients 1 and 2 were both told that msg is new, at 0.0045 s and at 0.0065 s, inside its window of 20 s", a, b)
 }
 
-// Immortal returns a crash between SET and EXPIRE.
+// Immortal returns a counterexample with a message that stays marked, since a client crashed between SET and EXPIRE.
 func Immortal() interleave.Counterexample {
 	p := NewPlay()
 	p.Does(1, "GET msg", "(nil)")
@@ -117,11 +125,12 @@ func Immortal() interleave.Counterexample {
 	return p.Shows(harness.ImmortalMark, "msg", "msg is marked without an end, and client 2 still saw it 10 s later", b)
 }
 
-// BlindDel returns a late DEL that takes the lock from its next owner.
+// BlindDel returns a counterexample with a late DEL that removes the next owner's lock.
 func BlindDel() interleave.Counterexample {
 	p := NewPlay()
 	p.Ends(1, "SET lock client-1-1 NX PX 10000", "OK", "holds lock until 10.001s", LockOp(harness.Acquire, ""))
-	p.Ends(3, "SET lock client-3-1 NX PX 10000", "(nil)", "lock is somebody else's", LockOp(harness.Acquire, harness.Held))
+	p.Ends(3, "SET lock client-3-1 NX PX 10000", "(nil)", "lock is somebody else's",
+		LockOp(harness.Acquire, harness.Held))
 	p.World(interleave.Pass(0), "10.001s pass: lock expires")
 	b := p.Ends(2, "SET lock client-2-1 NX PX 10000", "OK", "holds lock until 20.004s", LockOp(harness.Acquire, ""))
 	c := p.Ends(1, "DEL lock", "1", "has given lock up", LockOp(harness.Release, ""))
@@ -129,45 +138,52 @@ func BlindDel() interleave.Counterexample {
 	e := p.Ends(2, "DEL lock", "1", "has given lock up", LockOp(harness.Release, ""))
 	p.holds(b, 0, e.Call, harness.OwnRelease)
 	p.holds(d, 1, d.Call+d.TTL, harness.LeaseEnds)
-	return p.Shows(harness.StolenRelease, "lock", "client 3 was granted lock by 10.0065 s, while client 2 certainly held it from "+
-		"10.0045 s until 10.0070 s; client 1, granted it at 0.0015 s, had it removed by a release from 10.0050 s to 10.0055 s", b, c, d)
+	return p.Shows(harness.StolenRelease, "lock",
+		"client 3 was granted lock by 10.0065 s, while client 2 certainly held it from "+
+			"10.0045 s until 10.0070 s; client 1, granted it at 0.0015 s, had it removed by a release from 10.0050 s "+
+			"to 10.0055 s", b, c, d)
 }
 
-// Stuck returns a crash between SETNX and EXPIRE.
+// Stuck returns a counterexample with a lock that is never free again, since a client crashed between SETNX and EXPIRE.
 func Stuck() interleave.Counterexample {
 	p := NewPlay()
 	p.Does(1, "SETNX lock 0-1", "1")
 	p.Crashes(1)
 	p.Ends(2, "SETNX lock 1-1", "0", "lock is somebody else's", LockOp(harness.Acquire, harness.Held))
 	p.World(interleave.Pass(0), "10s pass")
-	last := p.Probes("acquire lock", "fail held", "nobody holds it, and nobody can have it", LockOp(harness.Acquire, harness.Held))
+	last := p.Probes("acquire lock", "fail held", "nobody holds it, and nobody can have it",
+		LockOp(harness.Acquire, harness.Held))
 	last.Outcome = harness.Fail
 	p.Ops[len(p.Ops)-1] = last
-	return p.Shows(harness.StuckLock, "lock", "nobody holds lock, and after every lease is over it is still refused", last)
+	return p.Shows(harness.StuckLock, "lock", "nobody holds lock, and after every lease is over it is still refused",
+		last)
 }
 
-// LostGrant returns a grant that a promoted replica had not received.
+// LostGrant returns a double grant after the promotion of a replica that had not received the first grant.
 func LostGrant() interleave.Counterexample {
 	p := NewPlay()
 	p.World(interleave.StopReplication, "replication stops: the replica hears nothing from here on")
 	a := p.Ends(1, "SET lock 0-1 NX PX 10000", "OK", "holds lock until 10.002s", LockOp(harness.Acquire, ""))
 	p.World(interleave.Promote, "the replica becomes the primary, without what it did not hear")
-	p.Does(2, "EVALSHA {take the lock for ARGV[2] milliseconds unless so} lock:orders:2026-11-21 client-2-0000000000000017 10000",
+	p.Does(2, "EVALSHA {take the lock for ARGV[2] milliseconds unless so} lock:orders:2026-11-21 "+
+		"client-2-0000000000000017 10000",
 		"(error) NOSCRIPT No matching script. Please use EVAL.")
-	b := p.Ends(2, "EVAL {take the lock for ARGV[2] milliseconds unless so} lock:orders:2026-11-21 client-2-0000000000000017 10000", "1",
+	b := p.Ends(2, "EVAL {take the lock for ARGV[2] milliseconds unless so} lock:orders:2026-11-21 "+
+		"client-2-0000000000000017 10000", "1",
 		"holds lock until 10.004s", LockOp(harness.Acquire, ""))
 	p.Does(3, "", "")
 	p.Does(4, "waits 5ms", "")
 	p.Ends(4, "SET lock 3-1 NX PX 10000", "(nil)", "lock is somebody else's", LockOp(harness.Acquire, harness.Held))
 	p.Ends(1, "PEXPIRE lock 10000", "1", "holds lock until 10.009s", LockOp(harness.Extend, ""))
-	p.Ends(1, "EVALSHA {delete the lock if it is ours} lock 0-1", "0", "lock was not its own any more", LockOp(harness.Release, harness.NotMine))
+	p.Ends(1, "EVALSHA {delete the lock if it is ours} lock 0-1", "0", "lock was not its own any more",
+		LockOp(harness.Release, harness.NotMine))
 	p.holds(a, 0, a.Call+a.TTL, harness.LeaseEnds)
 	p.holds(b, 1, b.Call+b.TTL, harness.LeaseEnds)
 	return p.Shows(harness.DoubleGrant, "lock",
 		"client 2 was granted lock by 0.0055 s, while client 1 certainly held it from 0.0025 s until 0.0100 s", a, b)
 }
 
-// Hostile returns a counterexample in which every text is evil.
+// Hostile returns a counterexample whose texts are all evil, for tests of escaping.
 func Hostile(evil string) interleave.Counterexample {
 	p := NewPlay()
 	op := p.Ends(1, "SET "+evil, evil, evil, harness.Op{Kind: harness.Acquire, Key: evil, TTL: sec})

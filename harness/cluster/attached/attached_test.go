@@ -19,7 +19,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
 )
 
-// servers records who serves which of the usual five groups.
+// servers records the node that serves each of the usual five groups.
 type servers struct {
 	mu  sync.Mutex
 	all [5][]string
@@ -40,7 +40,7 @@ func (s *servers) of(group int) []string {
 	return slices.Clone(s.all[group])
 }
 
-// attach opens clients of a cluster as a process on another machine would: it knows no more than what JSON carries.
+// attach opens clients of a cluster as a process on another machine would: it knows only what JSON carries.
 func attach(t *testing.T, c *cluster.Cluster, o attached.Options) *attached.Clients {
 	t.Helper()
 	text, err := json.Marshal(c.Deployment())
@@ -72,7 +72,8 @@ func connect(t *testing.T, a *attached.Clients, group int) redis.UniversalClient
 // writes waits until the group's writes are acknowledged.
 func writes(t *testing.T, r redis.UniversalClient) {
 	t.Helper()
-	require.EventuallyWithT(t, func(c *assert.CollectT) { require.NoError(c, r.Set(t.Context(), "k", "v", 0).Err()) }, 15*time.Second, 20*time.Millisecond)
+	require.EventuallyWithT(t, func(c *assert.CollectT) { require.NoError(c, r.Set(t.Context(), "k", "v", 0).Err()) },
+		15*time.Second, 20*time.Millisecond)
 }
 
 func TestALinkFaultStrikesTheAttachedLinkOnly(t *testing.T) {
@@ -110,7 +111,8 @@ func TestAddressesThatSentinelsNameGetANameAndALink(t *testing.T) {
 	d := c.Deployment()
 	d.Nodes = nil
 	a := open(t, d, attached.Options{Groups: 1})
-	// Nobody but the fabrics knows of the announced addresses, and ours takes a new one for real: the cluster's listens there.
+	// Only the fabrics know the announced addresses. Our fabric takes an unknown one for real, and the cluster's
+	// listens there.
 	writes(t, connect(t, a, 0))
 	require.ElementsMatch(t, []string{"s1", "s2", "s3", "r1"}, a.Nodes())
 	heal, err := a.Impair([]harness.Link{{From: "g0", To: "r1"}}, harness.Refuse())
@@ -120,13 +122,15 @@ func TestAddressesThatSentinelsNameGetANameAndALink(t *testing.T) {
 	writes(t, connect(t, a, 0))
 }
 
-// faults has one of each kind, with what shows that it acts.
+// faults lists one fault of each kind, with a check that it acts.
 var faults = []harness.LinkFault{
-	harness.Withhold(), harness.Drop(), harness.DropReplies(), harness.Refuse(), harness.Latency(100*time.Millisecond, 0),
-	harness.Bandwidth(10_000), harness.Slice(100, 20*time.Millisecond), harness.LimitData(500), harness.SlowClose(100 * time.Millisecond),
+	harness.Withhold(), harness.Drop(), harness.DropReplies(), harness.Refuse(),
+	harness.Latency(100*time.Millisecond, 0),
+	harness.Bandwidth(10_000), harness.Slice(100, 20*time.Millisecond), harness.LimitData(500),
+	harness.SlowClose(100 * time.Millisecond),
 }
 
-// bites checks that a fault of that list acts on a link, and that nothing of it is left.
+// bites checks that a fault of that list acts on a link, and leaves nothing behind.
 func bites(t *testing.T, a *attached.Clients, f harness.LinkFault) {
 	t.Helper()
 	heal, err := a.Impair([]harness.Link{{From: "g0", To: "r1"}}, f)
@@ -175,7 +179,8 @@ func TestSeveralMasters(t *testing.T) {
 }
 
 func TestLinksOfOthersAreNotOurs(t *testing.T) {
-	d := attached.Deployment{Nodes: []attached.Node{{Name: "r1", Announced: "127.0.0.1:1"}, {Name: "r2", Announced: "127.0.0.1:2"}}}
+	d := attached.Deployment{Nodes: []attached.Node{{Name: "r1", Announced: "127.0.0.1:1"},
+		{Name: "r2", Announced: "127.0.0.1:2"}}}
 	a := open(t, d, attached.Options{})
 	for _, l := range []harness.Link{{From: "r1", To: "r2"}, {From: "g0", To: "r3"}, {From: "g5", To: "r1"}} {
 		heal, err := a.Impair([]harness.Link{l}, harness.Withhold())
@@ -190,7 +195,8 @@ func TestLinksOfOthersAreNotOurs(t *testing.T) {
 
 func TestADeploymentPrintsNoSecrets(t *testing.T) {
 	d := attached.Deployment{
-		Nodes: []attached.Node{{Name: "r1", Announced: "canary.example:6379"}}, Sentinels: []attached.Node{{Name: "s1", Announced: "canary.example:1"}},
+		Nodes:      []attached.Node{{Name: "r1", Announced: "canary.example:6379"}},
+		Sentinels:  []attached.Node{{Name: "s1", Announced: "canary.example:1"}},
 		MasterName: "m", Username: "canary", Password: "canary", SentinelUsername: "canary", SentinelPassword: "canary",
 		TLS: &attached.TLS{Key: "canary", Certificate: "canary"},
 	}
@@ -208,12 +214,13 @@ func TestADeploymentPrintsNoSecrets(t *testing.T) {
 func TestSenselessDeploymentsAreErrors(t *testing.T) {
 	one, two := attached.Node{Name: "r1", Announced: "h:1"}, attached.Node{Name: "r2", Announced: "h:2"}
 	for want, d := range map[string]attached.Deployment{
-		"needs a node":       {},
-		"host:port":          {Nodes: []attached.Node{{Name: "r1", Announced: "h"}}},
-		"needs a name":       {Nodes: []attached.Node{{Announced: "h:1"}}},
-		"there twice":        {Nodes: []attached.Node{one, {Name: "r1", Announced: "h:2"}}},
-		"MasterName":         {Sentinels: []attached.Node{one}},
-		"without Sentinels":  {Nodes: []attached.Node{one, two}, Sentinels: []attached.Node{{Name: "s1", Announced: "h:3"}}, MasterName: "m", Masters: 2},
+		"needs a node": {},
+		"host:port":    {Nodes: []attached.Node{{Name: "r1", Announced: "h"}}},
+		"needs a name": {Nodes: []attached.Node{{Announced: "h:1"}}},
+		"there twice":  {Nodes: []attached.Node{one, {Name: "r1", Announced: "h:2"}}},
+		"MasterName":   {Sentinels: []attached.Node{one}},
+		"without Sentinels": {Nodes: []attached.Node{one, two},
+			Sentinels: []attached.Node{{Name: "s1", Announced: "h:3"}}, MasterName: "m", Masters: 2},
 		"3 Masters of 2":     {Nodes: []attached.Node{one, two}, Masters: 3},
 		"no certificate in ": {Nodes: []attached.Node{one}, TLS: &attached.TLS{CA: "x"}},
 	} {

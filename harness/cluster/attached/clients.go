@@ -14,51 +14,53 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
 )
 
-// connBuffer is small: thousands of connections are the normal case.
+// connBuffer is the size in bytes of a connection's buffers. It is small because thousands of connections are usual.
 const connBuffer = 4 << 10
 
-// GroupName returns the fabric's name of a client group, counted from 0.
+// GroupName returns the name of a client group in the fabric. Groups count from 0.
 func GroupName(group int) string { return fmt.Sprintf("g%d", group) }
 
-// Clients holds the clients of a deployment. Open or On makes it; Close ends it. It is safe for concurrent use.
+// Clients holds the clients of a deployment. Open or On makes it, and Close ends it. It is safe for concurrent use.
 type Clients struct {
 	fabricLinks
 
 	deployment Deployment
 	opts       Options
-	own        bool // the fabric is ours: we close it, and give places to addresses that are new
+	ownsFabric bool // Open made the fabric: Close closes it, and new addresses get a place in it
 	tls        *tls.Config
-	services   services // nil: nobody looks
+	services   services // nil: not recorded
 
 	mu      sync.Mutex
-	nodes   map[string]*place // by announced address
+	nodes   map[string]*knownNode // by announced address
 	clients map[clientKey]*redis.Client
 	closed  bool
 }
 
-// place is a node as clients know it.
-type place struct {
-	name, announced string
-	sentinel        bool
+// knownNode is a node that clients know by its address.
+type knownNode struct {
+	name, addr string
+	sentinel   bool
 }
 
-// clientKey tells the group of a client, and the node to which it leads, both counted from 0.
+// clientKey identifies a client by its group and the node to which it leads, both counted from 0.
 type clientKey struct{ group, node int }
 
-// Open returns the clients of a deployment, over a fabric of their own. It dials nobody. An error says what is wrong with d or o.
+// Open returns the clients of a deployment, over a new fabric. It does not dial. An error says what is wrong with d or
+// o.
 func Open(d Deployment, o Options) (*Clients, error) {
 	c, err := On(fabric.New(), d, o)
 	if err != nil {
 		return nil, err
 	}
-	c.own = true
+	c.ownsFabric = true
 	for _, n := range append(append([]Node{}, d.Nodes...), d.Sentinels...) {
 		c.fabric.Place(n.Name, n.Announced, n.real())
 	}
 	return c, nil
 }
 
-// On returns clients over a fabric of somebody else, which knows the nodes' announced addresses. Close leaves it alone.
+// On returns clients over a fabric of the caller's, which knows the nodes' announced addresses. Close does not close
+// it.
 func On(f *fabric.Fabric, d Deployment, o Options) (*Clients, error) {
 	quietRedisClients()
 	if err := d.validate(); err != nil {
@@ -74,19 +76,19 @@ func On(f *fabric.Fabric, d Deployment, o Options) (*Clients, error) {
 	}
 	c := &Clients{
 		deployment: d, opts: o, tls: t, services: newServices(o.Groups, o.Serves),
-		nodes: map[string]*place{}, clients: map[clientKey]*redis.Client{},
+		nodes: map[string]*knownNode{}, clients: map[clientKey]*redis.Client{},
 	}
 	c.fabricLinks = NewFabricLinks(f, "attached", c.proberOf)
 	for _, n := range d.Nodes {
-		c.nodes[n.Announced] = &place{name: n.Name, announced: n.Announced}
+		c.nodes[n.Announced] = &knownNode{name: n.Name, addr: n.Announced}
 	}
 	for _, n := range d.Sentinels {
-		c.nodes[n.Announced] = &place{name: n.Name, announced: n.Announced, sentinel: true}
+		c.nodes[n.Announced] = &knownNode{name: n.Name, addr: n.Announced, sentinel: true}
 	}
 	return c, nil
 }
 
-// real returns the address that is dialed.
+// real returns the address to dial.
 func (n Node) real() string {
 	if n.Real != "" {
 		return n.Real
@@ -94,14 +96,14 @@ func (n Node) real() string {
 	return n.Announced
 }
 
-// quietRedisClients turns off go-redis's logger for the whole process, when the first clients are made: it would report every dial
-// that a fault makes fail to standard error. go-redis has one logger for all clients.
+// quietRedisClients turns off go-redis's logger when the first clients are made. It would report each dial that a fault
+// makes fail to standard error. The logger belongs to the whole process.
 var quietRedisClients = sync.OnceFunc(logging.Disable)
 
 // Groups returns the number of client groups.
 func (c *Clients) Groups() int { return c.opts.Groups }
 
-// ClientGroups lists the fabric names of the client groups.
+// ClientGroups lists the names of the client groups in the fabric.
 func (c *Clients) ClientGroups() []string {
 	var out []string
 	for g := range c.Groups() {
@@ -110,11 +112,13 @@ func (c *Clients) ClientGroups() []string {
 	return out
 }
 
-// Connect returns the client of a group, counted from 0. It stands for one process of an application: all workers of the group
-// share it, and each has a connection of its own while it uses it. It retries only as Options.Retries says, since a retried
-// command hides what became of the first. It obeys contexts. With Sentinels it follows the primary as its own Sentinels see
-// it. Without Sentinels, and of several masters, it leads to the first node. With more than 1,000 clients, the first call for a
-// group opens all its connections. An error says that there is no such group, or that the clients are closed.
+// Connect returns the client of a group, counted from 0. It stands for one process of an application: all workers of
+// the group share it, and each uses a connection of its own. It retries only as Options.Retries says, because a retry
+// hides the effect of the first attempt. It obeys contexts.
+//
+// With Sentinels it follows the primary that its Sentinels name. Otherwise, also with several masters, it leads to the
+// first node. With more than 1,000 clients, or with TLS, the first call for a group opens all its connections. An error
+// says that there is no such group, or that the clients are closed.
 func (c *Clients) Connect(group int) (redis.UniversalClient, error) {
 	all, err := c.connect(group, 1)
 	if err != nil {
@@ -123,8 +127,8 @@ func (c *Clients) Connect(group int) (redis.UniversalClient, error) {
 	return all[0], nil
 }
 
-// ConnectAll returns the clients of a group for each of several masters, in the order of the deployment's nodes. For any other
-// deployment that is the one client of Connect.
+// ConnectAll returns a group's client for each of several masters, in the order of the deployment's nodes. For any
+// other deployment it returns the client of Connect.
 func (c *Clients) ConnectAll(group int) ([]redis.UniversalClient, error) {
 	return c.connect(group, max(1, c.deployment.Masters))
 }
@@ -132,7 +136,7 @@ func (c *Clients) ConnectAll(group int) ([]redis.UniversalClient, error) {
 // connect returns a group's clients for the first nodes.
 func (c *Clients) connect(group, nodes int) ([]redis.UniversalClient, error) {
 	all, fresh, err := c.clientsOf(group, nodes)
-	if c.opts.Clients > warmFrom || c.deployment.TLS != nil {
+	if c.opts.Clients > warmClients || c.deployment.TLS != nil {
 		for _, r := range fresh {
 			c.openConnections(r)
 		}
@@ -140,7 +144,7 @@ func (c *Clients) connect(group, nodes int) ([]redis.UniversalClient, error) {
 	return all, err
 }
 
-// clientsOf returns a group's clients for the first nodes, and those of them that are new.
+// clientsOf returns a group's clients for the first nodes, and those of them that it has just made.
 func (c *Clients) clientsOf(group, nodes int) (all []redis.UniversalClient, fresh []*redis.Client, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -165,39 +169,41 @@ func (c *Clients) clientsOf(group, nodes int) (all []redis.UniversalClient, fres
 }
 
 const (
-	// warmFrom is the number of clients above which connections are opened beforehand. Fewer clients open theirs in a moment, but with TLS: a
-	// handshake may take longer than an operation, which then gives it up, and the next one begins anew.
-	// An idle connection has its price: after a partition, each that leads to the old primary costs whoever takes it a timeout.
-	warmFrom   = 1000
-	warmWithin = 10 * time.Second // bound of the opening; the rest is opened when needed
+	// warmClients is the number of clients above which connections are opened in advance. Fewer clients open theirs
+	// fast enough, unless they use TLS: a handshake may take longer than an operation, which then gives up, and the
+	// next one starts over. Idle connections have a cost: after a partition, each that leads to the old primary costs
+	// its next user a timeout.
+	warmClients = 1000
+	warmWithin  = 10 * time.Second // time limit; the remaining ones are opened when needed
 )
 
-// openConnections opens a connection for each worker of a group. Left to the load, thousands would be opened in its first moments, and
-// the first operations time out meanwhile.
+// openConnections opens a connection for each worker of a group. Otherwise a load would open thousands in its first
+// moments, and its first operations would time out.
 func (c *Clients) openConnections(r *redis.Client) {
 	ctx, cancel := context.WithTimeout(context.Background(), warmWithin)
 	defer cancel()
 	conns := make([]*redis.Conn, (c.opts.Clients+c.Groups()-1)/c.Groups())
 	var opening sync.WaitGroup
 	for i := range conns {
-		conns[i] = r.Conn()                                 // its first command takes a connection, which it keeps
-		opening.Go(func() { _ = conns[i].Ping(ctx).Err() }) // what is wrong is found by the load
+		conns[i] = r.Conn()                                 // its first command takes a connection and keeps it
+		opening.Go(func() { _ = conns[i].Ping(ctx).Err() }) // the load will meet any error again
 	}
 	opening.Wait()
 	for _, conn := range conns {
-		_ = conn.Close() // back to the pool
+		_ = conn.Close() // returns to the pool
 	}
 }
 
 // newClient makes the client of a group.
 func (c *Clients) newClient(s clientKey) *redis.Client {
 	t, d := c.opts.OpTimeout, c.deployment
-	// With a shorter dial timeout a client whose first Sentinel is cut off stays stuck for as long as the partition.
+	// With a shorter dial timeout, a client whose first Sentinel is cut off stays stuck while the partition lasts.
 	dial := max(2*time.Second, 4*t)
 	if len(d.Sentinels) == 0 {
 		return redis.NewClient(&redis.Options{
-			Addr: d.Nodes[s.node].Announced, Dialer: c.clientDialer(s.group), Username: d.Username, Password: d.Password, DB: d.Database,
-			Protocol: 2, DisableIdentity: true, MaxRetries: c.maxRetries(), DialerRetries: 1, ContextTimeoutEnabled: true,
+			Addr: d.Nodes[s.node].Announced, Dialer: c.clientDialer(s.group), Username: d.Username,
+			Password: d.Password, DB: d.Database, Protocol: 2, DisableIdentity: true,
+			MaxRetries: c.maxRetries(), DialerRetries: 1, ContextTimeoutEnabled: true,
 			DialTimeout: dial, ReadTimeout: t, WriteTimeout: t, PoolTimeout: dial,
 			PoolSize: c.opts.Clients, PipelinePoolSize: -1, ReadBufferSize: connBuffer, WriteBufferSize: connBuffer,
 		})
@@ -218,7 +224,7 @@ func (c *Clients) newClient(s clientKey) *redis.Client {
 	})
 }
 
-// maxRetries returns Options.Retries in go-redis's terms: -1 means none.
+// maxRetries returns Options.Retries in go-redis's terms, where -1 means none.
 func (c *Clients) maxRetries() int {
 	if c.opts.Retries == 0 {
 		return -1
@@ -226,8 +232,9 @@ func (c *Clients) maxRetries() int {
 	return c.opts.Retries
 }
 
-// Leave notes that the node takes no writes any more. If it acknowledges a group's writes later, Options.Serves is called again.
-func (c *Clients) Leave(node string) { c.services.leave(node) }
+// Leave records that the node no longer accepts writes. If it acknowledges a group's writes later, Options.Serves is
+// called again.
+func (c *Clients) Leave(node string) { c.services.forgetWriter(node) }
 
 // Close closes all clients, and the fabric that Open made. It is safe to call twice.
 func (c *Clients) Close() error {
@@ -242,14 +249,14 @@ func (c *Clients) Close() error {
 		errs = append(errs, r.Close())
 	}
 	c.mu.Unlock()
-	if c.own {
+	if c.ownsFabric {
 		errs = append(errs, c.fabric.Close())
 	}
 	return errors.Join(errs...)
 }
 
-// Nodes lists the nodes that are known by now, Redis nodes and Sentinels, in no order. Nodes that the deployment did not name are
-// among them once they have been dialed.
+// Nodes lists the known Redis nodes and Sentinels, in no order. A node that the deployment did not name is among them
+// once it has been dialed.
 func (c *Clients) Nodes() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -260,7 +267,7 @@ func (c *Clients) Nodes() []string {
 	return out
 }
 
-// Name returns the name of the node that is announced at addr. With Open, an address that nobody knew gets one.
+// Name returns the name of the node that is announced at addr, or "". With Open, an unknown address gets a name.
 func (c *Clients) Name(addr string) string {
 	if p := c.placeOf(addr); p != nil {
 		return p.name
@@ -268,21 +275,21 @@ func (c *Clients) Name(addr string) string {
 	return ""
 }
 
-// placeOf returns the node that is announced at addr. With a fabric of our own a new address gets a name and a place.
-func (c *Clients) placeOf(addr string) *place {
+// placeOf returns the node that is announced at addr, or nil. If Open made the fabric, an unknown address gets a name
+// and a place in it.
+func (c *Clients) placeOf(addr string) *knownNode {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.nodes[addr]
-	if p == nil && c.own {
-		p = &place{name: c.newName(), announced: addr}
+	if p == nil && c.ownsFabric {
+		p = &knownNode{name: c.newName(), addr: addr}
 		c.nodes[addr] = p
 		c.fabric.Place(p.name, addr, addr)
 	}
 	return p
 }
 
-// newName returns a name that no node has. It is a Redis node's: clients get to know other addresses as that of a primary. The
-// caller holds c.mu.
+// newName returns an unused name for a Redis node: unknown addresses are those of a new primary. The caller holds c.mu.
 func (c *Clients) newName() string {
 	taken := map[string]bool{}
 	for _, p := range c.nodes {
@@ -295,7 +302,7 @@ func (c *Clients) newName() string {
 	}
 }
 
-// Connections returns the number of connections that the client groups have to the node.
+// Connections returns the number of connections from the client groups to the node.
 func (c *Clients) Connections(node string) (n int) {
 	for _, g := range c.ClientGroups() {
 		n += c.fabric.Link(g, node).Connections()
@@ -303,8 +310,9 @@ func (c *Clients) Connections(node string) (n int) {
 	return n
 }
 
-// Straight returns the address of the node to which a client of Connect or ConnectAll always leads, past all links. It is empty if the
-// client may come to lead to another node, as with Sentinels, if the node asks for more than an address, and if the client is not ours.
+// Straight returns the address of the node to which a client of Connect or ConnectAll always leads, past all links. It
+// is empty if the client may switch nodes, as with Sentinels, if the node needs TLS or a password, or if these are not
+// its Clients.
 func (c *Clients) Straight(r redis.UniversalClient) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,38 +9,39 @@ import (
 	"strings"
 )
 
-// Deployment says where a Redis deployment is and how to come in. As JSON it holds its passwords and keys; printed, it tells numbers
-// only.
+// Deployment describes a Redis deployment and how to log in. Its JSON includes passwords and keys. Printed, it shows
+// only numbers of nodes.
 type Deployment struct {
-	Nodes      []Node // Redis nodes; of one primary with Sentinels those that are known, others get names when they are first dialed
-	Sentinels  []Node `json:",omitempty"` // none: clients lead straight to Nodes
-	MasterName string `json:",omitempty"` // by which Sentinels know the primary
-	Masters    int    `json:",omitempty"` // independent primaries, the first of Nodes; 0 or 1: one
+	Nodes      []Node // Redis nodes; with Sentinels the known ones: others get names when they are first dialed
+	Sentinels  []Node `json:",omitempty"` // none: clients connect directly to Nodes
+	MasterName string `json:",omitempty"` // name of the primary at the Sentinels
+	Masters    int    `json:",omitempty"` // number of independent primaries, the first of Nodes; 0 or 1: one
 
 	Username         string `json:",omitempty"` // ACL user of the Redis nodes; empty: the default user
 	Password         string `json:",omitempty"` // empty: none
 	SentinelUsername string `json:",omitempty"`
 	SentinelPassword string `json:",omitempty"`
-	Database         int    `json:",omitempty"` // number of the database, as SELECT takes it
+	Database         int    `json:",omitempty"` // number of the database, for SELECT
 	TLS              *TLS   `json:",omitempty"` // of Redis nodes and Sentinels; nil: none
 }
 
 // Node is one Redis node or Sentinel.
 type Node struct {
 	Name      string // such as "r1" or "s1"
-	Announced string // host:port by which clients and Sentinels name it
-	Real      string `json:",omitempty"` // host:port that is dialed; empty: Announced
+	Announced string // host:port that clients and Sentinels use for it
+	Real      string `json:",omitempty"` // host:port to dial; empty: Announced
 }
 
-// TLS says how connections are encrypted. Its texts are PEM, not names of files, so that a deployment can be sent to other machines.
+// TLS describes the encryption of connections. Its texts are PEM, not file names, so that a deployment can be sent to
+// other machines.
 type TLS struct {
-	CA          string `json:",omitempty"` // certificates that sign the servers'; empty: those that this machine trusts
-	Certificate string `json:",omitempty"` // our own, with Key; empty: none
+	CA          string `json:",omitempty"` // CA certificates of the servers; empty: those that this machine trusts
+	Certificate string `json:",omitempty"` // of the clients, with Key; empty: none
 	Key         string `json:",omitempty"`
-	ServerName  string `json:",omitempty"` // name in the servers' certificates; empty: the host by which each is announced
+	ServerName  string `json:",omitempty"` // name in the servers' certificates; empty: the announced host
 }
 
-// String tells the numbers of nodes and how they are reached, without addresses, users and passwords.
+// String describes the nodes and how they are reached, without addresses, users and passwords.
 func (d Deployment) String() string {
 	words := []string{counted(len(d.Nodes), "Redis node")}
 	if len(d.Sentinels) > 0 {
@@ -55,13 +56,13 @@ func (d Deployment) String() string {
 	return strings.Join(words, ", ")
 }
 
-// GoString is String: %#v must not tell more than %v.
+// GoString returns String, since %#v must not show more than %v.
 func (d Deployment) GoString() string { return d.String() }
 
-// String tells that there is TLS, and no key.
+// String says that there is TLS, without keys.
 func (t TLS) String() string { return "TLS" }
 
-// GoString is String.
+// GoString returns String.
 func (t TLS) GoString() string { return t.String() }
 
 func counted(n int, what string) string {
@@ -95,7 +96,7 @@ func (d Deployment) validate() error {
 	return nil
 }
 
-// Config returns what crypto/tls needs. It is nil without TLS. An error tells nothing of a key.
+// Config returns the configuration for crypto/tls, or nil without TLS. Errors do not show keys.
 func (t *TLS) Config() (*tls.Config, error) {
 	if t == nil {
 		return nil, nil

@@ -18,7 +18,7 @@ type Dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
 func (c *Clients) clientDialer(group int) Dialer {
 	return func(ctx context.Context, _, addr string) (net.Conn, error) {
 		p := c.placeOf(addr)
-		conn, err := c.dial(ctx, fabric.Source{Host: GroupName(group), IP: ask(c.opts.GroupIP, group)}, addr)
+		conn, err := c.dial(ctx, fabric.Source{Host: GroupName(group), IP: callOrEmpty(c.opts.GroupIP, group)}, addr)
 		if err != nil || p == nil {
 			return conn, err
 		}
@@ -26,28 +26,29 @@ func (c *Clients) clientDialer(group int) Dialer {
 			conn = c.opts.Wrap(group, p.name, conn)
 		}
 		if c.services != nil && !p.sentinel {
-			conn = c.services[group].note(conn, p)
+			conn = c.services[group].watch(conn, p)
 		}
 		return conn, nil
 	}
 }
 
-// lookDialer returns the dialer of connections by which we look at a group's links.
-func (c *Clients) lookDialer(group int) Dialer {
+// probeDialer returns the dialer of the connections that probe a group's links.
+func (c *Clients) probeDialer(group int) Dialer {
 	return func(ctx context.Context, _, addr string) (net.Conn, error) {
-		return c.dial(ctx, fabric.Source{Host: GroupName(group), IP: ask(c.opts.LookIP, group), Own: true}, addr)
+		return c.dial(ctx, fabric.Source{Host: GroupName(group), IP: callOrEmpty(c.opts.LookIP, group), Own: true},
+			addr)
 	}
 }
 
-// ask returns the group's address, empty if nobody says.
-func ask(ip func(group int) string, group int) string {
+// callOrEmpty returns the group's address, or "" without a function.
+func callOrEmpty(ip func(group int) string, group int) string {
 	if ip == nil {
 		return ""
 	}
 	return ip(group)
 }
 
-// dial opens a connection over the fabric, with TLS inside if the deployment has it.
+// dial opens a connection over the fabric, with TLS inside if the deployment uses it.
 func (c *Clients) dial(ctx context.Context, from fabric.Source, addr string) (net.Conn, error) {
 	conn, err := c.fabric.DialFrom(ctx, from, addr)
 	if err != nil || c.tls == nil {
@@ -70,7 +71,7 @@ func (c *Clients) dial(ctx context.Context, from fabric.Source, addr string) (ne
 	return securedConn{secured}, nil
 }
 
-// refusedTLS returns the error of a handshake without the names and addresses that are in certificates.
+// refusedTLS returns a handshake's error without the names and addresses in certificates.
 func refusedTLS(err error) error {
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError
@@ -95,7 +96,8 @@ func refusedTLS(err error) error {
 // securedConn is a connection with TLS.
 type securedConn struct{ *tls.Conn }
 
-// Close returns no error: TLS has one when it cannot tell the far side, which after a link fault is as it should be.
+// Close closes the connection and returns no error. TLS reports that it could not notify the other side, which is
+// normal after a link fault.
 func (c securedConn) Close() error {
 	_ = c.Conn.Close()
 	return nil

@@ -11,35 +11,37 @@ import (
 
 // Options holds the settings of clients. The zero value is a usable default.
 type Options struct {
-	Groups      int           // client groups, hence links to each node; default 5
-	Clients     int           // connections to prepare for, of all groups together; default 100
+	Groups      int           // client groups, each with a link to each node; default 5
+	Clients     int           // expected connections of all groups together; default 100
 	OpTimeout   time.Duration // read and write timeout; default 500ms
-	Retries     int           // times that a command that got no answer is sent again; default none
-	OwnSentinel bool          // group g asks only the Sentinel of its number (g mod Sentinels); default: it asks all
+	Retries     int           // retries of a command without an answer; default none
+	OwnSentinel bool          // group g asks only Sentinel g mod Sentinels; default: it asks all
 
-	// GroupIP returns the source address (no port) of a group's connections, and LookIP that of the connections by which we look at
-	// its links. nil, or an empty answer: the kernel chooses.
+	// GroupIP returns the source address, without a port, of a group's connections. LookIP returns that of the
+	// connections that probe its links. If nil or empty, the kernel chooses.
 	GroupIP, LookIP func(group int) string
 
-	// Serves is called when another node than before acknowledges a write of a group, or the first does: kind is harness.EventServes. It
-	// is called as well when another node than before answers what a group asks, with harness.EventAnswers: a replica answers reads, and
-	// refuses writes. Calls are in the order of the answers of a group. It must not block. nil: nobody looks.
+	// Serves is called with harness.EventServes when a node acknowledges a write of a group that another node served
+	// before, or none did. It is called with harness.EventAnswers when another node than before answers a group: a
+	// replica answers reads and refuses writes. A group's calls are in the order of its answers. Serves must not block.
+	// nil: not called.
 	Serves func(kind string, group int, node string)
 
-	// Hook sees the commands of the groups' clients, outside of what whoever connects adds. nil: none.
+	// Hook sees the commands of the groups' clients, outside the hooks that callers of Connect add. nil: none.
 	Hook redis.Hook
 
-	// Wrap returns what a group's client uses in place of a new connection to a Redis node. It sees plain bytes, with TLS below it. Own
-	// connections of Probe, Echo and Hangup are not wrapped. nil: the connection itself.
+	// Wrap wraps each new connection of a group's client to a Redis node. It sees plain bytes: TLS is below it.
+	// Connections of Probe, Echo and Hangup are not wrapped. nil: no wrapping.
 	Wrap func(group int, node string, conn net.Conn) net.Conn
 }
 
-// mostGroups is the largest number of client groups.
-const mostGroups = 200
+// maxGroups is the largest number of client groups.
+const maxGroups = 200
 
 func (o Options) withDefaults() (Options, error) {
-	if o.Groups < 0 || o.Groups > mostGroups || o.Clients < 0 || o.OpTimeout < 0 || o.Retries < 0 {
-		return o, fmt.Errorf("attached: Clients, OpTimeout and Retries cannot be negative, and Groups is at most %d", mostGroups)
+	if o.Groups < 0 || o.Groups > maxGroups || o.Clients < 0 || o.OpTimeout < 0 || o.Retries < 0 {
+		return o, fmt.Errorf("attached: Clients, OpTimeout and Retries cannot be negative, and Groups is at most %d",
+			maxGroups)
 	}
 	o.Groups = cmp.Or(o.Groups, 5)
 	o.Clients = cmp.Or(o.Clients, 100)

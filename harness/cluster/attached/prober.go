@@ -14,21 +14,22 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Prober looks at a link: each method opens a new connection, and says whether it gets what it asks for.
+// Prober tests a link. Each method opens a new connection and returns an error unless it gets the expected answer.
 type Prober struct {
 	From, To           string // ends of the link, for errors
-	Addr               string // address that is given to Dial
+	Addr               string // address for Dial
 	Dial               Dialer
-	Username, Password string // empty: nothing is asked for
+	Username, Password string // empty: no AUTH
 }
 
-// probeWithin bounds each of dialing, writing and reading of a Probe.
+// probeWithin bounds each dial, write and read of Probe.
 const probeWithin = 300 * time.Millisecond
 
-// Probe pings the node. An error says that no answer came, after 300 ms for each of dialing, writing and reading.
+// Probe pings the node. Dialing, writing and reading have 300 ms each.
 func (p Prober) Probe(ctx context.Context) error {
 	client := redis.NewClient(&redis.Options{
-		Addr: p.Addr, Dialer: p.Dial, Protocol: 2, DisableIdentity: true, PoolSize: 1, Username: p.Username, Password: p.Password,
+		Addr: p.Addr, Dialer: p.Dial, Protocol: 2, DisableIdentity: true, PoolSize: 1,
+		Username: p.Username, Password: p.Password,
 		MaxRetries: -1, DialerRetries: 1, DialTimeout: probeWithin, ReadTimeout: probeWithin, WriteTimeout: probeWithin,
 		ContextTimeoutEnabled: true,
 	})
@@ -36,7 +37,7 @@ func (p Prober) Probe(ctx context.Context) error {
 	return client.Ping(ctx).Err()
 }
 
-// Echo sends size bytes, at least one, and returns when they have come back. Unlike Probe it waits for as long as ctx does.
+// Echo sends size bytes, at least one, and returns when they have come back. Unlike Probe it is bounded only by ctx.
 func (p Prober) Echo(ctx context.Context, size int) error {
 	conn, err := p.dial(ctx)
 	if err != nil {
@@ -46,19 +47,19 @@ func (p Prober) Echo(ctx context.Context, size int) error {
 	return conn.echo(strings.Repeat("x", size))
 }
 
-// Hangup closes a new connection from its near end, and returns when the far end has closed it as well.
+// Hangup closes its side of a new connection, and returns when the node has closed its own.
 func (p Prober) Hangup(ctx context.Context) error {
 	conn, err := p.dial(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	if err := conn.echo("x"); err != nil { // it is up on both sides
+	if err := conn.echo("x"); err != nil { // the connection is up on both sides
 		return err
 	}
 	bare := conn.Conn
 	if secured, ok := bare.(interface{ NetConn() net.Conn }); ok {
-		bare = secured.NetConn() // TLS has an end of its own, which a link does not know
+		bare = secured.NetConn() // TLS has a close message, which a link does not know
 		conn.answers.Reset(bare)
 	}
 	if err := bare.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
@@ -74,11 +75,11 @@ func (p Prober) Hangup(ctx context.Context) error {
 	return nil
 }
 
-// echoConn is a bare connection over the fabric.
+// echoConn is a connection over the fabric without a client library.
 type echoConn struct {
 	net.Conn
 	answers *bufio.Reader
-	auth    string // command that has to go first; empty: none
+	auth    string // command that is sent first; empty: none
 	stop    func() bool
 }
 
@@ -97,7 +98,7 @@ func (w *echoConn) Close() error {
 	return w.Conn.Close()
 }
 
-// auth returns the command that says who we are.
+// auth returns the AUTH command, or "" without user and password.
 func (p Prober) auth() string {
 	switch {
 	case p.Username == "" && p.Password == "":
@@ -108,7 +109,7 @@ func (p Prober) auth() string {
 	return command("AUTH", p.Username, p.Password)
 }
 
-// command writes a command as Redis reads it.
+// command encodes a command in the Redis protocol.
 func command(words ...string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "*%d\r\n", len(words))
@@ -118,10 +119,11 @@ func command(words ...string) string {
 	return b.String()
 }
 
-// errNotLetIn does not repeat the server's words: they may name the user.
-var errNotLetIn = errors.New("attached: user and password are not accepted")
+// errLoginRefused does not repeat the server's words, which may name the user.
+var errLoginRefused = errors.New("attached: user and password are not accepted")
 
-// echo has the word sent back, by PING: a Sentinel knows no ECHO. AUTH goes along with the first, so that it costs no round trip.
+// echo has the node return the word by PING, since a Sentinel has no ECHO. AUTH is sent together with the first, so it
+// costs no round trip.
 func (w *echoConn) echo(word string) error {
 	auth := w.auth
 	if _, err := io.WriteString(w, auth+command("PING", word)); err != nil {
@@ -133,7 +135,7 @@ func (w *echoConn) echo(word string) error {
 			return err
 		}
 		if line != "+OK\r\n" {
-			return errNotLetIn
+			return errLoginRefused
 		}
 	}
 	answer := "$" + strconv.Itoa(len(word)) + "\r\n" + word + "\r\n"

@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/attached/attachedtest"
 )
 
-// rules lets a user do what these tests do.
+// rules are the ACL rules that these tests need.
 const rules = "~* &* +@all -@admin -@dangerous"
 
 func TestEveryLinkFaultBitesInsideTLS(t *testing.T) {
@@ -54,8 +54,11 @@ func TestWhoIsNotLetIn(t *testing.T) {
 	for name, change := range map[string]func(d *attached.Deployment){
 		"not accepted":                          func(d *attached.Deployment) { d.Password = "canary-wrong" },
 		"is signed by a CA that is not trusted": func(d *attached.Deployment) { d.TLS = &attached.TLS{CA: stranger} },
-		"is for another name":                   func(d *attached.Deployment) { d.TLS = &attached.TLS{CA: d.TLS.CA, ServerName: "example.org"} },
-		"":                                      func(d *attached.Deployment) { d.TLS = &attached.TLS{CA: d.TLS.CA} }, // the server may tell why, or be gone before that
+		"is for another name": func(d *attached.Deployment) {
+			d.TLS = &attached.TLS{CA: d.TLS.CA, ServerName: "example.org"}
+		},
+		// the server may give the reason, or close first
+		"": func(d *attached.Deployment) { d.TLS = &attached.TLS{CA: d.TLS.CA} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := d.Deployment

@@ -11,135 +11,138 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// services tells which node answers each client group, and which acknowledges its writes. nil notes nothing.
+// services tracks, for each client group, the node that answers it and the node that acknowledges its writes. nil
+// tracks nothing.
 type services []*service
 
-// service tells which node answers one client group, and which acknowledges its writes.
+// service tracks the node that answers one client group, and the node that acknowledges its writes.
 type service struct {
-	tell func(kind, node string) // reports a change
+	report func(kind, node string) // reports a change
 
-	mu    sync.Mutex            // held to change what follows
-	node  atomic.Pointer[place] // node that acknowledged the latest write; nil: none, or it takes no writes any more
-	moves atomic.Int64          // number of changes of node
+	mu      sync.Mutex                // held to change the fields below
+	writer  atomic.Pointer[knownNode] // node that acknowledged the latest write; nil: none that still accepts writes
+	changes atomic.Int64              // number of changes of writer
 
-	answering atomic.Pointer[place] // node that answered last; nil: none has
-	changed   time.Time             // when that was told
+	answerer   atomic.Pointer[knownNode] // node that answered last; nil: none
+	reportedAt time.Time                 // when that was reported
 }
 
-// answersEvery bounds how often it is told that another node answers: connections to two nodes may take turns for a while.
+// answersEvery is the least time between two reports of an answering node: connections to two nodes may alternate for a
+// while.
 const answersEvery = 5 * time.Millisecond
 
-// newServices returns nil if nobody wants to be told.
+// newServices returns the services of all groups, or nil without a function to call.
 func newServices(groups int, serves func(kind string, group int, node string)) services {
 	if serves == nil {
 		return nil
 	}
 	var all services
 	for g := range groups {
-		all = append(all, &service{tell: func(kind, node string) { serves(kind, g, node) }})
+		all = append(all, &service{report: func(kind, node string) { serves(kind, g, node) }})
 	}
 	return all
 }
 
-// leave notes that the node takes no writes any more.
-func (all services) leave(node string) {
+// forgetWriter records that the node no longer accepts writes.
+func (all services) forgetWriter(node string) {
 	for _, s := range all {
 		s.mu.Lock()
-		if p := s.node.Load(); p != nil && p.name == node {
-			s.node.Store(nil)
-			s.moves.Add(1)
+		if p := s.writer.Load(); p != nil && p.name == node {
+			s.writer.Store(nil)
+			s.changes.Add(1)
 		}
 		s.mu.Unlock()
 	}
 }
 
-// acknowledged notes that n acknowledged a write, which was sent when s.moves was moves. If node has changed since, the answer
-// is old and is ignored.
-func (s *service) acknowledged(n *place, moves int64) {
+// acknowledged records that n acknowledged a write that was sent when s.changes was changes. If writer has changed
+// since, the answer is old and is ignored.
+func (s *service) acknowledged(n *knownNode, changes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.node.Load() != n && s.moves.Load() == moves {
-		s.node.Store(n)
-		s.moves.Add(1)
-		s.tell(harness.EventServes, n.name)
+	if s.writer.Load() != n && s.changes.Load() == changes {
+		s.writer.Store(n)
+		s.changes.Add(1)
+		s.report(harness.EventServes, n.name)
 	}
 }
 
-// answered notes that n answered, be it with an error.
-func (s *service) answered(n *place) {
+// answered records that n answered, even with an error.
+func (s *service) answered(n *knownNode) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now := time.Now(); s.answering.Load() != n && now.Sub(s.changed) >= answersEvery {
-		s.answering.Store(n)
-		s.changed = now
-		s.tell(harness.EventAnswers, n.name)
+	if now := time.Now(); s.answerer.Load() != n && now.Sub(s.reportedAt) >= answersEvery {
+		s.answerer.Store(n)
+		s.reportedAt = now
+		s.report(harness.EventAnswers, n.name)
 	}
 }
 
-// note returns conn, a connection of the group to p, with answers noted.
-func (s *service) note(conn net.Conn, p *place) net.Conn {
-	noted := &notedConn{Conn: conn, node: p, service: s}
+// watch wraps conn, a connection of the group to p, so that answers are recorded.
+func (s *service) watch(conn net.Conn, p *knownNode) net.Conn {
+	watched := &watchedConn{Conn: conn, node: p, service: s}
 	if raw, ok := conn.(syscall.Conn); ok {
-		return &notedSocket{noted, raw}
+		return &watchedSocket{watched, raw}
 	}
-	return noted
+	return watched
 }
 
-// notedConn is a connection of a client group to a node.
-type notedConn struct {
+// watchedConn is a connection of a client group to a node, whose answers are recorded.
+type watchedConn struct {
 	net.Conn
-	node    *place
-	service *service
-	asked   atomic.Int64 // 1 + the service's moves when the last write was sent; 0: its answer would be no news
-	asking  atomic.Bool  // the last request asked for data, while another node was the last to answer
+	node     *knownNode
+	service  *service
+	sentAt   atomic.Int64 // 1 + service.changes when the last write was sent; 0: ignore its answer
+	asksData atomic.Bool  // the last request asked for data while another node was the answerer
 }
 
-// notedSocket is a notedConn whose raw connection go-redis may look at, to see whether one that it kept is still good.
-type notedSocket struct {
-	*notedConn
+// watchedSocket is a watchedConn with a raw connection, which go-redis inspects to see whether an idle connection is
+// still good.
+type watchedSocket struct {
+	*watchedConn
 	raw syscall.Conn
 }
 
 // SyscallConn returns the raw connection.
-func (c *notedSocket) SyscallConn() (syscall.RawConn, error) { return c.raw.SyscallConn() }
+func (c *watchedSocket) SyscallConn() (syscall.RawConn, error) { return c.raw.SyscallConn() }
 
-// Write sends a command. While the node is known to serve the group, there is nothing to hear.
-func (c *notedConn) Write(b []byte) (int, error) {
+// Write sends a command. If the node already serves the group, it does not watch for the answer.
+func (c *watchedConn) Write(b []byte) (int, error) {
 	asked := int64(0)
-	if moves := c.service.moves.Load(); c.service.node.Load() != c.node && isWrite(b) {
-		asked = moves + 1
+	if changes := c.service.changes.Load(); c.service.writer.Load() != c.node && isWrite(b) {
+		asked = changes + 1
 	}
-	c.asked.Store(asked)
-	c.asking.Store(c.service.answering.Load() != c.node && asksForData(b))
+	c.sentAt.Store(asked)
+	c.asksData.Store(c.service.answerer.Load() != c.node && asksForData(b))
 	return c.Conn.Write(b)
 }
 
-// Read receives an answer.
-func (c *notedConn) Read(b []byte) (int, error) {
+// Read receives an answer and records it.
+func (c *watchedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if n > 0 && c.asking.Load() {
+	if n > 0 && c.asksData.Load() {
 		c.service.answered(c.node)
 	}
-	if asked := c.asked.Load(); n > 0 && asked > 0 && !hasError(b[:n]) {
+	if asked := c.sentAt.Load(); n > 0 && asked > 0 && !hasError(b[:n]) {
 		c.service.acknowledged(c.node, asked-1)
 	}
 	return n, err
 }
 
-// isWrite reports whether the first command of a request is one that a replica refuses. Only harmless commands are listed: any
-// other is taken for a write.
+// isWrite reports whether a replica would refuse the first command of a request. It assumes that of every command that
+// is not known as harmless.
 func isWrite(request []byte) bool {
 	command := commandOf(request)
-	return command != "" && !dataless[command] && !reads[command]
+	return command != "" && !noData[command] && !readOnly[command]
 }
 
-// asksForData reports whether the first command of a request reads or writes what is stored.
+// asksForData reports whether the first command of a request reads or writes stored data.
 func asksForData(request []byte) bool {
 	command := commandOf(request)
-	return command != "" && !dataless[command]
+	return command != "" && !noData[command]
 }
 
-// commandOf returns the first command of a request in lower case; empty if the request does not begin with one.
+// commandOf returns the first command of a request in lower case, or "" if the request does not begin with one.
 func commandOf(request []byte) string {
 	parts := bytes.SplitN(request, []byte("\r\n"), 4) // *2, $3, GET, ...
 	if len(parts) < 4 {
@@ -148,20 +151,22 @@ func commandOf(request []byte) string {
 	return string(bytes.ToLower(parts[2]))
 }
 
-// dataless lists commands that have to do with the connection or the server.
-var dataless = map[string]bool{
-	"hello": true, "auth": true, "client": true, "select": true, "ping": true, "echo": true, "info": true, "role": true, "time": true,
+// noData lists commands about the connection or the server.
+var noData = map[string]bool{
+	"hello": true, "auth": true, "client": true, "select": true, "ping": true, "echo": true, "info": true, "role": true,
+	"time":   true,
 	"config": true, "script": true, "wait": true, "subscribe": true, "watch": true, "unwatch": true, "discard": true,
 }
 
-// reads lists commands that read.
-var reads = map[string]bool{
+// readOnly lists commands that only read.
+var readOnly = map[string]bool{
 	"get": true, "mget": true, "exists": true, "ttl": true, "pttl": true, "type": true, "strlen": true, "dbsize": true,
 	"hget": true, "hmget": true, "hgetall": true, "smembers": true, "sismember": true, "scard": true, "sscan": true,
-	"zrange": true, "zscore": true, "zcard": true, "xrange": true, "eval_ro": true, "evalsha_ro": true, "fcall_ro": true,
+	"zrange": true, "zscore": true, "zcard": true, "xrange": true, "eval_ro": true, "evalsha_ro": true,
+	"fcall_ro": true,
 }
 
-// hasError reports whether an error is among the replies.
+// hasError reports whether one of the replies is an error.
 func hasError(replies []byte) bool {
 	return replies[0] == '-' || bytes.Contains(replies, []byte("\r\n-"))
 }

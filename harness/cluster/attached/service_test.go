@@ -28,7 +28,8 @@ func TestWhatIsTakenForAWrite(t *testing.T) {
 
 func TestWhatIsTakenForARefusal(t *testing.T) {
 	for replies, want := range map[string]bool{
-		"+OK\r\n": false, ":1\r\n": false, "$-1\r\n": false, "*-1\r\n": false, "$2\r\n-1\r\n": true, // a value that begins so: news comes with the next
+		// a value may begin so; the next write is recorded
+		"+OK\r\n": false, ":1\r\n": false, "$-1\r\n": false, "*-1\r\n": false, "$2\r\n-1\r\n": true,
 		"-READONLY You can't write\r\n":                                            true,
 		"+OK\r\n-READONLY You can't write\r\n-EXECABORT Transaction discarded\r\n": true,
 	} {
@@ -44,10 +45,10 @@ func TestWhoServesAGroup(t *testing.T) {
 			told = append(told, node+" "+GroupName(group))
 		}
 	})
-	r1, r2 := &place{name: "r1"}, &place{name: "r2"}
-	on := func(n *place) *line {
+	r1, r2 := &knownNode{name: "r1"}, &knownNode{name: "r2"}
+	on := func(n *knownNode) *line {
 		near, far := net.Pipe()
-		return &line{notedConn{Conn: near, node: n, service: all[0]}, far}
+		return &line{watchedConn{Conn: near, node: n, service: all[0]}, far}
 	}
 	const set, get = "*3\r\n$3\r\nset\r\n$1\r\nk\r\n$1\r\nv\r\n", "*2\r\n$3\r\nget\r\n$1\r\nk\r\n"
 	first, late, second := on(r1), on(r1), on(r2)
@@ -64,15 +65,15 @@ func TestWhoServesAGroup(t *testing.T) {
 	require.Equal(t, []string{"r1 g0", "r2 g0"}, told, "what was asked before the group moved on is no way back")
 	first.exchange(t, set, "+OK\r\n")
 	require.Equal(t, []string{"r1 g0", "r2 g0", "r1 g0"}, told, "what was asked afterwards is")
-	all.leave("r2")
-	all.leave("r1")
+	all.forgetWriter("r2")
+	all.forgetWriter("r1")
 	first.exchange(t, set, "+OK\r\n")
 	require.Equal(t, []string{"r1 g0", "r2 g0", "r1 g0", "r1 g0"}, told, "it took none in between")
 }
 
-// line is a connection of the group whose answers the test gives.
+// line is a connection of the group with a test at its far end, which gives the answers.
 type line struct {
-	notedConn
+	watchedConn
 	far net.Conn
 }
 
@@ -96,30 +97,32 @@ func (l *line) exchange(t *testing.T, request, reply string) {
 	l.answer(t, reply)
 }
 
-// TestWhoAnswersAGroup also tells of reads and of refusals.
+// TestWhoAnswersAGroup also reports reads and refusals.
 func TestWhoAnswersAGroup(t *testing.T) {
 	var told []string
 	all := newServices(1, func(kind string, _ int, node string) { told = append(told, kind+" "+node) })
-	r1, r2 := &place{name: "r1"}, &place{name: "r2"}
-	on := func(n *place) *line {
+	r1, r2 := &knownNode{name: "r1"}, &knownNode{name: "r2"}
+	on := func(n *knownNode) *line {
 		near, far := net.Pipe()
-		return &line{notedConn{Conn: near, node: n, service: all[0]}, far}
+		return &line{watchedConn{Conn: near, node: n, service: all[0]}, far}
 	}
-	const set, get, hello = "*3\r\n$3\r\nset\r\n$1\r\nk\r\n$1\r\nv\r\n", "*2\r\n$3\r\nget\r\n$1\r\nk\r\n", "*2\r\n$5\r\nhello\r\n$1\r\n2\r\n"
+	const set, get, hello = "*3\r\n$3\r\nset\r\n$1\r\nk\r\n$1\r\nv\r\n", "*2\r\n$3\r\nget\r\n$1\r\nk\r\n",
+		"*2\r\n$5\r\nhello\r\n$1\r\n2\r\n"
 	first, second := on(r1), on(r2)
 	first.exchange(t, hello, "*0\r\n")
 	require.Empty(t, told, "it asked for no data")
 	first.exchange(t, set, "+OK\r\n")
 	require.Equal(t, []string{"answers r1", "serves r1"}, told)
-	all[0].changed = time.Now().Add(-answersEvery) // as long ago
+	all[0].reportedAt = time.Now().Add(-answersEvery) // just long enough ago
 	second.exchange(t, get, "$-1\r\n")
 	second.exchange(t, set, "-READONLY You can't write\r\n")
-	require.Equal(t, []string{"answers r1", "serves r1", "answers r2"}, told, "r1 still is the one that acknowledged a write")
-	all[0].changed = time.Now().Add(time.Hour) // just now, also on a busy machine
+	require.Equal(t, []string{"answers r1", "serves r1", "answers r2"}, told,
+		"r1 still is the one that acknowledged a write")
+	all[0].reportedAt = time.Now().Add(time.Hour) // too recent, also on a busy machine
 	first.exchange(t, get, "$-1\r\n")
 	second.exchange(t, get, "$-1\r\n")
 	require.Len(t, told, 3, "they take turns")
-	all[0].changed = time.Time{}
+	all[0].reportedAt = time.Time{}
 	first.exchange(t, get, "$-1\r\n")
 	require.Equal(t, "answers r1", told[len(told)-1])
 }

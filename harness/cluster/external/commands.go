@@ -6,37 +6,42 @@ import (
 	"strings"
 )
 
-// keysOf says where the keys of a command are among its arguments; the command's name is argument 0.
+// keysOf returns the keys among a command's arguments, where argument 0 is its name.
 type keysOf func(args []string) ([]string, error)
 
-// known lists the commands that may be sent, by name. Any other is refused: nobody has looked at what it touches.
-var known = map[string]keysOf{
+// allowed lists the commands that may be sent. Any other is refused, since the keys that it touches are not known.
+var allowed = map[string]keysOf{
 	"hello": none, "auth": none, "select": none, "ping": none, "echo": none, "time": none, "quit": none, "reset": none,
 	"multi": none, "exec": none, "discard": none, "unwatch": none, "wait": none, "waitaof": none,
 	"client": only("setinfo", "setname", "getname", "id", "maint_notifications"), "script": only("load", "exists"),
-	"sentinel":  only("get-master-addr-by-name", "sentinels", "replicas", "slaves", "master"), // to Sentinels that a client has found
+	// to Sentinels that a client has discovered
+	"sentinel":  only("get-master-addr-by-name", "sentinels", "replicas", "slaves", "master"),
 	"subscribe": channels, "unsubscribe": none, "psubscribe": all, "punsubscribe": none, "publish": first,
 
-	"get": first, "set": first, "setnx": first, "setex": first, "psetex": first, "getset": first, "getdel": first, "getex": first,
-	"append": first, "strlen": first, "incr": first, "incrby": first, "incrbyfloat": first, "decr": first, "decrby": first,
-	"del": all, "unlink": all, "exists": all, "touch": all, "watch": all, "mget": all, "mset": everySecond, "msetnx": everySecond,
-	"expire": first, "pexpire": first, "expireat": first, "pexpireat": first, "persist": first, "ttl": first, "pttl": first,
-	"expiretime": first, "pexpiretime": first, "type": first,
+	"get": first, "set": first, "setnx": first, "setex": first, "psetex": first, "getset": first, "getdel": first,
+	"getex": first, "append": first, "strlen": first, "incr": first, "incrby": first, "incrbyfloat": first,
+	"decr": first, "decrby": first,
+	"del": all, "unlink": all, "exists": all, "touch": all, "watch": all, "mget": all, "mset": everySecond,
+	"msetnx": everySecond,
+	"expire": first, "pexpire": first, "expireat": first, "pexpireat": first, "persist": first, "ttl": first,
+	"pttl": first, "expiretime": first, "pexpiretime": first, "type": first,
 	"sadd": first, "srem": first, "smembers": first, "sismember": first, "scard": first, "sscan": first,
-	"hset": first, "hsetnx": first, "hget": first, "hmget": first, "hdel": first, "hexists": first, "hincrby": first, "hgetall": first,
-	"hlen": first, "hkeys": first, "hvals": first, "hscan": first,
-	"lpush": first, "rpush": first, "lpop": first, "rpop": first, "llen": first, "lrange": first, "lrem": first, "ltrim": first,
-	"blpop": allButLast, "brpop": allButLast,
-	"zadd": first, "zrem": first, "zscore": first, "zcard": first, "zrange": first, "zrank": first, "zincrby": first, "zcount": first,
-	"zremrangebyscore": first, "zrangebyscore": first, "zscan": first,
-	"eval": counted, "evalsha": counted, "eval_ro": counted, "evalsha_ro": counted, "fcall": counted, "fcall_ro": counted,
+	"hset": first, "hsetnx": first, "hget": first, "hmget": first, "hdel": first, "hexists": first, "hincrby": first,
+	"hgetall": first, "hlen": first, "hkeys": first, "hvals": first, "hscan": first,
+	"lpush": first, "rpush": first, "lpop": first, "rpop": first, "llen": first, "lrange": first, "lrem": first,
+	"ltrim": first, "blpop": allButLast, "brpop": allButLast,
+	"zadd": first, "zrem": first, "zscore": first, "zcard": first, "zrange": first, "zrank": first, "zincrby": first,
+	"zcount": first, "zremrangebyscore": first, "zrangebyscore": first, "zscan": first,
+	"eval": counted, "evalsha": counted, "eval_ro": counted, "evalsha_ro": counted, "fcall": counted,
+	"fcall_ro": counted,
 }
 
 func none([]string) ([]string, error)       { return nil, nil }
 func first(args []string) ([]string, error) { return part(args, 1, 2) }
 func all(args []string) ([]string, error)   { return part(args, 1, len(args)) }
 
-// channels leaves out those of Sentinels, of which a client may find one that nobody has named. To listen there changes nothing.
+// channels leaves out Sentinels' own channels, which a client may use to discover other Sentinels. A subscription to
+// them changes nothing.
 func channels(args []string) (named []string, err error) {
 	for _, c := range args[1:] {
 		if !strings.HasPrefix(c, "+") {
@@ -55,7 +60,7 @@ func everySecond(args []string) (keys []string, err error) {
 	return keys, nil
 }
 
-// counted is for scripts: the number of keys is argument 2.
+// counted returns the keys of a script command, whose argument 2 is their number.
 func counted(args []string) ([]string, error) {
 	if len(args) < 3 {
 		return nil, fmt.Errorf("%s says no number of keys", args[0])
@@ -67,7 +72,7 @@ func counted(args []string) ([]string, error) {
 	return args[3 : 3+n], nil
 }
 
-// only is for a command with subcommands, of which some are harmless.
+// only allows those subcommands of a command that touch no key.
 func only(harmless ...string) keysOf {
 	return func(args []string) ([]string, error) {
 		for _, h := range harmless {
@@ -75,7 +80,8 @@ func only(harmless ...string) keysOf {
 				return nil, nil
 			}
 		}
-		return nil, fmt.Errorf("%s is not among the commands that are sent to a Redis of others", strings.ToUpper(strings.Join(args[:min(2, len(args))], " ")))
+		return nil, fmt.Errorf("%s is not among the commands that are sent to a Redis of others",
+			strings.ToUpper(strings.Join(args[:min(2, len(args))], " ")))
 	}
 }
 
@@ -86,13 +92,13 @@ func part(args []string, from, to int) ([]string, error) {
 	return args[from:to], nil
 }
 
-// check returns an error that says why the command must not be sent to a deployment where only keys with the prefix are ours.
+// check returns an error that says why the command must not be sent. Only keys with the prefix belong to the run.
 func check(args []string, prefix string) error {
 	if len(args) == 0 {
 		return nil
 	}
 	name := strings.ToLower(args[0])
-	keys, ok := known[name]
+	keys, ok := allowed[name]
 	if !ok {
 		return fmt.Errorf("%.40q is not among the commands that are sent to a Redis of others", strings.ToUpper(name))
 	}
@@ -102,7 +108,8 @@ func check(args []string, prefix string) error {
 	}
 	for _, k := range found {
 		if !strings.HasPrefix(k, prefix) {
-			return fmt.Errorf("%s names %.60q, which is outside of the run's keys %s*", strings.ToUpper(name), k, prefix)
+			return fmt.Errorf("%s names %.60q, which is outside of the run's keys %s*", strings.ToUpper(name), k,
+				prefix)
 		}
 	}
 	return nil

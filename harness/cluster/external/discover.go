@@ -10,11 +10,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/attached"
 )
 
-// oldest is the first major version of Redis that is taken.
-const oldest = 7
+// minVersion is the first major version of Redis that is supported.
+const minVersion = 7
 
-// discover asks the seeds of a target for all nodes, and names them: r1 is the primary. It returns an error if no seed answers, or if a
-// node is not what it should be.
+// discover asks the seeds of a target for all nodes, and names them. r1 is the primary. It returns an error if no seed
+// answers, or if the primary is unfit for a load.
 func discover(ctx context.Context, seeds attached.Deployment) (d attached.Deployment, err error) {
 	d = seeds
 	if len(seeds.Sentinels) > 0 {
@@ -22,7 +22,7 @@ func discover(ctx context.Context, seeds attached.Deployment) (d attached.Deploy
 			return d, err
 		}
 	}
-	l, err := lookAt(d.Nodes[:1], d, false)
+	l, err := newNodeClients(d.Nodes[:1], d, false)
 	if err != nil {
 		return d, err
 	}
@@ -34,26 +34,27 @@ func discover(ctx context.Context, seeds attached.Deployment) (d attached.Deploy
 	return d, g.check()
 }
 
-// check refuses a primary that a load must not, or cannot, run on.
-func (g greeting) check() error {
+// check returns an error if the node is not a primary on which a load may and can run.
+func (g helloReply) check() error {
 	number := 0
-	_, _ = fmt.Sscanf(g.version, "%d.", &number) // 0, which is too old, if there is none
+	_, _ = fmt.Sscanf(g.version, "%d.", &number) // 0, which is too old, if there is no number
 	switch {
 	case g.mode == "sentinel":
 		return errors.New("external: the URL leads to a Sentinel: write redis+sentinel://HOST:PORT/MASTER-NAME")
 	case g.mode == "cluster":
-		return errors.New("external: the URL leads to a node of a Redis Cluster, which is not supported: give one primary, or Sentinels")
-	case g.server == "redis" && number < oldest:
-		return fmt.Errorf("external: r1 is Redis %.20s, and %d.0 or newer is needed", g.version, oldest)
+		return errors.New("external: the URL leads to a node of a Redis Cluster, which is not supported: give one " +
+			"primary, or Sentinels")
+	case g.server == "redis" && number < minVersion:
+		return fmt.Errorf("external: r1 is Redis %.20s, and %d.0 or newer is needed", g.version, minVersion)
 	case g.role != "master":
 		return fmt.Errorf("external: r1 is a %.10s: give the URL of the primary, or of its Sentinels", g.role)
 	}
 	return nil
 }
 
-// askSentinels returns the deployment as the first Sentinel that answers knows it.
+// askSentinels returns the deployment as the first Sentinel that answers describes it.
 func askSentinels(ctx context.Context, seeds attached.Deployment) (d attached.Deployment, err error) {
-	l, err := lookAt(seeds.Sentinels, seeds, true)
+	l, err := newNodeClients(seeds.Sentinels, seeds, true)
 	if err != nil {
 		return seeds, err
 	}
@@ -65,24 +66,25 @@ func askSentinels(ctx context.Context, seeds attached.Deployment) (d attached.De
 		}
 		refusals = append(refusals, err.Error())
 	}
-	return seeds, fmt.Errorf("external: no Sentinel tells where the primary is: %s", strings.Join(slices.Compact(refusals), "; "))
+	return seeds, fmt.Errorf("external: no Sentinel tells where the primary is: %s",
+		strings.Join(slices.Compact(refusals), "; "))
 }
 
-func askSentinel(ctx context.Context, l *looker, i int, seeds attached.Deployment) (attached.Deployment, error) {
+func askSentinel(ctx context.Context, l *nodeClients, i int, seeds attached.Deployment) (attached.Deployment, error) {
 	d := seeds
 	primary, err := l.primaryAddress(ctx, i, seeds.MasterName)
 	if err != nil {
 		return d, err
 	}
-	// Who is not let see the others does without: what is dialed later gets its name then.
-	replicas, _ := l.others(ctx, i, "REPLICAS", seeds.MasterName)
-	sentinels, _ := l.others(ctx, i, "SENTINELS", seeds.MasterName)
+	// Without permission to list the others, nodes get their names when they are first dialed.
+	replicas, _ := l.knownPeers(ctx, i, "REPLICAS", seeds.MasterName)
+	sentinels, _ := l.knownPeers(ctx, i, "SENTINELS", seeds.MasterName)
 	d.Nodes = named("r", nil, append([]string{primary}, replicas...))
 	d.Sentinels = named("s", seeds.Sentinels, sentinels)
 	return d, nil
 }
 
-// named returns nodes, and more of them for the addresses that are not among them.
+// named returns nodes, and a new node for each address that is not among them.
 func named(letter string, nodes []attached.Node, addresses []string) []attached.Node {
 	nodes = slices.Clone(nodes)
 	for _, addr := range addresses {

@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// discreet is a go-redis hook that takes the user's name out of error replies: a Redis of version 7.2 or newer writes it into NOPERM, and
-// error replies end up in reasons of runs.
+// discreet is a go-redis hook that removes the user's name from error replies. Redis 7.2 and newer write it into
+// NOPERM, and error replies appear in reasons of runs.
 type discreet struct{ user string }
 
 func (discreet) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -26,30 +26,32 @@ func (d discreet) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
-// hide returns err without the user's name, and takes it out of the commands' errors.
+// hide removes the user's name from err and from the commands' errors.
 func (d discreet) hide(err error, cmds ...redis.Cmder) error {
 	for _, cmd := range cmds {
-		if d.named(cmd.Err()) {
-			cmd.SetErr(d.without(cmd.Err()))
+		if d.namesUser(cmd.Err()) {
+			cmd.SetErr(d.redact(cmd.Err()))
 		}
 	}
-	return d.without(err)
+	return d.redact(err)
 }
 
-// named reports whether err is an error reply with the user's name. Other errors mean something by what they are, and have no names.
-func (d discreet) named(err error) bool {
+// namesUser reports whether err is an error reply with the user's name. Other errors have no names, and callers compare
+// them, so they stay as they are.
+func (d discreet) namesUser(err error) bool {
 	var reply redis.Error
-	return err != nil && d.user != "" && !errors.Is(err, redis.Nil) && errors.As(err, &reply) && strings.Contains(err.Error(), d.user)
+	return err != nil && d.user != "" && !errors.Is(err, redis.Nil) && errors.As(err, &reply) &&
+		strings.Contains(err.Error(), d.user)
 }
 
-func (d discreet) without(err error) error {
-	if !d.named(err) {
+func (d discreet) redact(err error) error {
+	if !d.namesUser(err) {
 		return err
 	}
 	return refusal{withoutName(err.Error(), d.user), err}
 }
 
-// withoutName leaves the first word of an error reply as it is: it says what is wrong.
+// withoutName replaces the user's name in an error reply, but not in its first word, which is the error code.
 func withoutName(reply, user string) string {
 	word, rest, found := strings.Cut(reply, " ")
 	if !found {
@@ -58,7 +60,7 @@ func withoutName(reply, user string) string {
 	return word + " " + strings.ReplaceAll(rest, user, "USER")
 }
 
-// refusal is an error reply in which the user's name is left out.
+// refusal is an error reply without the user's name.
 type refusal struct {
 	text string
 	err  error

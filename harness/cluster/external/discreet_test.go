@@ -32,10 +32,10 @@ func TestErrorRepliesNameNoUser(t *testing.T) {
 	}
 	require.NoError(t, three.Err())
 	for user, same := range map[string]error{
-		"canary": errors.New("something else"), "": said, "redis": redis.Nil, // which is compared by what it is
+		"canary": errors.New("something else"), "": said, "redis": redis.Nil, // callers compare it
 		"read": &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded},
 	} {
-		require.Equal(t, same, discreet{user}.without(same))
+		require.Equal(t, same, discreet{user}.redact(same))
 	}
-	require.EqualError(t, discreet{"NOPERM"}.without(said), said.Error(), "what is wrong stays")
+	require.EqualError(t, discreet{"NOPERM"}.redact(said), said.Error(), "what is wrong stays")
 }

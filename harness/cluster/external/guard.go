@@ -9,21 +9,21 @@ import (
 	"syscall"
 )
 
-// ErrOutside marks what a client wanted to send and must not: a command with a key outside of the run's prefix, or one that nobody
-// has looked at. It was not sent.
+// ErrOutside marks a command that was not sent: a key is outside the run's prefix, or the command is not on the list of
+// those that may be sent.
 var ErrOutside = errors.New("not sent to the Redis of others")
 
-// guardedConn is a connection of a client on which every command is looked at before it is sent. Whatever sends it, a client library
-// or a program behind it, no command whose key is outside gets through whole.
+// guardedConn is a connection that checks every command before it is sent, whether a client library or an adapter sends
+// it. A command with a key outside the prefix never reaches the server whole.
 type guardedConn struct {
 	net.Conn
-	prefix  string
-	outside func(error)
-	pending []byte // begin of a command whose rest has not been written yet
-	refused error
+	prefix    string
+	onOutside func(error)
+	pending   []byte // start of a command whose rest has not been written yet
+	refused   error
 }
 
-// guardedSocket is a guardedConn whose raw connection go-redis may look at.
+// guardedSocket is a guardedConn with a raw connection, which go-redis inspects.
 type guardedSocket struct {
 	*guardedConn
 	raw syscall.Conn
@@ -32,34 +32,34 @@ type guardedSocket struct {
 // SyscallConn returns the raw connection.
 func (c guardedSocket) SyscallConn() (syscall.RawConn, error) { return c.raw.SyscallConn() }
 
-// guard returns conn with a guard. outside is called with why a command was not sent.
+// guard wraps conn in a guardedConn. outside gets the error of a command that was not sent.
 func guard(conn net.Conn, prefix string, outside func(error)) net.Conn {
-	g := &guardedConn{Conn: conn, prefix: prefix, outside: outside}
+	g := &guardedConn{Conn: conn, prefix: prefix, onOutside: outside}
 	if raw, ok := conn.(syscall.Conn); ok {
 		return guardedSocket{g, raw}
 	}
 	return g
 }
 
-// mostPending bounds a command in bytes. None here has more.
-const mostPending = 4 << 20
+// maxCommand bounds the length of a command, in bytes. The harness's commands are shorter.
+const maxCommand = 4 << 20
 
-// Write sends b unless a command in it must not be sent. After that the connection is over.
+// Write sends b unless it contains a command that must not be sent. In that case it closes the connection.
 func (c *guardedConn) Write(b []byte) (int, error) {
 	if c.refused != nil {
 		return 0, c.refused
 	}
-	if err := c.look(b); err != nil {
+	if err := c.checkCommands(b); err != nil {
 		c.refused = fmt.Errorf("%w: %w", ErrOutside, err)
-		c.outside(c.refused)
+		c.onOutside(c.refused)
 		_ = c.Close()
 		return 0, c.refused
 	}
 	return c.Conn.Write(b)
 }
 
-// look checks the commands that end in b.
-func (c *guardedConn) look(b []byte) error {
+// checkCommands checks the commands that end in b.
+func (c *guardedConn) checkCommands(b []byte) error {
 	if len(c.pending) > 0 {
 		b = append(c.pending, b...)
 	}
@@ -76,7 +76,7 @@ func (c *guardedConn) look(b []byte) error {
 		}
 		b = rest
 	}
-	if len(b) > mostPending {
+	if len(b) > maxCommand {
 		return errors.New("a command is longer than 4 MiB")
 	}
 	c.pending = append(c.pending[:0:0], b...)
@@ -85,7 +85,7 @@ func (c *guardedConn) look(b []byte) error {
 
 var errNotRESP = errors.New("what is written is not a command of the Redis protocol")
 
-// nextCommand reads the first command of b, an array of strings. args is nil if there is only a part of it.
+// nextCommand reads the first command of b, an array of strings. args is nil if b has only a part of it.
 func nextCommand(b []byte) (args []string, rest []byte, err error) {
 	n, rest, whole, err := readNumber(b, '*')
 	if err != nil || !whole {
@@ -121,7 +121,7 @@ func readNumber(b []byte, kind byte) (n int, rest []byte, whole bool, err error)
 		return 0, nil, false, nil
 	}
 	n, err = strconv.Atoi(string(line[1:]))
-	if err != nil || n < 0 || n > mostPending {
+	if err != nil || n < 0 || n > maxCommand {
 		return 0, nil, false, errNotRESP
 	}
 	return n, rest, true, nil

@@ -11,31 +11,32 @@ import (
 
 const (
 	removeWithin = 30 * time.Second
-	removeAtOnce = 500 // keys that a SCAN looks at, and an UNLINK names at most
+	removeAtOnce = 500 // keys that one SCAN inspects, and most keys of one UNLINK
 )
 
-// removeKeys removes the run's keys, and notes if some are left.
+// removeKeys removes the run's keys, and reports if some may remain.
 func (s *System) removeKeys() {
 	ctx, cancel := context.WithTimeout(context.Background(), removeWithin)
 	defer cancel()
 	if err := s.remove(ctx); err != nil && s.opts.Note != nil {
-		s.opts.Note(fmt.Sprintf("keys that begin with %s may be left: %v; to remove them: redis-cli --scan --pattern '%s*' | xargs redis-cli unlink",
+		s.opts.Note(fmt.Sprintf("keys that begin with %s may be left: %v; to remove them: redis-cli --scan --pattern "+
+			"'%s*' | xargs redis-cli unlink",
 			s.opts.Prefix, err, s.opts.Prefix))
 	}
 }
 
 func (s *System) remove(ctx context.Context) error {
-	r, err := s.own()
+	r, err := s.primaryClient()
 	if err != nil {
 		return err
 	}
 	for cursor := uint64(0); ; {
 		keys, next, err := r.Scan(ctx, cursor, pattern(s.opts.Prefix), removeAtOnce).Result()
 		if err != nil {
-			return fmt.Errorf("SCAN: the primary %w", plainly(err))
+			return fmt.Errorf("SCAN: the primary %w", plainError(err))
 		}
 		if err := s.unlink(ctx, r, keys); err != nil {
-			return fmt.Errorf("UNLINK: the primary %w", plainly(err))
+			return fmt.Errorf("UNLINK: the primary %w", plainError(err))
 		}
 		if cursor = next; cursor == 0 {
 			return nil
@@ -43,7 +44,7 @@ func (s *System) remove(ctx context.Context) error {
 	}
 }
 
-// unlink removes those keys that begin with the prefix, whatever a server takes the pattern for.
+// unlink removes the keys that have the prefix. It checks this because servers may match the pattern differently.
 func (s *System) unlink(ctx context.Context, r *redis.Client, keys []string) error {
 	var ours []string
 	for _, k := range keys {
@@ -57,7 +58,7 @@ func (s *System) unlink(ctx context.Context, r *redis.Client, keys []string) err
 	return r.Unlink(ctx, ours...).Err()
 }
 
-// pattern returns the pattern of all keys that begin with the prefix.
+// pattern returns the pattern that matches all keys with the prefix.
 func pattern(prefix string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `^`, `\^`).Replace(prefix) + "*"
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// This file has the methods by which nemeses act on the links of our own clients, and look at the deployment. Nothing else of it can
-// be struck.
+// This file has the methods with which nemeses act on the links of the harness's own clients and observe the
+// deployment. They cannot act on anything else.
 
-// RedisNodes lists the names of the Redis nodes that were found at the start.
+// RedisNodes lists the names of the Redis nodes that were discovered at the start.
 func (s *System) RedisNodes() (names []string) {
 	for _, n := range s.deployment.Nodes {
 		names = append(names, n.Name)
@@ -22,7 +22,7 @@ func (s *System) RedisNodes() (names []string) {
 	return names
 }
 
-// Sentinels lists the names of the Sentinels that were found at the start.
+// Sentinels lists the names of the Sentinels that were discovered at the start.
 func (s *System) Sentinels() (names []string) {
 	for _, n := range s.deployment.Sentinels {
 		names = append(names, n.Name)
@@ -33,7 +33,7 @@ func (s *System) Sentinels() (names []string) {
 // ClientGroups lists the names of the client groups.
 func (s *System) ClientGroups() []string { return s.clients.ClientGroups() }
 
-// Primary returns the name of the node that a majority of the Sentinels that answer names. Without Sentinels it is r1.
+// Primary returns the primary that a majority of the answering Sentinels name. Without Sentinels it is r1.
 func (s *System) Primary(ctx context.Context) (string, error) {
 	if s.sentinels == nil {
 		return "r1", nil
@@ -53,7 +53,7 @@ func (s *System) Primary(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("external: no majority of Sentinels names a primary: %v", votes)
 }
 
-// AwaitPromotion waits until a Redis node other than old is primary, and returns its name.
+// AwaitPromotion waits until a Redis node other than old is the primary, and returns its name.
 func (s *System) AwaitPromotion(ctx context.Context, old string) (promoted string, err error) {
 	err = await.Until(ctx, 100*time.Millisecond, func() error {
 		now, err := s.Primary(ctx)
@@ -66,10 +66,10 @@ func (s *System) AwaitPromotion(ctx context.Context, old string) (promoted strin
 	return promoted, err
 }
 
-// Patience returns how long a failover of the deployment may take: nobody knows its settings.
+// Patience returns how long a failover of the deployment may take. It is generous because the settings are not known.
 func (s *System) Patience() time.Duration { return time.Minute }
 
-// Role returns what the node says that it is.
+// Role returns the role that the node reports.
 func (s *System) Role(ctx context.Context, node string) (string, error) {
 	i := slices.Index(s.RedisNodes(), node)
 	if i < 0 {
@@ -80,17 +80,17 @@ func (s *System) Role(ctx context.Context, node string) (string, error) {
 
 var errNotOurs = errors.New("external: nobody but the deployment's owner knows")
 
-// Suspects is an error: what a Sentinel believes is not asked.
+// Suspects returns an error: the harness does not ask Sentinels for their view.
 func (s *System) Suspects(context.Context, string) (bool, error) { return false, errNotOurs }
 
-// Hears is an error: whom a replica hears is not asked.
+// Hears returns an error: the harness does not ask replicas for their link to the primary.
 func (s *System) Hears(context.Context, string) (bool, error) { return false, errNotOurs }
 
-// linkControl is embedded under a name that is not exported.
+// linkControl lets System embed the interface without an exported field.
 type linkControl = harness.LinkControl
 
-// Impair does a link fault to the links of client groups, as [attached.Clients.Impair] does. Links to client groups, which carry
-// nothing, are left out; any other link is an error.
+// Impair applies a link fault to the links of client groups, as [attached.Clients.Impair] does. It leaves out links to
+// client groups, which carry nothing. Any other link is an error.
 func (s *System) Impair(links []harness.Link, f harness.LinkFault) (heal func() error, err error) {
 	groups := s.ClientGroups()
 	ours := slices.DeleteFunc(slices.Clone(links), func(l harness.Link) bool { return slices.Contains(groups, l.To) })

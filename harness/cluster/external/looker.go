@@ -13,27 +13,27 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/attached"
 )
 
-// lookWithin is the time for which an answer to one of our own questions is waited for.
-const lookWithin = 3 * time.Second
+// queryTimeout bounds the harness's own requests.
+const queryTimeout = 3 * time.Second
 
-// looker asks nodes past all links, so that no fault blinds us. It asks no more than any client may: HELLO, and of Sentinels where
-// the primary is.
-type looker struct {
+// nodeClients queries nodes past all links, so that faults do not affect it. It asks only what any client may: HELLO,
+// and the address of the primary from Sentinels.
+type nodeClients struct {
 	clients *attached.Clients
 	nodes   []attached.Node
 }
 
-// lookAt returns a looker at nodes, which are Redis nodes or all Sentinels. It dials nobody.
-func lookAt(nodes []attached.Node, d attached.Deployment, sentinels bool) (*looker, error) {
+// newNodeClients returns clients of nodes, which are Redis nodes or all Sentinels. It does not dial.
+func newNodeClients(nodes []attached.Node, d attached.Deployment, sentinels bool) (*nodeClients, error) {
 	to := attached.Deployment{Nodes: nodes, Masters: len(nodes), Username: d.Username, Password: d.Password, TLS: d.TLS}
 	if sentinels {
 		to.Username, to.Password = d.SentinelUsername, d.SentinelPassword
 	}
-	c, err := attached.Open(to, attached.Options{Groups: 1, Clients: 4, OpTimeout: lookWithin})
-	return &looker{c, nodes}, err
+	c, err := attached.Open(to, attached.Options{Groups: 1, Clients: 4, OpTimeout: queryTimeout})
+	return &nodeClients{c, nodes}, err
 }
 
-func (l *looker) close() error {
+func (l *nodeClients) close() error {
 	if l == nil || l.clients == nil {
 		return nil
 	}
@@ -41,24 +41,24 @@ func (l *looker) close() error {
 }
 
 // do sends a command to the node of that number.
-func (l *looker) do(ctx context.Context, node int, words ...any) (any, error) {
+func (l *nodeClients) do(ctx context.Context, node int, words ...any) (any, error) {
 	all, err := l.clients.ConnectAll(0)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	reply, err := all[node].(*redis.Client).Do(ctx, words...).Result()
 	if err != nil {
-		return nil, fmt.Errorf("%s %w", l.nodes[node].Name, plainly(err))
+		return nil, fmt.Errorf("%s %w", l.nodes[node].Name, plainError(err))
 	}
 	return reply, nil
 }
 
-// greeting is what a node says of itself in answer to HELLO, which needs no rights.
-type greeting struct{ server, version, mode, role string }
+// helloReply is a node's answer to HELLO, which needs no permission.
+type helloReply struct{ server, version, mode, role string }
 
-func (l *looker) hello(ctx context.Context, node int) (g greeting, err error) {
+func (l *nodeClients) hello(ctx context.Context, node int) (g helloReply, err error) {
 	reply, err := l.do(ctx, node, "HELLO", "2")
 	if err != nil {
 		return g, err
@@ -83,8 +83,8 @@ func (l *looker) hello(ctx context.Context, node int) (g greeting, err error) {
 	return g, nil
 }
 
-// primaryAddress returns the address by which the Sentinel of that number names the primary.
-func (l *looker) primaryAddress(ctx context.Context, sentinel int, master string) (string, error) {
+// primaryAddress returns the address of the primary as the Sentinel of that number names it.
+func (l *nodeClients) primaryAddress(ctx context.Context, sentinel int, master string) (string, error) {
 	reply, err := l.do(ctx, sentinel, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", master)
 	if err != nil {
 		return "", err
@@ -96,8 +96,8 @@ func (l *looker) primaryAddress(ctx context.Context, sentinel int, master string
 	return net.JoinHostPort(fmt.Sprint(parts[0]), fmt.Sprint(parts[1])), nil
 }
 
-// others returns the addresses that the Sentinel of that number lists with SENTINEL REPLICAS or SENTINEL SENTINELS.
-func (l *looker) others(ctx context.Context, sentinel int, list, master string) (all []string, err error) {
+// knownPeers returns the addresses that the Sentinel of that number lists with SENTINEL REPLICAS or SENTINEL SENTINELS.
+func (l *nodeClients) knownPeers(ctx context.Context, sentinel int, list, master string) (all []string, err error) {
 	reply, err := l.do(ctx, sentinel, "SENTINEL", list, master)
 	if err != nil {
 		return nil, err
@@ -121,28 +121,28 @@ func (l *looker) others(ctx context.Context, sentinel int, list, master string) 
 	return all, nil
 }
 
-// plainly returns an error of a client in words that follow a node's name, without addresses, users and passwords.
-func plainly(err error) error {
+// plainError rewords a client's error without addresses, users and passwords. The words follow a node's name.
+func plainError(err error) error {
 	var reply redis.Error
 	var network net.Error
 	var op *net.OpError
 	switch {
 	case errors.As(err, &reply):
-		return &answer{plainAnswer(err.Error()), err}
+		return &redactedError{plainRefusal(err.Error()), err}
 	case errors.As(err, &op):
-		return &answer{"cannot be reached: " + op.Err.Error(), err}
+		return &redactedError{"cannot be reached: " + op.Err.Error(), err}
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
-		return &answer{"does not answer in time", err}
+		return &redactedError{"does not answer in time", err}
 	case errors.Is(err, context.Canceled):
 		return err
 	case strings.Contains(err.Error(), "sentinels specified"):
-		return &answer{"cannot be asked for: no Sentinel answers", err}
+		return &redactedError{"cannot be asked for: no Sentinel answers", err}
 	}
-	return &answer{"cannot be reached", err}
+	return &redactedError{"cannot be reached", err}
 }
 
-// plainAnswer returns what a server's refusal means. Its own words may have names of users and addresses in them.
-func plainAnswer(reply string) string {
+// plainRefusal says what a server's error reply means. The reply itself may name users and addresses.
+func plainRefusal(reply string) string {
 	word, _, _ := strings.Cut(reply, " ")
 	switch word {
 	case "WRONGPASS":
@@ -155,11 +155,11 @@ func plainAnswer(reply string) string {
 	return fmt.Sprintf("refuses: %s", word)
 }
 
-// answer is an error in words of our own.
-type answer struct {
+// redactedError is an error whose text shows no addresses, users and passwords.
+type redactedError struct {
 	text string
 	err  error
 }
 
-func (a *answer) Error() string { return a.text }
-func (a *answer) Unwrap() error { return a.err }
+func (a *redactedError) Error() string { return a.text }
+func (a *redactedError) Unwrap() error { return a.err }

@@ -7,11 +7,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// rolesEvery is the time between two questions to a node for its role. It is longer than in a cluster of our own: others use the nodes.
+// rolesEvery is the time between two requests for a node's role. It is longer than in the harness's own clusters
+// because others use the nodes.
 const rolesEvery = 250 * time.Millisecond
 
-// watchRoles reports each change of the role of the node of that number. The role of a node that does not answer is "down"; one that
-// does not tell is left out.
+// watchRoles reports each change of the role of the node of that number. The role of a node that does not answer is
+// "down".
 func (s *System) watchRoles(ctx context.Context, node int, clock harness.Clock, events func(harness.Event)) {
 	last, name := "", s.nodes.nodes[node].Name
 	tick := time.NewTicker(rolesEvery)
@@ -35,7 +36,7 @@ func (s *System) watchRoles(ctx context.Context, node int, clock harness.Clock, 
 	}
 }
 
-// roleOf returns the role of the Redis node of that number, in the words of harness.
+// roleOf returns the role of the Redis node of that number, as package harness names it.
 func (s *System) roleOf(ctx context.Context, node int) string {
 	g, err := s.nodes.hello(ctx, node)
 	switch {

@@ -20,45 +20,46 @@ import (
 
 // Options holds the settings of a System.
 type Options struct {
-	Prefix    string        // with which all keys begin; default NewPrefix()
+	Prefix    string        // prefix of all keys; default NewPrefix()
 	Groups    int           // client groups; default 5
-	Clients   int           // connections to prepare for, of all groups together; default 100
+	Clients   int           // expected connections of all groups together; default 100
 	OpTimeout time.Duration // read and write timeout of clients; default 500ms
-	Retries   int           // times that a command that got no answer is sent again; default none
+	Retries   int           // retries of a command without an answer; default none
 
-	Note    func(string) // told in one line what the user should know, such as keys that are left; nil: nobody is
-	Outside func(error)  // called once, when a command was not sent because of ErrOutside; must not block; nil: nobody is
+	Note func(string) // called with a line for the user, such as keys that remain; nil: not called
+	// called once, when a command was not sent because of ErrOutside; must not block; nil: not called
+	Outside func(error)
 }
 
-// NewPrefix returns a prefix that no other run has: doublegrant:<16 hex digits>:.
+// NewPrefix returns a random prefix, so that no two runs share one: doublegrant:<16 hex digits>:.
 func NewPrefix() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return "doublegrant:" + hex.EncodeToString(b[:]) + ":"
 }
 
-// System is a deployment of somebody else as the system under test. New makes it; it is started once and stopped once.
+// System is an external deployment as the system under test. New makes it. It is started once and stopped once.
 type System struct {
 	target      Target
 	opts        Options
-	linkControl // clients, once it is started
+	linkControl // the field clients, once started
 
 	mu         sync.Mutex
 	deployment attached.Deployment
 	clients    *attached.Clients // of the load; nil unless started
-	primary    *attached.Clients // our own, which follows the primary past all links
-	nodes      *looker           // at Redis nodes
-	sentinels  *looker           // nil without Sentinels
+	primary    *attached.Clients // the harness's own client, which follows the primary past all links
+	nodes      *nodeClients      // of the Redis nodes
+	sentinels  *nodeClients      // of the Sentinels; nil without any
 	stopped    bool
-	strayed    error // ErrOutside
+	outsideErr error // first error that wraps ErrOutside
 
-	watching sync.WaitGroup
-	unwatch  context.CancelFunc
+	watching     sync.WaitGroup
+	stopWatching context.CancelFunc
 }
 
 var _ harness.System = (*System)(nil)
 
-// New returns the target as a system. It dials nobody.
+// New returns the target as a system. It does not dial.
 func New(t Target, o Options) *System {
 	if o.Prefix == "" {
 		o.Prefix = NewPrefix()
@@ -75,7 +76,8 @@ func (s *System) Prefix() string { return s.opts.Prefix }
 // Groups returns the number of client groups.
 func (s *System) Groups() int { return s.opts.Groups }
 
-// Preflight checks that the deployment can be reached, is Redis 7.0 or newer and takes writes under the prefix. It leaves nothing.
+// Preflight checks that the deployment can be reached, is Redis 7.0 or newer and accepts writes under the prefix. It
+// leaves no keys behind.
 func (s *System) Preflight(ctx context.Context) error {
 	one := New(s.target, s.opts)
 	one.opts.Note, one.opts.Outside = nil, nil
@@ -85,11 +87,11 @@ func (s *System) Preflight(ctx context.Context) error {
 	return one.close()
 }
 
-// startWithin bounds the start.
+// startWithin bounds Start.
 const startWithin = 20 * time.Second
 
-// Start finds the nodes and checks what Preflight checks. It starts no node. From then on it reports nodes' roles, as they tell them
-// themselves, and which node acknowledges the writes of each client group.
+// Start discovers the nodes and checks what Preflight checks. It does not start any node. From then on it reports the
+// roles that nodes report, and the node that acknowledges the writes of each client group.
 func (s *System) Start(ctx context.Context, clock harness.Clock, events func(harness.Event), log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
@@ -116,59 +118,62 @@ func (s *System) start(ctx context.Context, clock harness.Clock, events func(har
 		return fmt.Errorf("external: %w", err)
 	}
 	watch, stop := context.WithCancel(context.Background())
-	s.unwatch = stop
+	s.stopWatching = stop
 	for i := range s.nodes.nodes {
 		s.watching.Go(func() { s.watchRoles(watch, i, clock, events) })
 	}
 	return nil
 }
 
-// open opens all clients. It dials nobody. The caller holds s.mu.
+// open makes all clients. It does not dial. The caller holds s.mu.
 func (s *System) open(clock harness.Clock, events func(harness.Event)) (err error) {
 	d, o := s.deployment, s.opts
-	o.Outside = s.outside
+	o.Outside = s.noteOutside
 	if s.clients, err = Attach(d, o, func(kind string, group int, node string) {
 		events(harness.Event{At: clock.Now(), Node: node, Kind: kind, Detail: attached.GroupName(group)})
 	}); err != nil {
 		return err
 	}
 	s.linkControl = s.clients
-	if s.primary, err = attached.Open(d, attached.Options{Groups: 1, Clients: 4, OpTimeout: lookWithin}); err != nil {
+	if s.primary, err = attached.Open(d, attached.Options{Groups: 1, Clients: 4, OpTimeout: queryTimeout}); err != nil {
 		return err
 	}
-	if s.nodes, err = lookAt(d.Nodes, d, false); err != nil || len(d.Sentinels) == 0 {
+	if s.nodes, err = newNodeClients(d.Nodes, d, false); err != nil || len(d.Sentinels) == 0 {
 		return err
 	}
-	s.sentinels, err = lookAt(d.Sentinels, d, true)
+	s.sentinels, err = newNodeClients(d.Sentinels, d, true)
 	return err
 }
 
-// Attach opens clients of a deployment that was found. They send no command with a key outside of the prefix: Options.Outside is told of each
-// that was not sent. serves is that of attached.Options.
-func Attach(d attached.Deployment, o Options, serves func(kind string, group int, node string)) (*attached.Clients, error) {
+// Attach returns clients of a discovered deployment. They send no command with a key outside the prefix:
+// Options.Outside gets the error of each one that was not sent. serves is attached.Options.Serves.
+func Attach(
+	d attached.Deployment, o Options, serves func(kind string, group int, node string),
+) (*attached.Clients, error) {
 	outside := o.Outside
 	if outside == nil {
 		outside = func(error) {}
 	}
 	return attached.Open(d, attached.Options{
-		Groups: o.Groups, Clients: o.Clients, OpTimeout: o.OpTimeout, Retries: o.Retries, Hook: discreet{d.Username}, Serves: serves,
-		Wrap: func(_ int, _ string, conn net.Conn) net.Conn { return guard(conn, o.Prefix, outside) },
+		Groups: o.Groups, Clients: o.Clients, OpTimeout: o.OpTimeout, Retries: o.Retries, Hook: discreet{d.Username},
+		Serves: serves,
+		Wrap:   func(_ int, _ string, conn net.Conn) net.Conn { return guard(conn, o.Prefix, outside) },
 	})
 }
 
-// Deployment returns what was found at the start, with the secrets by which it is reached.
+// Deployment returns the deployment that was discovered at the start, with its passwords and keys.
 func (s *System) Deployment() attached.Deployment {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.deployment
 }
 
-// outside notes the first command that was not sent.
-func (s *System) outside(err error) {
+// noteOutside records and reports the first command that was not sent.
+func (s *System) noteOutside(err error) {
 	s.mu.Lock()
-	first := s.strayed == nil
+	first := s.outsideErr == nil
 	if first {
-		s.strayed = err
+		s.outsideErr = err
 	}
 	s.mu.Unlock()
 	if first && s.opts.Outside != nil {
@@ -176,8 +181,8 @@ func (s *System) outside(err error) {
 	}
 }
 
-// own returns our own client of the primary.
-func (s *System) own() (*redis.Client, error) {
+// primaryClient returns the harness's own client of the primary.
+func (s *System) primaryClient() (*redis.Client, error) {
 	s.mu.Lock()
 	primary := s.primary
 	s.mu.Unlock()
@@ -191,32 +196,34 @@ func (s *System) own() (*redis.Client, error) {
 	return r.(*redis.Client), nil
 }
 
-// takesWrites returns nil if the primary takes a write under the prefix. What is written is gone afterwards.
+// takesWrites returns nil if the primary accepts a write under the prefix. It removes what it writes.
 func (s *System) takesWrites(ctx context.Context) error {
-	r, err := s.own()
+	r, err := s.primaryClient()
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	key := s.opts.Prefix + "probe"
 	if err := r.Set(ctx, key, "", 10*time.Second).Err(); err != nil {
-		return fmt.Errorf("the primary %w", plainly(err))
+		return fmt.Errorf("the primary %w", plainError(err))
 	}
 	if err := r.Del(ctx, key).Err(); err != nil {
-		return fmt.Errorf("the primary %w", plainly(err))
+		return fmt.Errorf("the primary %w", plainError(err))
 	}
 	return nil
 }
 
-// AwaitWhole returns when the primary answers and takes a write under the prefix. If ctx ends first, the error says what was missing.
+// AwaitWhole waits until the primary accepts a write under the prefix. If ctx ends first, the error says what was
+// missing.
 func (s *System) AwaitWhole(ctx context.Context) error {
 	return await.Until(ctx, 100*time.Millisecond, func() error { return s.takesWrites(ctx) })
 }
 
-// Connect returns the client of a group, as [attached.Clients.Connect] does. It sends no command with a key outside of the prefix.
+// Connect returns the client of a group, as [attached.Clients.Connect] does. It sends no command with a key outside the
+// prefix.
 func (s *System) Connect(group int) (redis.UniversalClient, error) {
-	c, err := s.load()
+	c, err := s.loadClients()
 	if err != nil {
 		return nil, err
 	}
@@ -225,14 +232,14 @@ func (s *System) Connect(group int) (redis.UniversalClient, error) {
 
 // ConnectAll returns the one client of Connect.
 func (s *System) ConnectAll(group int) ([]redis.UniversalClient, error) {
-	c, err := s.load()
+	c, err := s.loadClients()
 	if err != nil {
 		return nil, err
 	}
 	return c.ConnectAll(group)
 }
 
-func (s *System) load() (*attached.Clients, error) {
+func (s *System) loadClients() (*attached.Clients, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.clients == nil || s.stopped {
@@ -241,11 +248,11 @@ func (s *System) load() (*attached.Clients, error) {
 	return s.clients, nil
 }
 
-// Stop removes the run's keys and closes all clients. Keys that cannot be removed are noted and left. The error wraps ErrOutside if a
-// client wanted to send what must not be sent. It is safe to call twice, and after a failed Start.
+// Stop removes the run's keys and closes all clients. If it cannot remove keys, it calls Options.Note. The error wraps
+// ErrOutside if a command was not sent because of it. It is safe to call twice, and after a failed Start.
 func (s *System) Stop() error {
 	s.mu.Lock()
-	stopped, started, strayed := s.stopped, s.unwatch != nil, s.strayed
+	stopped, started, strayed := s.stopped, s.stopWatching != nil, s.outsideErr
 	s.mu.Unlock()
 	if stopped {
 		return nil
@@ -256,7 +263,7 @@ func (s *System) Stop() error {
 	return errors.Join(strayed, s.close())
 }
 
-// close closes all that is open. It is safe to call twice.
+// close closes all clients and stops the watch of roles. It is safe to call twice.
 func (s *System) close() error {
 	s.mu.Lock()
 	already := s.stopped
@@ -265,13 +272,13 @@ func (s *System) close() error {
 	if already {
 		return nil
 	}
-	if s.unwatch != nil {
-		s.unwatch()
+	if s.stopWatching != nil {
+		s.stopWatching()
 	}
 	s.watching.Wait()
 	for _, c := range []*attached.Clients{s.clients, s.primary} {
 		if c != nil {
-			_ = c.Close() // connections that faults broke: nothing is lost with them
+			_ = c.Close() // faults may have broken these connections: nothing is lost with them
 		}
 	}
 	_, _ = s.nodes.close(), s.sentinels.close()

@@ -23,11 +23,12 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// leastRules are those of the README: what a run needs, and no more.
-const leastRules = "resetchannels ~doublegrant:* -@all +hello +auth +ping +select +@transaction +@string +@set +@hash +@list +@sortedset " +
+// leastRules are the README's ACL rules: what a run needs, and no more.
+const leastRules = "resetchannels ~doublegrant:* -@all +hello +auth +ping +select +@transaction +@string +@set " +
+	"+@hash +@list +@sortedset " +
 	"+del +unlink +exists +expire +pexpire +persist +ttl +pttl +type +eval +evalsha +script|load +scan -@dangerous"
 
-// record holds what a system tells.
+// record holds what a system reports.
 type record struct {
 	mu     sync.Mutex
 	events []harness.Event
@@ -46,7 +47,8 @@ func (r *record) outside(err error) { r.mu.Lock(); defer r.mu.Unlock(); r.errs =
 func (r *record) has(kind, node, detail string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.ContainsFunc(r.events, func(e harness.Event) bool { return e.Kind == kind && e.Node == node && e.Detail == detail })
+	return slices.ContainsFunc(r.events,
+		func(e harness.Event) bool { return e.Kind == kind && e.Node == node && e.Detail == detail })
 }
 
 func system(t *testing.T, d *attachedtest.Deployment, r *record) *external.System {
@@ -66,7 +68,7 @@ func start(t *testing.T, s *external.System, r *record) {
 	require.NoError(t, s.Start(t.Context(), harness.NewClock(), r.event, slog.New(slog.DiscardHandler)))
 }
 
-// started starts a system on a deployment, and returns what it tells, and the client of a group.
+// started starts a system on a deployment, and returns what it reports, and the client of a group.
 func started(t *testing.T, d *attachedtest.Deployment) (s *external.System, r *record, c redis.UniversalClient) {
 	t.Helper()
 	r = &record{}
@@ -99,7 +101,8 @@ func TestWhatARunLeaves(t *testing.T) {
 	require.NoError(t, s.AwaitWhole(t.Context()), "our own look goes past the links")
 	require.NoError(t, heal())
 	require.EqualValues(t, 1202, admin.DBSize(t.Context()).Val())
-	require.Eventually(t, func() bool { return r.has(harness.EventRole, "r1", harness.RolePrimary) }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return r.has(harness.EventRole, "r1", harness.RolePrimary) }, time.Minute,
+		time.Millisecond)
 	require.True(t, r.has(harness.EventServes, "r1", "g2"))
 	require.NoError(t, s.Stop())
 	require.NoError(t, s.Stop(), "a second time")
@@ -109,7 +112,7 @@ func TestWhatARunLeaves(t *testing.T) {
 }
 
 func TestWhatMustNotBeSentIsNot(t *testing.T) {
-	d := attachedtest.Start(t, attachedtest.Options{}) // whose ACL would let it
+	d := attachedtest.Start(t, attachedtest.Options{}) // whose ACL would allow it
 	require.NoError(t, d.Admin[0].Set(t.Context(), "bystander", "stays", 0).Err())
 	s, r, c := started(t, d)
 	require.ErrorIs(t, c.FlushAll(t.Context()).Err(), external.ErrOutside)
@@ -150,7 +153,8 @@ func TestAFailoverOfTheirs(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "r2", promoted)
 	require.NoError(t, s.AwaitWhole(ctx))
-	require.Eventually(t, func() bool { return c.Set(ctx, s.Prefix()+"k", "v", 0).Err() == nil }, time.Minute, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return c.Set(ctx, s.Prefix()+"k", "v", 0).Err() == nil }, time.Minute,
+		20*time.Millisecond)
 	require.Eventually(t, func() bool {
 		return r.has(harness.EventServes, "r2", "g0") && r.has(harness.EventRole, "r1", harness.RoleDown)
 	}, time.Minute, 20*time.Millisecond)
@@ -160,7 +164,8 @@ func TestAFailoverOfTheirs(t *testing.T) {
 	require.EqualValues(t, 0, d.Admin[1].DBSize(t.Context()).Val())
 }
 
-// TestEveryVariantKeepsToItsPrefix runs every variant that a plan lets onto a Redis of others, on one that would let it do anything.
+// TestEveryVariantKeepsToItsPrefix runs every variant that a plan allows on an external Redis, on a Redis that would
+// allow any command.
 func TestEveryVariantKeepsToItsPrefix(t *testing.T) {
 	d := attachedtest.Start(t, attachedtest.Options{})
 	ran := 0
@@ -168,7 +173,7 @@ func TestEveryVariantKeepsToItsPrefix(t *testing.T) {
 		if _, library := v.Library(); library || v.Masters > 0 || v.OneKey || v.OwnKeys {
 			continue
 		}
-		if v.ID == "lock/watchdog-rearms" { // its data race is what it is there for, and the race detector finds it
+		if v.ID == "lock/watchdog-rearms" { // its purpose is a data race, which the race detector finds
 			continue
 		}
 		ran++
@@ -183,7 +188,8 @@ func TestEveryVariantKeepsToItsPrefix(t *testing.T) {
 			o.Rounds = workloads.RoundsOptions{Rounds: 3, Every: 50 * time.Millisecond, Lock: true, Clients: 4}
 			w := v.Workload(s, o)
 			res, err := harness.Run(t.Context(), harness.Spec{
-				System: s, Workload: w, Checkers: checkers.For(w), Clients: 4, Duration: 400 * time.Millisecond, Rate: 500, QuietPeriod: time.Millisecond,
+				System: s, Workload: w, Checkers: checkers.For(w), Clients: 4, Duration: 400 * time.Millisecond,
+				Rate: 500, QuietPeriod: time.Millisecond,
 			})
 			require.NoError(t, err)
 			require.Empty(t, r.errs)
@@ -240,7 +246,8 @@ func fakeRedis(t *testing.T, version, mode string) string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { ln.Close() })
-	says := fmt.Sprintf("*8\r\n+server\r\n+redis\r\n+version\r\n+%s\r\n+mode\r\n+%s\r\n+role\r\n+master\r\n", version, mode)
+	says := fmt.Sprintf("*8\r\n+server\r\n+redis\r\n+version\r\n+%s\r\n+mode\r\n+%s\r\n+role\r\n+master\r\n", version,
+		mode)
 	go func() {
 		for {
 			conn, err := ln.Accept()

@@ -11,32 +11,34 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/attached"
 )
 
-// Target says which deployment a load may hit, and how to come in. Parse makes it. Printed, it tells no address and no secret.
+// Target is the address of a deployment and how to log in. Parse makes it. Printed, it shows no address and no secret.
 type Target struct {
-	seeds attached.Deployment // nodes or Sentinels as they were given
-	hosts string              // host:port of each, with commas between
+	seeds attached.Deployment // nodes or Sentinels as given
+	hosts string              // host:port of each, separated by commas
 }
 
-// String tells what is known of the target without addresses.
+// String describes the target without addresses.
 func (t Target) String() string { return t.seeds.String() }
 
-// GoString is String.
+// GoString returns String.
 func (t Target) GoString() string { return t.String() }
 
-// Hosts returns host:port of each node or Sentinel that was given, with commas between: what the user has to confirm. It is the one
-// method that tells an address.
+// Hosts returns host:port of each given node or Sentinel, separated by commas, for the user to confirm. It is the only
+// method that shows an address.
 func (t Target) Hosts() string { return t.hosts }
 
-// Forms of a target, for errors.
-const forms = "redis://USER:PASSWORD@HOST:PORT or redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/MASTER-NAME, with TLS rediss"
+// forms lists the forms of a target, for errors.
+const forms = "redis://USER:PASSWORD@HOST:PORT or redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/MASTER-NAME, " +
+	"with TLS rediss"
 
 // Parse reads a URL:
 //
 //	redis[s]://[[user]:password@]host[:port][/database]
-//	redis[s]+sentinel://[[user]:password@]host[:port],.../master-name[/database][?sentinel_username=...&sentinel_password=...]
+//	redis[s]+sentinel://[[user]:password@]host[:port],.../master-name[/database][?query]
 //
-// The port is 6379, of Sentinels 26379, unless it is given. User and password are those of the Redis nodes, percent-encoded where they
-// have special characters. rediss is TLS, to Sentinels as well. The error repeats nothing of the URL.
+// The default port is 6379, and 26379 for Sentinels. User and password are those of the Redis nodes, percent-encoded
+// where they have special characters. Those of the Sentinels are sentinel_username and sentinel_password in the query.
+// rediss means TLS, also to Sentinels. Errors repeat nothing of the URL.
 func Parse(text string) (Target, error) {
 	scheme, rest, ok := strings.Cut(strings.TrimSpace(text), "://")
 	sentinel := strings.HasSuffix(scheme, "+sentinel")
@@ -72,9 +74,11 @@ func (t *Target) readUser(text string) (err error) {
 	}
 	switch {
 	case err != nil:
-		return errors.New("user or password in the URL of Redis is not percent-encoded: write %40 for @, %3A for :, %2F for /, %25 for %")
+		return errors.New("user or password in the URL of Redis is not percent-encoded: write %40 for @, %3A for :, " +
+			"%2F for /, %25 for %")
 	case t.seeds.Username != "" && t.seeds.Password == "":
-		return errors.New("the URL of Redis has a user and no password: write USER:PASSWORD@, or :PASSWORD@ without a user")
+		return errors.New("the URL of Redis has a user and no password: write USER:PASSWORD@, or :PASSWORD@ without " +
+			"a user")
 	}
 	return nil
 }
@@ -85,7 +89,8 @@ func (t *Target) readPath(path string, sentinel bool) (err error) {
 		var name string
 		name, database, _ = strings.Cut(path, "/")
 		if t.seeds.MasterName, err = url.PathUnescape(name); err != nil || t.seeds.MasterName == "" {
-			return errors.New("the URL of Sentinels needs the name by which they know the primary: HOST:PORT/MASTER-NAME")
+			return errors.New("the URL of Sentinels needs the name by which they know the primary: " +
+				"HOST:PORT/MASTER-NAME")
 		}
 	}
 	if database == "" {
@@ -109,7 +114,8 @@ func (t *Target) readQuery(query string, sentinel bool) error {
 		case sentinel && name == "sentinel_password":
 			t.seeds.SentinelPassword = values.Get(name)
 		default:
-			return errors.New("what follows ? in the URL of Redis can be sentinel_username and sentinel_password, of Sentinels: leave the rest out")
+			return errors.New("what follows ? in the URL of Redis can be sentinel_username and sentinel_password, of " +
+				"Sentinels: leave the rest out")
 		}
 	}
 	return nil
@@ -121,17 +127,20 @@ func (t *Target) readHosts(all []string, sentinel bool) error {
 		letter, port, into = "s", "26379", &t.seeds.Sentinels
 	}
 	if !sentinel && len(all) > 1 {
-		return errors.New("the URL of Redis has several hosts: name the primary alone, or the Sentinels with redis+sentinel://")
+		return errors.New("the URL of Redis has several hosts: name the primary alone, or the Sentinels with " +
+			"redis+sentinel://")
 	}
 	for i, text := range all {
 		host, given, err := net.SplitHostPort(text)
 		if err != nil {
 			host, given, err = net.SplitHostPort(text + ":" + port)
 		}
-		if number, wrong := strconv.Atoi(given); err != nil || host == "" || wrong != nil || number < 1 || number > 65535 {
+		if number, wrong := strconv.Atoi(given); err != nil || host == "" || wrong != nil || number < 1 ||
+			number > 65535 {
 			return errors.New("a host in the URL of Redis is not HOST or HOST:PORT; an IPv6 address stands in brackets")
 		}
-		*into = append(*into, attached.Node{Name: fmt.Sprintf("%s%d", letter, i+1), Announced: net.JoinHostPort(host, given)})
+		*into = append(*into, attached.Node{Name: fmt.Sprintf("%s%d", letter, i+1),
+			Announced: net.JoinHostPort(host, given)})
 	}
 	t.hosts = ""
 	for i, n := range *into {
@@ -143,8 +152,8 @@ func (t *Target) readHosts(all []string, sentinel bool) error {
 	return nil
 }
 
-// WithTLS returns the target with the texts of certificates, as PEM: the CA that signs the servers', and the client's own with its
-// key. Empty texts change nothing. The error says that there is no TLS, or what is wrong with the texts.
+// WithTLS returns the target with certificates as PEM texts: the CA of the servers, and the client's certificate and
+// key. Empty texts change nothing. The error says that the target has no TLS, or what is wrong with the texts.
 func (t Target) WithTLS(ca, certificate, key string) (Target, error) {
 	if ca == "" && certificate == "" && key == "" {
 		return t, nil

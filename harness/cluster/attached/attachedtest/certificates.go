@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// authority is a CA of a test's own.
+// authority is a CA made for a test.
 type authority struct {
 	key  *ecdsa.PrivateKey
 	cert *x509.Certificate
@@ -40,7 +40,7 @@ func newAuthority() (a authority, err error) {
 	return a, err
 }
 
-// sign makes a pair for a server at 127.0.0.1, or for a client.
+// sign makes a certificate and key for a server at 127.0.0.1, or for a client.
 func (a authority) sign(name string) (certificate, key string, err error) {
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package attachedtest starts Redis deployments for tests, as somebody else would run them: with a password, an ACL user, TLS and
-// Sentinels. They end with the test.
+// Package attachedtest starts Redis deployments for tests, as another team would run them: with a password, an ACL
+// user, TLS and Sentinels. They end with the test.
 package attachedtest
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/attached"
 )
 
-// What a deployment's users are called, and their passwords: words that a test can search for.
+// Names and passwords of a deployment's users. Tests search outputs for these words.
 const (
 	User          = "canary-user"
 	Password      = "canary-password"
@@ -27,17 +27,17 @@ const (
 	MasterName    = "canary-master"
 )
 
-// Options says what to start. The zero value is one Redis without a password.
+// Options describes a deployment. The zero value is one Redis without a password.
 type Options struct {
 	Replicas, Sentinels int
-	TLS                 bool   // with certificates of both sides
+	TLS                 bool   // with certificates on both sides
 	Rules               string // ACL rules of User; empty: no users and no passwords
 }
 
-// Deployment is what runs.
+// Deployment is a running deployment.
 type Deployment struct {
 	attached.Deployment
-	Admin []*redis.Client // of the Redis nodes, with all rights
+	Admin []*redis.Client // clients of the Redis nodes, with all rights
 
 	dir       string
 	ca        authority
@@ -54,7 +54,7 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// Start starts a deployment on 127.0.0.1 and returns when all nodes answer, and Sentinels know the replicas.
+// Start starts a deployment on 127.0.0.1. It returns when all nodes answer and the Sentinels know the replicas.
 func Start(t TB, o Options) *Deployment {
 	t.Helper()
 	d := &Deployment{dir: t.TempDir(), o: o, processes: map[string]*os.Process{}}
@@ -84,7 +84,8 @@ func (d *Deployment) start(t TB) (err error) {
 			return err
 		}
 		d.Admin = append(d.Admin, d.admin(t, n))
-		if err := await.Until(t.Context(), 10*time.Millisecond, func() error { return d.Admin[i].Ping(t.Context()).Err() }); err != nil {
+		if err := await.Until(t.Context(), 10*time.Millisecond,
+			func() error { return d.Admin[i].Ping(t.Context()).Err() }); err != nil {
 			return err
 		}
 	}
@@ -101,7 +102,7 @@ func (d *Deployment) start(t TB) (err error) {
 	return d.awaitSentinels(t)
 }
 
-// awaitSentinels waits until the Sentinels know everybody.
+// awaitSentinels waits until the Sentinels know all replicas and each other.
 func (d *Deployment) awaitSentinels(t TB) error {
 	for _, n := range d.Sentinels {
 		s := redis.NewSentinelClient(d.options(n))
@@ -112,7 +113,8 @@ func (d *Deployment) awaitSentinels(t TB) error {
 				return err
 			}
 			if m["num-slaves"] != fmt.Sprint(d.o.Replicas) || m["num-other-sentinels"] != fmt.Sprint(d.o.Sentinels-1) {
-				return fmt.Errorf("a Sentinel knows %s replicas and %s Sentinels", m["num-slaves"], m["num-other-sentinels"])
+				return fmt.Errorf("a Sentinel knows %s replicas and %s Sentinels", m["num-slaves"],
+					m["num-other-sentinels"])
 			}
 			return nil
 		})
@@ -123,7 +125,7 @@ func (d *Deployment) awaitSentinels(t TB) error {
 	return nil
 }
 
-// run starts a node, and has it killed when the test is over.
+// run starts a node. The end of the test kills it.
 func (d *Deployment) run(t TB, binary string, n attached.Node, config string, more ...string) error {
 	file := filepath.Join(d.dir, n.Name+".conf")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
@@ -141,11 +143,11 @@ func (d *Deployment) run(t TB, binary string, n attached.Node, config string, mo
 	return nil
 }
 
-// freeAddress returns an address that nobody listens at.
+// freeAddress returns an address on which no process listens.
 func freeAddress() string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return "127.0.0.1:0" // the start of whoever takes it will fail
+		return "127.0.0.1:0" // a node that gets this address fails to start
 	}
 	defer l.Close()
 	return l.Addr().String()
@@ -156,7 +158,8 @@ func (d *Deployment) redisConfig(n attached.Node) string {
 	d.writeCommon(&b, n)
 	b.WriteString("save \"\"\nrepl-diskless-sync-delay 0\n")
 	if d.o.Rules != "" {
-		fmt.Fprintf(&b, "user default on >%s ~* &* +@all\nuser %s on >%s %s\nmasterauth %s\n", AdminPassword, User, Password, d.o.Rules, AdminPassword)
+		fmt.Fprintf(&b, "user default on >%s ~* &* +@all\nuser %s on >%s %s\nmasterauth %s\n", AdminPassword, User,
+			Password, d.o.Rules, AdminPassword)
 	}
 	if first := d.Nodes[0]; first != n {
 		host, port, _ := net.SplitHostPort(first.Announced)
@@ -169,10 +172,12 @@ func (d *Deployment) sentinelConfig(n attached.Node) string {
 	var b strings.Builder
 	d.writeCommon(&b, n)
 	host, port, _ := net.SplitHostPort(d.Nodes[0].Announced)
-	fmt.Fprintf(&b, "sentinel monitor %s %s %s %d\nsentinel down-after-milliseconds %s 1000\nsentinel failover-timeout %s 3000\n",
+	fmt.Fprintf(&b, "sentinel monitor %s %s %s %d\nsentinel down-after-milliseconds %s 1000\nsentinel "+
+		"failover-timeout %s 3000\n",
 		MasterName, host, port, d.o.Sentinels/2+1, MasterName, MasterName)
 	if d.o.Rules != "" {
-		fmt.Fprintf(&b, "sentinel auth-pass %s %s\nrequirepass %s\nsentinel sentinel-pass %s\n", MasterName, AdminPassword, AdminPassword, AdminPassword)
+		fmt.Fprintf(&b, "sentinel auth-pass %s %s\nrequirepass %s\nsentinel sentinel-pass %s\n", MasterName,
+			AdminPassword, AdminPassword, AdminPassword)
 	}
 	return b.String()
 }
@@ -188,7 +193,7 @@ func (d *Deployment) writeCommon(b *strings.Builder, n attached.Node) {
 		port, d.File("ca.pem"), d.File("server.pem"), d.File("server.key"))
 }
 
-// certify makes a CA and certificates of both sides. All are in files of the deployment's folder, too.
+// certify makes a CA and certificates for both sides, and writes them into the deployment's folder.
 func (d *Deployment) certify() (err error) {
 	if d.ca, err = newAuthority(); err != nil {
 		return err
@@ -203,7 +208,8 @@ func (d *Deployment) certify() (err error) {
 	}
 	d.TLS = &attached.TLS{CA: d.ca.pem, Certificate: client, Key: clientKey}
 	for name, text := range map[string]string{
-		"ca.pem": d.ca.pem, "server.pem": server, "server.key": serverKey, "client.pem": client, "client.key": clientKey,
+		"ca.pem": d.ca.pem, "server.pem": server, "server.key": serverKey, "client.pem": client,
+		"client.key": clientKey,
 	} {
 		if err := os.WriteFile(d.File(name), []byte(text), 0o600); err != nil {
 			return err
@@ -212,7 +218,8 @@ func (d *Deployment) certify() (err error) {
 	return nil
 }
 
-// File returns the path of a file of the deployment: ca.pem, client.pem and client.key with TLS, and each node's log, such as r1.log.
+// File returns the path of a file of the deployment: ca.pem, client.pem and client.key with TLS, and each node's log,
+// such as r1.log.
 func (d *Deployment) File(name string) string { return filepath.Join(d.dir, name) }
 
 // URL returns the deployment's URL, with user and password.
@@ -247,19 +254,19 @@ func (d *Deployment) admin(t TB, n attached.Node) *redis.Client {
 	return r
 }
 
-// options returns options of clients with all rights.
+// options returns the options of clients with all rights.
 func (d *Deployment) options(n attached.Node) *redis.Options {
 	o := &redis.Options{Addr: n.Announced, Protocol: 2, DisableIdentity: true, MaxRetries: -1}
 	if d.o.Rules != "" {
 		o.Password = AdminPassword
 	}
 	if d.o.TLS {
-		o.TLSConfig, _ = d.TLS.Config() // certify made it
+		o.TLSConfig, _ = d.TLS.Config() // certify made it, so it is right
 	}
 	return o
 }
 
-// Kill ends the node of that name as a crash would.
+// Kill kills the node of that name, as a crash would.
 func (d *Deployment) Kill(name string) error {
 	p := d.processes[name]
 	if p == nil {
