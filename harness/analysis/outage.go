@@ -279,7 +279,7 @@ func (m *failoverMeter) downtimeFrom() time.Duration {
 	if m.previousMeter == nil {
 		return m.costStart
 	}
-	return max(m.costStart, m.previousMeter.firstOwnWrite().At)
+	return max(m.costStart, m.previousMeter.firstProbeWrite().At)
 }
 
 func (w *failoverMeters) failover(m *failoverMeter) Failover {
