@@ -219,8 +219,8 @@ func (l *lock) noteSuspectRelease(t *theft) {
 	l.lateRelease = t
 }
 
-// blameRelease notes the last late release against h if it may have removed the lock of h, although it returned before
-// h did.
+// blameRelease adds the last late release to h.thefts if that may have removed the lock of h. It may have, even if it
+// returned before the acquire of h did.
 func (l *lock) blameRelease(h *hold) {
 	if l.lateRelease != nil && l.lateRelease.mayHaveRemoved(h) {
 		h.thefts = append(h.thefts, l.lateRelease)

@@ -93,7 +93,7 @@ func (o *nonNumbers) add(x harness.Op) {
 	}
 }
 
-// doubt returns the doubt that such results raise, or "".
+// doubt says how many results were no numbers, which makes the verdict unknown. It returns "" if there were none.
 func (o nonNumbers) doubt() string {
 	if o.count == 0 {
 		return ""

@@ -41,7 +41,7 @@ func (r *recent) find(n value) (*draw, bool) {
 	return nil, false
 }
 
-// add keeps d. Its number must not be among the latest.
+// add keeps d as the latest draw. No draw of the same number may be kept already.
 func (r *recent) add(d draw) {
 	g := &r.young
 	if g.at == nil {

@@ -31,7 +31,7 @@ func newSituationsOfShares(h harness.History) situationsOfShares {
 	return s
 }
 
-// Op looks at the next operation of a worker.
+// Op counts the situations that the next operation of a client brings about.
 func (s situationsOfShares) Op(x harness.Op) {
 	i := 0
 	if len(s.shares) > 1 {

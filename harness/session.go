@@ -89,7 +89,8 @@ type workerTimeline struct {
 	done   <-chan struct{} // closed when the load ends
 }
 
-// Now returns the time since the start of the run. It is a checkpoint, since a paused process reads no clock.
+// Now returns the time since the start of the run. While the client is frozen it waits, because a paused process reads
+// no clock.
 func (l *workerTimeline) Now() time.Duration {
 	l.member.checkpointOrCrash()
 	return l.rec.clock.Now()

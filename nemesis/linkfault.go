@@ -123,20 +123,21 @@ func unanswered(ctx context.Context, c harness.LinkControl, l harness.Link) (str
 // slack bounds the time that a busy machine may add to an echo.
 const slack = 500 * time.Millisecond
 
-// answersLate checks that an answer takes at least latency. If it takes longer than most, another fault or a busy
-// machine delays it, and answersLate tries again until ctx ends. A round trip takes twice the latency on average. With
-// much jitter one may be quicker than latency, but not five in a row.
-func answersLate(ctx context.Context, c harness.LinkControl, l harness.Link, latency, most time.Duration) (seen string,
-	err error) {
+// answersLate checks that an answer takes at least latency. An answer that takes longer than limit shows nothing, since
+// another fault or a busy machine may delay it: answersLate tries again until ctx ends. A round trip takes twice the
+// latency on average. With much jitter one may be quicker than latency, so only five in a row are an error.
+func answersLate(
+	ctx context.Context, c harness.LinkControl, l harness.Link, latency, limit time.Duration,
+) (seen string, err error) {
 	quick := 0
 	err = poll(ctx, func() (again bool, err error) {
-		within, cancel := context.WithTimeoutCause(ctx, most, errStalled)
+		within, cancel := context.WithTimeoutCause(ctx, limit, errStalled)
 		defer cancel()
 		if seen, err = echoTakes(within, c, l, 1, latency); err == nil {
 			return false, nil
 		}
 		if context.Cause(within) == errStalled {
-			return true, fmt.Errorf("%w, %v: %w", errStalled, most, err)
+			return true, fmt.Errorf("%w, %v: %w", errStalled, limit, err)
 		}
 		quick++
 		return quick < 5, err

@@ -147,7 +147,7 @@ func (f *finder) binary(e *ast.BinaryExpr) {
 	}
 }
 
-// atom negates a condition that is neither a comparison nor a negation, so that no other rule changes it.
+// atom negates a condition that no other rule changes: one that is neither a comparison nor a negation.
 func (f *finder) atom(e ast.Expr) {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.BinaryExpr:

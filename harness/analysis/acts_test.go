@@ -406,5 +406,14 @@ func TestWhatTheNewPrimaryLacked(t *testing.T) {
 	require.EqualValues(t, 120, f.Behind)
 	require.Equal(t, []string{"r2 lacked at least 120 bytes that r1 had written"}, f.Remarks())
 	h.Events = append(h.Events, offset(10050*ms, "r1", "44000"))
-	require.Zero(t, Failovers(h)[0].Behind, "it was told more after r1 had been asked last")
+	require.EqualValues(t, 120, Failovers(h)[0].Behind, "what r1 told last counts")
+	h.Events = append(h.Events, offset(10070*ms, "r1", "44900"))
+	require.Zero(t, Failovers(h)[0].Behind, "r2 had been sent more since r1 was asked last")
+
+	h = analysistest.OneKill()
+	h.Events = append(h.Events, offset(11490*ms, "r2", "45000"), offset(13500*ms, "r1", "99999"))
+	require.Zero(t, Failovers(h)[0].Behind, "r1 told it long after the promotion: it had written more since")
+	h = analysistest.OneKill()
+	h.Events = append(h.Events, offset(10060*ms, "r1", "45120"), offset(12*sec, "r2", "45000"))
+	require.Zero(t, Failovers(h)[0].Behind, "r2 told it long after its promotion")
 }

@@ -18,8 +18,8 @@ type gap struct {
 	unknown         int64
 }
 
-// add takes the next request, in order of Return. got says whether it succeeded. A gap does not count if it ends before
-// start or when over is true.
+// add takes the next request, in order of Return. got says whether it succeeded, which ends a gap. A gap that ends
+// before start does not count, and none counts once over is true.
 func (g *gap) add(op harness.Op, got bool, start time.Duration, over bool) {
 	if !got {
 		g.countUnanswered(op)

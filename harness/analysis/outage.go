@@ -156,7 +156,8 @@ func (w *failoverMeters) isAnswer(op harness.Op, group int, served string) bool 
 	return true
 }
 
-// add measures the next operation of a group that is not excluded.
+// add extends or ends the pending gaps by the next operation. The caller leaves out operations of excluded groups.
+// refused says that op is a refusal that counts as an answer.
 func (b *pendingGaps) add(op harness.Op, refused bool) {
 	const start, over = harness.Forever, true // so that no gap is complete here
 	got := op.Outcome == harness.OK || refused
@@ -224,8 +225,8 @@ func (t *takeover) demotedBefore(by time.Duration) bool {
 	return t.demotedAt < t.next && by > t.demotedAt
 }
 
-// oldDemotedAt returns when the old primary was a replica, or harness.Forever. It may have become a primary again
-// later.
+// oldDemotedAt returns the first time after the promotion at which the old primary was a replica, or harness.Forever if
+// it never was. It may have become a primary again later.
 func (t *takeover) oldDemotedAt() time.Duration {
 	for _, r := range t.reigns[t.old] {
 		if r.to > t.promotedAt {
@@ -287,7 +288,7 @@ func (w *failoverMeters) failover(m *failoverMeter) Failover {
 		Fault: -1, Name: m.cause.name, Old: m.old, New: m.new, Start: m.cause.start, Promoted: m.promotedAt,
 		Stages: m.stages(m.cause), Servers: m.downtime(m.downtimeFrom()), Outage: m.answers.outage(),
 		Writes:   m.writes.outage(),
-		Executed: m.executed, Minority: m.minority, Behind: m.behind(m.cause.start),
+		Executed: m.executed, Minority: m.minority, Behind: m.behind(),
 		extraDelay: m.roleDelay - maxRoleDelay,
 	}
 	if len(m.cause.faults) > 0 {

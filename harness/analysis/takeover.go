@@ -105,23 +105,29 @@ func (t *takeover) nameOld() {
 	}
 }
 
-// behind returns how many bytes of the old primary's replication stream the new one lacked when it was promoted, by the
-// last recorded offsets. It is 0 if none were missing, or if the record has no offsets.
-func (t *takeover) behind(start time.Duration) int64 {
-	offset := func(node string, from time.Duration) (n int64, ok bool) {
-		e, ok := t.firstEvent(from, t.next-1,
-			func(e harness.Event) bool { return e.Node == node && e.Kind == harness.EventOffset })
-		if ok {
-			n, _ = strconv.ParseInt(e.Detail, 10, 64) // 0 if it is not a number
+// behind returns how many bytes of the old primary's replication stream the new one lacked when it was promoted. It is 0
+// if none were missing, or if the record does not tell: an old primary that still answers has written more since.
+func (t *takeover) behind() int64 {
+	var old, promoted *harness.Event
+	for _, e := range t.eventsSince(t.previous) {
+		switch {
+		case e.Kind != harness.EventOffset || e.At > t.promotedAt+2*t.roleDelay:
+		case e.Node == t.old && e.At <= t.promotedAt+t.roleDelay:
+			old = &e
+		case e.Node == t.new && e.At >= t.promotedAt-t.roleDelay && promoted == nil:
+			promoted = &e
 		}
-		return n, ok
 	}
-	old, told := offset(t.old, start)
-	now, promoted := offset(t.new, t.promotedAt-t.roleDelay)
-	if !told || !promoted {
+	if old == nil || promoted == nil {
 		return 0
 	}
-	return max(0, old-now)
+	return max(0, bytesOf(*old)-bytesOf(*promoted))
+}
+
+// bytesOf returns the offset that an event tells, 0 if it is not a number.
+func bytesOf(e harness.Event) int64 {
+	n, _ := strconv.ParseInt(e.Detail, 10, 64)
+	return n
 }
 
 // wasPrimary reports whether new was a primary at some time in [from, to].

@@ -15,8 +15,8 @@ const rolePollEvery = 20 * time.Millisecond
 const roleWithin = 200 * time.Millisecond
 
 // observe reports the roles of Redis nodes and all messages of Sentinels (observe_sentinels.go) until the cluster
-// stops. With Sentinels it also reports which nodes accept writes, and which node acknowledges those of each client
-// group. It connects past the fabric, so that no fault affects it.
+// stops. With Sentinels it also reports which nodes accept writes. It connects past the fabric, so that no fault affects
+// it.
 func (c *Cluster) observe(clock harness.Clock, events func(harness.Event)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.unobserve = cancel
@@ -44,16 +44,22 @@ func (c *Cluster) observe(clock harness.Clock, events func(harness.Event)) {
 func (n *node) watchRole(ctx context.Context, clock harness.Clock, events func(harness.Event)) {
 	last, lastFollowed, lastOffset := "", "", int64(0)
 	lastAnswered := "" // unlike last never "down": a Sentinel ends all connections with a promotion, ours too
+	needsOffset := false
 	tick := time.NewTicker(rolePollEvery)
 	defer tick.Stop()
 	for {
 		asked := clock.Now() // the answer may be read late, after a later role was reported
 		asking, cancel := context.WithTimeout(ctx, roleWithin)
 		answer, err := n.askRole(asking)
-		promoted := err == nil && answer.role == harness.RolePrimary && lastAnswered == harness.RoleReplica
-		offset, noOffset := lastOffset, error(nil)
-		if promoted {
-			offset, noOffset = n.promotionOffset(asking)
+		if err == nil {
+			promoted := answer.role == harness.RolePrimary && lastAnswered == harness.RoleReplica
+			needsOffset = promoted || needsOffset && answer.role == harness.RolePrimary
+		}
+		if needsOffset && err == nil {
+			if offset, err := n.promotionOffset(asking); err == nil { // else it is asked again
+				events(harness.Event{At: asked, Node: n.name, Kind: harness.EventOffset, Detail: fmt.Sprint(offset)})
+				needsOffset = false
+			}
 		}
 		cancel()
 		if ctx.Err() != nil {
@@ -64,8 +70,8 @@ func (n *node) watchRole(ctx context.Context, clock harness.Clock, events func(h
 			role, followed = harness.RoleDown, lastFollowed
 		}
 		if role != last {
-			if promoted && noOffset == nil || last == harness.RolePrimary {
-				events(harness.Event{At: asked, Node: n.name, Kind: harness.EventOffset, Detail: fmt.Sprint(offset)})
+			if last == harness.RolePrimary {
+				events(harness.Event{At: asked, Node: n.name, Kind: harness.EventOffset, Detail: fmt.Sprint(lastOffset)})
 			}
 			events(harness.Event{At: asked, Node: n.name, Kind: harness.EventRole, Detail: role})
 			last = role

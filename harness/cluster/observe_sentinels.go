@@ -181,6 +181,7 @@ func (u *missedMessages) read() (missed []harness.Event, complete bool) {
 	}
 	u.size = info.Size()
 	log, wall, now := u.tail(), u.wall(), u.now()
+	reachesBack := false
 	for _, zone := range zones {
 		all := messagesIn(log, zone, wall, now)
 		if i := u.firstMissed(all); i >= 0 {
@@ -188,9 +189,10 @@ func (u *missedMessages) read() (missed []harness.Event, complete bool) {
 			u.noteRead(missed, now)
 			return missed, u.complete
 		}
+		reachesBack = reachesBack || len(all) > 0
 	}
-	u.complete = false
-	return nil, false
+	u.complete = u.last.Kind == "" && reachesBack // all that it has was said before the subscription
+	return nil, u.complete
 }
 
 // firstMissed returns the index in all, the log's messages, that follows the last message that was received. It returns

@@ -86,6 +86,15 @@ func TestWhatNobodyHeardIsReadFromTheLog(t *testing.T) {
 	missed, _ = silent.read()
 	require.Empty(t, missed, "it is read once")
 
+	late := missedMessages{path: path, now: func() time.Duration { return now }, wall: noon, subscribedAt: now}
+	missed, complete = late.read()
+	require.Empty(t, missed, "all was said before somebody listened")
+	require.True(t, complete)
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	missed, complete = late.read()
+	require.Empty(t, missed)
+	require.False(t, complete, "the log was cut off since")
+
 	gone := missedMessages{path: filepath.Join(t.TempDir(), "none"), now: func() time.Duration { return now },
 		wall: noon}
 	missed, complete = gone.read()

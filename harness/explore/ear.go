@@ -100,8 +100,8 @@ func ignoringEINTR(call func() (int, error)) (n int, err error) {
 	}
 }
 
-// hangUp closes the program's side. If a command is under way, the goroutine that waits for its reply closes it
-// instead.
+// hangUp closes the connection to the client's program. While a command is under way it leaves that to the goroutine
+// that waits for the reply.
 func (e *activity) hangUp() {
 	e.mu.Lock()
 	waits := e.state == waitsForReply

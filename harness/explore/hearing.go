@@ -163,8 +163,8 @@ func (ex *live) sendSubscribing(a *actor, c *conn) error {
 const announcedReader = "client %d has subscribed, and subscriptions of a program that drives itself are not " +
 	"explored, since it cannot ask when it reads: let it be told what to do, see workloads/clients/README.md"
 
-// takeAnnouncement uses up the announcement of a SUBSCRIBE: it makes the connection one that does not wait for
-// confirmations. It returns false if there was no announcement.
+// takeAnnouncement reports whether the client's program has asked to send a SUBSCRIBE without waiting for Redis's
+// reply (see clientClock.Subscribe), and clears that. From then on the connection does not wait for such replies.
 func (c *conn) takeAnnouncement() bool {
 	a := c.dialer.acting()
 	if a == nil || !a.expectsSubscribe {

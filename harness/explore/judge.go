@@ -39,8 +39,8 @@ func (ex *execution) outcome() findings.Outcome {
 	}
 }
 
-// knownUntil returns the time until which every clock showed the schedule's time. Clocks that cannot be set stand still
-// while time passes, so what follows a reading may be wrong.
+// knownUntil returns the time until which every clock showed the schedule's time. A clock that the search cannot set
+// stands still while time passes, so what a client did after it had read one may rest on a wrong time.
 func (ex *execution) knownUntil() time.Duration {
 	if ex.ClockRead && !ex.w.SetsClocks() {
 		return keyspace.Grain // no time has passed before

@@ -27,7 +27,8 @@ import (
 // profileTurn admits one search at a time, since the memory profile belongs to the whole process.
 var profileTurn sync.Mutex
 
-// backgroundWork describes the clients' background work, with lines of their source; empty: none was seen.
+// backgroundWork describes what clients do in goroutines and timers of their own, with the lines of their source. It
+// returns "" if it saw none.
 func (s *search) backgroundWork(ctx context.Context, w *world) (found string, err error) {
 	if s.spec.Program.NoBackgroundWork {
 		return "", nil

@@ -57,8 +57,8 @@ func (p Piece) ID() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Claim returns a digest of what every result of the piece has in common. It leaves out the wording of texts, which may
-// name a machine, and the number of commands outside of turns, which depends on timing.
+// Claim returns a digest that is the same whichever worker has searched the piece, so that two results can be compared.
+// It leaves out the wording of texts, which may name a machine, and Tally.Strays, which depends on timing.
 func (r PieceResult) Claim() (string, error) {
 	some := func(text string) string { return text[:min(1, len(text))] }
 	r.Tally.Strays, r.Tally.Doubt, r.Memory, r.Stopped = 0, some(r.Tally.Doubt), some(r.Memory), some(r.Stopped)

@@ -30,7 +30,7 @@ func (ex *execution) members(client int) (out []int) {
 	return out
 }
 
-// inProcess lists the actors of a client's process.
+// inProcess lists the actors (clients and their threads) that run in the same process as the client.
 func (ex *execution) inProcess(client int) (out []*actor) {
 	for _, a := range ex.all {
 		if ex.process(a.index) == ex.process(client) {

@@ -140,7 +140,8 @@ func (ex *execution) appendEndedBefore(b []byte, at time.Duration) []byte {
 	return append(b, counts[:len(ex.actors)+2]...)
 }
 
-// appendState describes everything else that decides what follows.
+// appendState appends to b what decides how the schedule can go on, apart from what the clients have seen: the state of
+// Redis, the budget that is left, late commands, and the moves asleep, which need not be tried here.
 func (ex *execution) appendState(b []byte, asleep []*schedule.Move) []byte {
 	b = visited.AppendInts(b, len(ex.path))
 	b = ex.backend.describe(b)

@@ -233,7 +233,7 @@ func (c *Clients) maxRetries() int {
 }
 
 // Leave records that the node no longer accepts writes. If it acknowledges a group's writes later, Options.Serves is
-// called again.
+// called with EventServes again.
 func (c *Clients) Leave(node string) { c.services.forgetWriter(node) }
 
 // Close closes all clients, and the fabric that Open made. It is safe to call twice.

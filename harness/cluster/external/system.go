@@ -91,7 +91,7 @@ func (s *System) Preflight(ctx context.Context) error {
 const startWithin = 20 * time.Second
 
 // Start discovers the nodes and checks what Preflight checks. It does not start any node. From then on it reports the
-// roles that nodes report, and the node that acknowledges the writes of each client group.
+// roles that nodes report, the node that answers each client group, and the one that acknowledges its writes.
 func (s *System) Start(ctx context.Context, clock harness.Clock, events func(harness.Event), log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
