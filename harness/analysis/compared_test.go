@@ -4,6 +4,7 @@ package analysis_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -139,9 +140,9 @@ func (c *comparison) all() {
 // pingEvery is the time between two pings of a Sentinel, and so the longest time between two of its commands to a node.
 const pingEvery = 250 * time.Millisecond
 
-// onset returns the range of time in which the replaced primary fell silent to Sentinels: after the last command of
-// those that missed it, and down-after before the first of them reported it. silent is false if commands reached the
-// primary until then, so that the failover was ordered.
+// onset returns the range of time in which the replaced primary fell silent to Sentinels: after the last command of the
+// one with which a quorum missed it, and down-after before that one reported it. One that missed it sooner may have been
+// cut off alone. silent is false if commands reached the primary until then, so that the failover was ordered.
 func (c *comparison) onset() (from, to time.Time, silent bool) {
 	old := c.p.old
 	if s := c.announced(); s != nil {
@@ -161,14 +162,15 @@ func (c *comparison) onset() (from, to time.Time, silent bool) {
 			delete(missed, s.by)
 		}
 	}
-	for sentinel, at := range missed {
-		if to.IsZero() || at.Before(to) {
-			to = at
-		}
-		for _, r := range c.o.reached[old] {
-			if r.sentinel == sentinel && r.at.Before(at) && r.at.After(from) {
-				from = r.at
-			}
+	all := slices.SortedFunc(maps.Keys(missed), func(a, b string) int { return missed[a].Compare(missed[b]) })
+	if len(all) == 0 {
+		return from, to, false
+	}
+	sentinel := all[min(quorum, len(all))-1]
+	to = missed[sentinel]
+	for _, r := range c.o.reached[old] {
+		if r.sentinel == sentinel && r.at.Before(to) && r.at.After(from) {
+			from = r.at
 		}
 	}
 	to = to.Add(-downAfter)
@@ -206,6 +208,9 @@ func (c *comparison) ordered() bool {
 
 // downAfter is the clusters' down-after-milliseconds.
 const downAfter = time.Second
+
+// quorum is how many Sentinels have to miss a primary.
+const quorum = 2
 
 // cause compares the cause with the fault that began when the observer saw the primary fall silent, or with the last
 // order if a Sentinel was ordered to fail over. Without either, an earlier order has left Sentinels in disagreement, as
@@ -468,22 +473,16 @@ func (c *comparison) slow() bool {
 	return slices.ContainsFunc(c.h.Faults, func(f harness.Fault) bool { return f.Effects.Any(harness.SlowsLinks) })
 }
 
-// longest returns the longest time between two neighbours in times that ends after the cause, or after the previous
-// promotion, and by until. A gap that ends with the first time of the node that was promoted before is a cost of that
-// failover; of returns the times of a node.
+// longest returns the longest time between two neighbours in times that ends after the cause, or after the recovery from
+// the previous failover, and by until. of returns the times of a node.
 func (c *comparison) longest(
 	times []time.Time, until time.Time, of func(node string) []time.Time,
 ) (from, to time.Time) {
+	slices.SortFunc(times, time.Time.Compare)
 	since := max(c.f.Start, c.from)
 	if c.prev != nil {
-		for _, at := range of(c.prev.new) {
-			if at.After(c.prev.at.Add(-50*time.Millisecond)) && (c.prev.until.IsZero() || at.Before(c.prev.until)) {
-				since = max(since, c.on(at))
-				break
-			}
-		}
+		since = max(since, c.recovery(times, of(c.prev.new)))
 	}
-	slices.SortFunc(times, time.Time.Compare)
 	for i := 1; i < len(times); i++ {
 		at, before := times[i], times[i-1]
 		if start := c.began.Add(c.f.Start); c.h.Meta.Rate < 10 && before.Before(start) {
@@ -494,6 +493,22 @@ func (c *comparison) longest(
 		}
 	}
 	return from, to
+}
+
+// recovery returns when the previous failover was over for clients: by the first time of the node that was promoted,
+// while it was a primary, or else by the first of any node since. all are the times of all nodes, in order.
+func (c *comparison) recovery(all, promoted []time.Time) time.Duration {
+	for _, at := range promoted {
+		if at.After(c.prev.at.Add(-50*time.Millisecond)) && (c.prev.until.IsZero() || at.Before(c.prev.until)) {
+			return c.on(at)
+		}
+	}
+	for _, at := range all {
+		if at.After(c.prev.at) {
+			return c.on(at)
+		}
+	}
+	return 0
 }
 
 func (c *comparison) length(what string, least, most time.Duration, from, to time.Time) {
