@@ -125,16 +125,6 @@ type pastGrant struct {
 	released    bool
 }
 
-// refusal is a release or extend that an owner was refused inside its lease.
-type refusal struct {
-	owner     owner
-	grant     harness.Op
-	until     time.Duration
-	refused   harness.Op
-	shownBy   harness.Op // the refused acquire which shows that the lock was taken
-	explained bool
-}
-
 const (
 	grantsKept  = 16 // grants and refusals kept for one lock
 	mayTakeKept = 2  // owners kept that may take a lock later; with two, one of them differs from any given owner
@@ -289,113 +279,6 @@ func (p *ownersPass) isOver(grants []*pastGrant, who owner, x harness.Op) bool {
 	return true
 }
 
-// refuse keeps x, a refused release or extend by the owner of current, if it came inside the lease.
-func (p *ownersPass) refuse(l *ownersLock, current *currentGrant, x harness.Op) {
-	if current == nil || x.Err != "" && x.Err != harness.NotMine {
-		return
-	}
-	p.refusals++
-	late, _ := p.pending.commandsOf(x, p.meta)
-	another := func(g *pastGrant) bool { return g.owner != current.owner && g.op.Return >= current.op.Call }
-	if x.Return >= current.until || current.unanswered || late.maySetLease || l.givenBackAt >= current.op.Call ||
-		x.Kind == harness.Release && current.entries > 1 || len(l.refusals) == grantsKept ||
-		slices.ContainsFunc(l.grants, another) ||
-		slices.ContainsFunc(l.mayTake, func(o owner) bool { return o != current.owner }) {
-		return
-	}
-	l.refusals = append(l.refusals, &refusal{owner: current.owner, grant: current.op, until: current.until, refused: x})
-}
-
-// refuseAcquire notes x, an acquire that failed. Its owner may have met its own command. If x failed for another reason
-// than a refusal, it may have had the lock for a while.
-func (p *ownersPass) refuseAcquire(l *ownersLock, who owner, x harness.Op) {
-	plain := x.Err == "" || x.Err == harness.Held
-	p.dropExplained(l, x, func(r *refusal) bool { return r.owner == who || !plain })
-	if plain {
-		p.noteRefusedAcquire(l, x)
-	} else {
-		l.givenBackAt = x.Return
-	}
-}
-
-// noteRefusedAcquire takes e, a refused acquire, as evidence that the lock was still taken when it refused its owner.
-func (p *ownersPass) noteRefusedAcquire(l *ownersLock, e harness.Op) {
-	l.refusals = slices.DeleteFunc(l.refusals, func(r *refusal) bool {
-		if e.Return >= r.until {
-			return true
-		}
-		if e.Call <= r.refused.Return {
-			return false
-		}
-		if len(p.awaiting) == maxUndecided {
-			p.unjudged++
-			return true
-		}
-		r.shownBy = e
-		p.awaiting = append(p.awaiting, r)
-		l.waiting++
-		return true
-	})
-}
-
-// noteTaking drops the refusals that x explains, an acquire or extend that may have taken the lock.
-func (p *ownersPass) noteTaking(l *ownersLock, who owner, x harness.Op) {
-	p.dropExplained(l, x, func(r *refusal) bool {
-		return r.owner != who || x.Kind == harness.Acquire ||
-			x.Outcome == harness.Info
-	})
-}
-
-// dropExplained drops the refusals of a lock that x explains, unless x was called after their evidence had returned.
-func (p *ownersPass) dropExplained(l *ownersLock, x harness.Op, isExplained func(*refusal) bool) {
-	l.refusals = slices.DeleteFunc(l.refusals, isExplained)
-	if l.waiting == 0 {
-		return
-	}
-	for _, r := range p.awaiting {
-		if r.grant.Key == x.Key && x.Call <= r.shownBy.Return && isExplained(r) {
-			r.explained = true
-		}
-	}
-}
-
-// reportBefore reports the refusals whose evidence returned before low. No operation that was called by then can still
-// come.
-func (p *ownersPass) reportBefore(low time.Duration) {
-	n := 0
-	for ; n < len(p.awaiting) && p.awaiting[n].shownBy.Return < low; n++ {
-		r := p.awaiting[n]
-		p.locks[r.grant.Key].waiting--
-		if !r.explained && !p.faultMayExplain(r) {
-			p.add(r.anomaly())
-		}
-	}
-	p.awaiting = slices.Delete(p.awaiting, 0, n)
-}
-
-// faultMayExplain reports whether a fault may have made Redis forget what the owner was granted.
-func (p *ownersPass) faultMayExplain(r *refusal) bool {
-	return slices.ContainsFunc(p.faults,
-		func(f harness.Influence) bool { return f.Overlaps(r.grant.Call, r.shownBy.Return) })
-}
-
-// end reports the remaining refusals if the record is complete. Otherwise it returns a doubt.
-func (p *ownersPass) end(complete bool) string {
-	if complete {
-		p.reportBefore(forever)
-	}
-	remaining := p.unjudged
-	for _, r := range p.awaiting {
-		if !r.explained && !p.faultMayExplain(r) {
-			remaining++
-		}
-	}
-	if remaining == 0 {
-		return ""
-	}
-	return fmt.Sprintf("it is not known of %d refusals whether somebody else had taken the lock", remaining)
-}
-
 func reacquireAnomaly(current *currentGrant, b *pastGrant, x harness.Op) harness.Anomaly {
 	return harness.Anomaly{
 		Class: harness.SilentReacquire, Key: x.Key, From: current.op.Call, To: x.Return,
@@ -405,17 +288,5 @@ func reacquireAnomaly(current *currentGrant, b *pastGrant, x harness.Op) harness
 			clientName(x.Client), x.Key, formatTime(x.Return), clientName(b.op.Client), describeGrant(b.op),
 			formatTime(b.op.Return),
 			clientName(x.Client), formatTime(current.op.Return), clientName(x.Client)),
-	}
-}
-
-func (r *refusal) anomaly() harness.Anomaly {
-	return harness.Anomaly{
-		Class: harness.RefusedRelease, Key: r.grant.Key, From: r.grant.Call, To: r.shownBy.Return,
-		Ops: []harness.Op{r.grant, r.refused, r.shownBy},
-		Note: fmt.Sprintf("%s was refused its own %s of %s at %s, inside the lease that it had got by %s and that "+
-			"lasts until %s; nobody else was granted the lock since, and at %s it was still refused to %s",
-			clientName(r.refused.Client), r.refused.Kind, r.grant.Key, formatTime(r.refused.Return),
-			formatTime(r.grant.Return), formatTime(r.until),
-			formatTime(r.shownBy.Return), clientName(r.shownBy.Client)),
 	}
 }
