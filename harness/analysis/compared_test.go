@@ -4,7 +4,6 @@ package analysis_test
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -77,8 +76,7 @@ type comparison struct {
 	f     analysis.Failover
 	p     promotion
 	began time.Time
-	from  time.Duration // the promotion before; 0: there was none
-	prev  *promotion    // likewise; nil: there was none
+	prev  *promotion // the promotion before; nil: there was none
 	log   []logLine
 	rows  []string
 }
@@ -90,7 +88,7 @@ func compareAll(t *testing.T, h harness.History, o *truth, found []analysis.Fail
 	for i, f := range found {
 		c := comparison{T: t, h: h, o: o, f: f, p: seen[i], began: h.Meta.Started, log: log}
 		if i > 0 {
-			c.from, c.prev = c.on(seen[i-1].at), &seen[i-1]
+			c.prev = &seen[i-1]
 		}
 		if s := c.announced(); s != nil && o.wasPrimary(nodeAt(strings.Fields(s.detail)[1]), c.p.at) {
 			c.p.old = nodeAt(strings.Fields(s.detail)[1]) // of two primaries, the one that Sentinels wanted to replace
@@ -108,6 +106,14 @@ func compareAll(t *testing.T, h harness.History, o *truth, found []analysis.Fail
 
 // on converts a time of the wall clock to the run's clock.
 func (c *comparison) on(at time.Time) time.Duration { return at.Sub(c.began) }
+
+// from returns when the promotion before came, on the run's clock; 0: there was none.
+func (c *comparison) from() time.Duration {
+	if c.prev == nil {
+		return 0
+	}
+	return c.on(c.prev.at)
+}
 
 // next returns when the next promotion came, on the run's clock.
 func (c *comparison) next() time.Duration {
@@ -135,139 +141,6 @@ func (c *comparison) all() {
 	c.downtime(took)
 	c.outage()
 	c.minority()
-}
-
-// pingEvery is the time between two pings of a Sentinel, and so the longest time between two of its commands to a node.
-const pingEvery = 250 * time.Millisecond
-
-// onset returns the range of time in which the replaced primary fell silent to Sentinels: after the last command of the
-// one with which a quorum missed it, and down-after before that one reported it. One that missed it sooner may have been
-// cut off alone. silent is false if commands reached the primary until then, so that the failover was ordered.
-func (c *comparison) onset() (from, to time.Time, silent bool) {
-	old := c.p.old
-	if s := c.announced(); s != nil {
-		old = nodeAt(strings.Fields(s.detail)[1])
-	}
-	missed := map[string]time.Time{} // by Sentinel, when it reported it
-	for _, s := range c.log {
-		f := strings.Fields(s.detail)
-		if len(f) < 3 || f[0] != "master" || nodeAt(f[2]) != old || c.on(s.at) < c.from ||
-			c.on(s.at) > c.on(c.p.at)+50*time.Millisecond {
-			continue
-		}
-		switch _, known := missed[s.by]; {
-		case s.what == "+sdown" && !known:
-			missed[s.by] = s.at
-		case s.what == "-sdown" && s.at.Before(c.p.at.Add(-time.Second)):
-			delete(missed, s.by)
-		}
-	}
-	all := slices.SortedFunc(maps.Keys(missed), func(a, b string) int { return missed[a].Compare(missed[b]) })
-	if len(all) == 0 {
-		return from, to, false
-	}
-	sentinel := all[min(quorum, len(all))-1]
-	to = missed[sentinel]
-	for _, r := range c.o.reached[old] {
-		if r.sentinel == sentinel && r.at.Before(to) && r.at.After(from) {
-			from = r.at
-		}
-	}
-	to = to.Add(-downAfter)
-	return from, to, !from.IsZero() && from.Before(to.Add(pingEvery))
-}
-
-// byMuddled reports whether the fault of that name struck the Sentinel that began the failover.
-func (c *comparison) byMuddled(name string) bool {
-	leader := ""
-	for _, s := range c.log {
-		if s.what == "+try-failover" && c.on(s.at) < c.on(c.p.at) {
-			leader = s.by
-		}
-	}
-	return slices.ContainsFunc(c.h.Faults,
-		func(f harness.Fault) bool { return f.Name == name && slices.Contains(f.Targets, leader) })
-}
-
-// ordered reports whether a Sentinel had been ordered to begin the failover, as its log says.
-func (c *comparison) ordered() bool {
-	last := map[string]logLine{} // by Sentinel: the last order
-	told := false
-	for _, s := range c.log {
-		switch {
-		case c.on(s.at) > c.on(c.p.at):
-			return told
-		case s.what == "Executing user requested FAILOVER":
-			last[s.by] = s
-		case s.what == "+try-failover":
-			told = s.at.Sub(last[s.by].at) < nearTruth
-		}
-	}
-	return told
-}
-
-// downAfter is the clusters' down-after-milliseconds.
-const downAfter = time.Second
-
-// quorum is how many Sentinels have to miss a primary.
-const quorum = 2
-
-// cause compares the cause with the fault that began when the observer saw the primary fall silent, or with the last
-// order if a Sentinel was ordered to fail over. Without either, an earlier order has left Sentinels in disagreement, as
-// a crash after the promotion does.
-func (c *comparison) cause() {
-	from, to, silent := c.onset()
-	silent = silent && !c.ordered()
-	for _, b := range c.o.began {
-		if b.name == "client-pause-writes-primary" && b.from.Before(to) {
-			// Sentinels' messages wait, and their PINGs behind them until they reconnect
-			to = to.Add(downAfter/2 + pingEvery)
-		}
-	}
-	var fit []string
-	for _, b := range c.o.began {
-		k := kindOf(b.name)
-		near := nearTruth + c.o.stalled(from, to)
-		switch {
-		case k.muddles && b.from.Before(c.p.at) && c.byMuddled(b.name):
-			fit = append(fit, b.name)
-		case silent && k.silences && !b.from.After(to.Add(near)) && !b.to.Before(from.Add(-near)):
-			fit = append(fit, b.name)
-		case !silent && k.orders && b.from.Before(c.p.at):
-			fit = []string{b.name} // the last one
-		}
-	}
-	said := "no silence"
-	if silent {
-		said = fmt.Sprintf("fell silent at %s to %s", ms(c.on(from)-c.f.Start), ms(c.on(to)-c.f.Start))
-	}
-	c.rows = append(c.rows, fmt.Sprintf("| %s | cause | %s | %s: %s |", c.title(), c.f.Cause(), said,
-		strings.Join(fit, ", ")))
-	ours := []string{c.f.Name}
-	if len(c.f.OneOf) > 0 {
-		ours = nil
-		for _, i := range c.f.OneOf {
-			ours = append(ours, c.h.Faults[i].Name)
-		}
-	}
-	for _, name := range ours {
-		if len(fit) > 0 && !slices.Contains(fit, name) && len(c.f.OneOf) == 0 {
-			c.Errorf("%s: we say that %s led to it, the observer %v (%s)", c.f, name, fit, said)
-		}
-	}
-	if len(fit) == 0 || !slices.ContainsFunc(fit, func(name string) bool { return slices.Contains(ours, name) }) {
-		c.Errorf("%s: we say that one of %v led to it, the observer %v (%s)", c.f, ours, fit, said)
-	}
-}
-
-// sentinelWasDown reports whether a fault ended or stopped a Sentinel that the note names. The heal of its clock does
-// that too.
-func (c *comparison) sentinelWasDown(note string) bool {
-	return slices.ContainsFunc(c.h.Faults, func(f harness.Fault) bool {
-		named := func(host string) bool { return host[0] == 's' && strings.Contains(note, host+" ") }
-		return f.Effects.Any(harness.EndsProcess|harness.StopsProcess|harness.ShiftsClock) &&
-			slices.ContainsFunc(f.Targets, named)
-	})
 }
 
 // same checks that a figure is near the truth, and notes both. A figure that is not known because a Sentinel was down
@@ -329,7 +202,7 @@ func nodeAt(ip string) string { return "r" + ip[strings.LastIndex(ip, ".")+1:] }
 
 // logged returns when a Sentinel first logged the milestone about the primary that was replaced.
 func (c *comparison) logged(m analysis.Milestone) time.Time {
-	from, to, old := max(c.from, c.f.Start-nearTruth), c.on(c.p.at)+50*time.Millisecond, c.p.old
+	from, to, old := max(c.from(), c.f.Start-nearTruth), c.on(c.p.at)+50*time.Millisecond, c.p.old
 	switched := c.announced()
 	if switched != nil {
 		old = nodeAt(strings.Fields(switched.detail)[1])
@@ -388,135 +261,4 @@ func (c *comparison) firstWrite(but ...int) time.Time {
 		}
 	}
 	return time.Time{}
-}
-
-// minority compares how many client commands the old primary executed while the new one was a primary as well. It
-// leaves out those that were executed late, as after a pause: they were never acknowledged.
-func (c *comparison) minority() {
-	n, unsure := 0, 0
-	demoted := c.o.roles[c.p.old]
-	for _, x := range c.o.executed[c.p.old] {
-		i := slices.IndexFunc(demoted, func(r role) bool { return r.is == "slave" && r.at.After(c.p.at) })
-		if x.at.Before(c.p.at) || i >= 0 && x.at.After(demoted[i].at) || !c.p.until.IsZero() &&
-			(c.p.next.IsZero() || c.p.until.Before(c.p.next)) && x.at.After(c.p.until) {
-			continue
-		}
-		if n++; c.on(x.at)-c.on(c.p.at) < 50*time.Millisecond {
-			unsure++
-		}
-	}
-	late := 0 // with an unknown outcome
-	for op := range c.h.Ops {
-		if op.Outcome == harness.Info && op.Return >= c.on(c.p.at) {
-			late++
-		}
-	}
-	c.rows = append(c.rows, fmt.Sprintf("| %s | writes of %s after the promotion | %d | %d |", c.title(), c.f.Old,
-		c.f.Minority, n))
-	if got := int(c.f.Minority); got > n+60+unsure || got < n-60-unsure-late {
-		c.Errorf("%s: we say that %s executed %d writes after the promotion, the observer %d", c.f, c.f.Old, got, n)
-	}
-}
-
-// downtime compares the longest time without an accepted write, until the new primary's first.
-func (c *comparison) downtime(took time.Time) {
-	if took.IsZero() {
-		require.False(c, c.f.Servers.Seen)
-		return
-	}
-	var all []time.Time
-	for _, taken := range c.o.accepted {
-		all = append(all, taken...)
-	}
-	from, to := c.longest(all, took, func(node string) []time.Time { return c.o.accepted[node] })
-	if to.Sub(from) < 200*time.Millisecond { // anything shorter is a stall, not an end
-		from, to = took, took
-	}
-	c.length(analysis.NoWrites, c.f.Servers.Length(), c.f.Servers.Length(), from, to)
-}
-
-// outage compares the longest time in which no command of a connected client was executed, until the first one by the
-// new primary.
-func (c *comparison) outage() {
-	var cutOff []int
-	if c.f.Fault >= 0 {
-		cutOff = c.h.Faults[c.f.Fault].Groups
-	}
-	until := c.firstWrite(cutOff...)
-	if until.IsZero() {
-		return
-	}
-	require.True(c, c.f.Outage.Seen, "%s: a client was answered again", c.f)
-	var all []time.Time
-	for _, commands := range c.o.executed {
-		for _, x := range commands {
-			if !slices.Contains(cutOff, x.group) {
-				all = append(all, x.at)
-			}
-		}
-	}
-	from, to := c.longest(all, until, func(node string) (some []time.Time) {
-		for _, x := range c.o.executed[node] {
-			some = append(some, x.at)
-		}
-		return some
-	})
-	if c.slow() {
-		return // commands are executed, and answered late or never
-	}
-	c.length(analysis.NoAnswers, c.f.Outage.Least, c.f.Outage.Most, from, to)
-	c.length(analysis.NoClientWrites, c.f.Writes.Least, c.f.Writes.Most, from, to)
-}
-
-// slow reports whether a fault slowed links, so that commands are executed long before clients get the answer.
-func (c *comparison) slow() bool {
-	return slices.ContainsFunc(c.h.Faults, func(f harness.Fault) bool { return f.Effects.Any(harness.SlowsLinks) })
-}
-
-// longest returns the longest time between two neighbours in times that ends after the cause, or after the recovery from
-// the previous failover, and by until. of returns the times of a node.
-func (c *comparison) longest(
-	times []time.Time, until time.Time, of func(node string) []time.Time,
-) (from, to time.Time) {
-	slices.SortFunc(times, time.Time.Compare)
-	since := max(c.f.Start, c.from)
-	if c.prev != nil {
-		since = max(since, c.recovery(times, of(c.prev.new)))
-	}
-	for i := 1; i < len(times); i++ {
-		at, before := times[i], times[i-1]
-		if start := c.began.Add(c.f.Start); c.h.Meta.Rate < 10 && before.Before(start) {
-			before = start // most likely there were no requests
-		}
-		if c.on(at) > since && !at.After(until) && at.Sub(before) > to.Sub(from) {
-			from, to = before, at
-		}
-	}
-	return from, to
-}
-
-// recovery returns when the previous failover was over for clients: by the first time of the node that was promoted,
-// while it was a primary, or else by the first of any node since. all are the times of all nodes, in order.
-func (c *comparison) recovery(all, promoted []time.Time) time.Duration {
-	for _, at := range promoted {
-		if at.After(c.prev.at.Add(-50*time.Millisecond)) && (c.prev.until.IsZero() || at.Before(c.prev.until)) {
-			return c.on(at)
-		}
-	}
-	for _, at := range all {
-		if at.After(c.prev.at) {
-			return c.on(at)
-		}
-	}
-	return 0
-}
-
-func (c *comparison) length(what string, least, most time.Duration, from, to time.Time) {
-	c.Helper()
-	want := to.Sub(from)
-	c.rows = append(c.rows, fmt.Sprintf("| %s | %s for | %.3f to %.3f s | %.3f s |", c.title(), what, least.Seconds(),
-		most.Seconds(), want.Seconds()))
-	if near := nearTruth + c.o.stalled(from, from) + c.o.stalled(to, to); want < least-near || want > most+near {
-		c.Errorf("%s, %s: we say %v to %v, the observer %v", c.f, what, least, most, want)
-	}
 }

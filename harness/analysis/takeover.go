@@ -105,8 +105,8 @@ func (t *takeover) nameOld() {
 	}
 }
 
-// behind returns how many bytes of the old primary's replication stream the new one lacked when it was promoted. It is 0
-// if none were missing, or if the record does not tell: an old primary that still answers has written more since.
+// behind returns how many bytes of the old primary's replication stream the new one lacked when it was promoted. It is
+// 0 if none were missing, or if the record does not tell: an old primary that still answers has written more since.
 func (t *takeover) behind() int64 {
 	var old, promoted *harness.Event
 	for _, e := range t.eventsSince(t.previous) {
