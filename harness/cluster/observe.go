@@ -15,8 +15,8 @@ const rolePollEvery = 20 * time.Millisecond
 const roleWithin = 200 * time.Millisecond
 
 // observe reports the roles of Redis nodes and all messages of Sentinels (observe_sentinels.go) until the cluster
-// stops. With Sentinels it also reports which nodes accept writes. It connects past the fabric, so that no fault affects
-// it.
+// stops. With Sentinels it also reports which nodes accept writes. It connects past the fabric, so that no fault
+// affects it.
 func (c *Cluster) observe(clock harness.Clock, events func(harness.Event)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.unobserve = cancel
@@ -45,6 +45,9 @@ func (n *node) watchRole(ctx context.Context, clock harness.Clock, events func(h
 	last, lastFollowed, lastOffset := "", "", int64(0)
 	lastAnswered := "" // unlike last never "down": a Sentinel ends all connections with a promotion, ours too
 	needsOffset := false
+	report := func(at time.Duration, kind, detail string) {
+		events(harness.Event{At: at, Node: n.name, Kind: kind, Detail: detail})
+	}
 	tick := time.NewTicker(rolePollEvery)
 	defer tick.Stop()
 	for {
@@ -57,7 +60,7 @@ func (n *node) watchRole(ctx context.Context, clock harness.Clock, events func(h
 		}
 		if needsOffset && err == nil {
 			if offset, err := n.promotionOffset(asking); err == nil { // else it is asked again
-				events(harness.Event{At: asked, Node: n.name, Kind: harness.EventOffset, Detail: fmt.Sprint(offset)})
+				report(asked, harness.EventOffset, fmt.Sprint(offset))
 				needsOffset = false
 			}
 		}
@@ -71,16 +74,16 @@ func (n *node) watchRole(ctx context.Context, clock harness.Clock, events func(h
 		}
 		if role != last {
 			if last == harness.RolePrimary {
-				events(harness.Event{At: asked, Node: n.name, Kind: harness.EventOffset, Detail: fmt.Sprint(lastOffset)})
+				report(asked, harness.EventOffset, fmt.Sprint(lastOffset))
 			}
-			events(harness.Event{At: asked, Node: n.name, Kind: harness.EventRole, Detail: role})
+			report(asked, harness.EventRole, role)
 			last = role
 		}
 		if lastOffset = answer.offset; err == nil {
 			lastAnswered = answer.role
 		}
 		if followed != lastFollowed && followed != "" {
-			events(harness.Event{At: asked, Node: n.name, Kind: harness.EventFollows, Detail: followed})
+			report(asked, harness.EventFollows, followed)
 		}
 		lastFollowed = followed
 		select {
