@@ -255,8 +255,8 @@ func (p *dedupPass) claimOf(c harness.Op) *harness.Op {
 	return nil
 }
 
-// newMark returns the mark of x. If its end depends on a confirm that was freed to bound memory, newMark counts the mark
-// as not judged.
+// newMark returns the mark of x. If its end depends on a confirm that was freed to bound memory, newMark counts the
+// mark as not judged.
 func (p *dedupPass) newMark(x harness.Op) mark {
 	end, dependsOnDropped := p.confirmed.earliestEnd(x, p.meta.Drift)
 	if dependsOnDropped {

@@ -43,11 +43,11 @@ func (b Budget) withDefaults() Budget {
 // Unknown. If porcupine could be asked about no key, the judgement says why and is Unasked: the other verdicts do not
 // rest on it.
 //
-// Porcupine is asked about a key only if all its operations are recorded and they are few enough. A key with too many is
-// freed at once. When b.Kept operations are kept in all, the current key is freed and no further one is kept, so memory
-// is bounded. Each key has a time limit, b.Key, within which porcupine uses some tens of megabytes at worst. Its time
-// and memory grow with the square of a key's operations, and faster where many operations overlap. Unless a time limit
-// strikes, which keys are asked about depends on the history alone.
+// Porcupine is asked about a key only if all its operations are recorded and they are few enough. A key with too many
+// is freed at once. When b.Kept operations are kept in all, the current key is freed and no further one is kept, so
+// memory is bounded. Each key has a time limit, b.Key, within which porcupine uses some tens of megabytes at worst. Its
+// time and memory grow with the square of a key's operations, and faster where many operations overlap. Unless a time
+// limit strikes, which keys are asked about depends on the history alone.
 func SecondOpinion(b Budget) harness.Checker { return opinion{b.withDefaults()} }
 
 type opinion struct{ budget Budget }

@@ -75,8 +75,8 @@ func (c *Cluster) GroupIP(group int) string { return c.subnet.ip(clientPlane, fi
 // LookIP returns the source address of the harness's own connections that probe a group's links.
 func (c *Cluster) LookIP(group int) string { return c.subnet.ip(lookPlane, firstClient+group) }
 
-// attach makes the clients of the nodes. With Sentinels, which move the primary, it also reports which node answers each
-// group, and which one acknowledges its writes.
+// attach makes the clients of the nodes. With Sentinels, which move the primary, it also reports which node answers
+// each group, and which one acknowledges its writes.
 func (c *Cluster) attach(clock harness.Clock, events func(harness.Event)) error {
 	ours := c.opts.Clients
 	if c.opts.ClientsElsewhere {

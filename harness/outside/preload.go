@@ -235,8 +235,8 @@ func (k *clock) ask(sleep time.Duration) (answered, ended bool) {
 	}
 }
 
-// wasShown reports whether the program asks for the time, not to sleep, and was told a time before, which it can be told
-// again.
+// wasShown reports whether the program asks for the time, not to sleep, and was told a time before, which it can be
+// told again.
 func (k *clock) wasShown(sleep time.Duration) bool { return sleep == 0 && k.shown.Load() != 0 }
 
 // close ends the clock of a process that has ended.

@@ -264,9 +264,9 @@ func (c *dialed) setDeadlines(read, write *time.Time) error {
 	return nil
 }
 
-// applyDeadlines sets on the socket the deadlines that were set on c. Bytes that are still queued have none, since their
-// Write has returned. If c is closed the deadline is over, so that a Read or Write under way ends. The caller holds
-// c.mu.
+// applyDeadlines sets on the socket the deadlines that were set on c. Bytes that are still queued have none, since
+// their Write has returned. If c is closed the deadline is over, so that a Read or Write under way ends. The caller
+// holds c.mu.
 func (c *dialed) applyDeadlines() {
 	read, write := c.readBy, c.writeBy
 	if c.closed {
