@@ -28,6 +28,7 @@ func (a *app) clientCommand() *cobra.Command {
 			return nil
 		},
 	}
+	var of variantFlags
 	check := &cobra.Command{
 		Use:   "check -- COMMAND",
 		Short: "talk with a program through every message, on a Redis of its own, and say what is wrong",
@@ -36,7 +37,7 @@ func (a *app) clientCommand() *cobra.Command {
 			"once, and prints a line for each step. Exit code 0: it can be explored and run; 1: something is wrong.",
 		Example: "  doublegrant client check -- python3 mylock.py",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			_, c, err := a.client(cmd, args)
+			_, c, err := of.adapter(cmd, args)
 			switch {
 			case err != nil:
 				return err
@@ -47,11 +48,10 @@ func (a *app) clientCommand() *cobra.Command {
 		},
 	}
 	f := check.Flags()
-	f.StringVar(&a.flags.script.as, "as", "", "what the program is: lock, dedup or sequence (default: what it says)")
-	f.StringVar(&a.flags.client.line, "client", "", "the program's command line, instead of -- COMMAND")
-	f.StringVar(&a.flags.client.connect, "connect", "", connectHelp)
-	f.StringVar(&a.flags.redis, "redis-server", "",
-		"redis-server binary (default: $DOUBLEGRANT_REDIS_SERVER, then the PATH)")
+	f.StringVar(&of.script.as, "as", "", "what the program is: lock, dedup or sequence (default: what it says)")
+	f.StringVar(&of.client.line, "client", "", "the program's command line, instead of -- COMMAND")
+	f.StringVar(&of.client.connect, "connect", "", connectHelp)
+	a.place.addRedis(check)
 	cmd.AddCommand(check)
 	return cmd
 }
@@ -135,8 +135,8 @@ func (a *app) checkClient(ctx context.Context, c workloads.Client) error {
 	return nil
 }
 
-// client returns the adapter that --client or the words after -- name, and the other arguments; nil if there is none.
-func (a *app) client(cmd *cobra.Command, args []string) (others []string, c *workloads.Client, err error) {
+// adapter returns the adapter that --client or the words after -- name, and the other arguments; nil if there is none.
+func (v *variantFlags) adapter(cmd *cobra.Command, args []string) (others []string, c *workloads.Client, err error) {
 	var command []string
 	if at := cmd.ArgsLenAtDash(); at >= 0 {
 		args, command = args[:at], args[at:]
@@ -144,7 +144,7 @@ func (a *app) client(cmd *cobra.Command, args []string) (others []string, c *wor
 			return args, nil, usage("no program after --: give its command, such as python3 mylock.py")
 		}
 	}
-	f := a.flags.client
+	f := &v.client
 	if f.line != "" {
 		if command != nil {
 			return args, nil, usage("two programs given, by --client and after --: leave one of them out")
@@ -169,9 +169,9 @@ func (a *app) client(cmd *cobra.Command, args []string) (others []string, c *wor
 			return args, nil, usage("--client %s: a program is wanted: did you mean --clients?", command[0])
 		}
 	}
-	adapter := &workloads.Client{As: workloads.Family(a.flags.script.as), Command: command, Connect: f.connect,
+	adapter := &workloads.Client{As: workloads.Family(v.script.as), Command: command, Connect: f.connect,
 		Announces: f.announces, Processes: f.processes, RealCrash: f.realCrash, Clock: workloads.ClientClock(f.clock)}
-	if s := a.flags.script; s.file != "" || s.onlyOfScripts() {
+	if s := &v.script; s.file != "" || s.onlyOfScripts() {
 		return args, nil, usage("--script and its flags are about Lua, and %s is a program: leave one of them out",
 			cmp.Or(f.connect, strings.Join(command[:min(1, len(command))], "")))
 	}

@@ -21,7 +21,23 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
+// compareFlags hold the flags of compare.
+type compareFlags struct {
+	planFlags
+	regimes    []string      // each is a row of its own
+	exploreFor time.Duration // time limit of each row's search; 0: no search
+}
+
+func (f *compareFlags) add(cmd *cobra.Command) {
+	f.planFlags.add(cmd)
+	cmd.Flags().DurationVar(&f.exploreFor, "explore-for", plan.DefaultFor,
+		"how long the explorer may take for a row; 0: do not ask it")
+	cmd.Flags().StringSliceVar(&f.regimes, "regime", nil,
+		"what callers of sequences propose; several give a row each (default: every regime, in one row)")
+}
+
 func (a *app) compareCommand() *cobra.Command {
+	var f compareFlags
 	cmd := &cobra.Command{
 		Use:   "compare VARIANT VARIANT...",
 		Short: "run several variants under the same conditions and put them into one table",
@@ -30,40 +46,27 @@ func (a *app) compareCommand() *cobra.Command {
 			"      --regime fixed,timestamp17 --duration 2s\n" +
 			"  doublegrant compare lock/set-nx-px lock/set-nx-px-wait --nemesis split-brain --min-replicas 1\n" +
 			"  doublegrant compare --plan bare.yaml --plan guarded.yaml lock/set-nx-px lock/set-nx-px-wait",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			cases, err := a.cases(cmd, args)
-			if err != nil {
-				return err
-			}
-			var plans []plan.Plan
-			for _, c := range cases {
-				plans = append(plans, c.Plan)
-			}
-			if err := a.readExternal(cmd, plans...); err != nil {
-				return err
-			}
-			return a.compare(cmd.Context(), cases)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.compare(cmd, &f, args) },
 	}
-	a.planFlags(cmd)
-	cmd.Flags().DurationVar(&a.flags.explore, "explore-for", plan.DefaultFor,
-		"how long the explorer may take for a row; 0: do not ask it")
-	cmd.Flags().StringSliceVar(&a.flags.regimes, "regime", nil,
-		"what callers of sequences propose; several give a row each (default: every regime, in one row)")
+	f.add(cmd)
+	a.place.add(cmd)
 	return a.groupFlags(cmd, ofPlans)
 }
 
 // cases lists every variant under every plan or regime. If no variant is named, each plan runs its own.
-func (a *app) cases(cmd *cobra.Command, args []string) ([]plan.Case, error) {
-	plans, err := a.plans(cmd)
+func (a *app) cases(cmd *cobra.Command, f *compareFlags, args []string) ([]plan.Case, error) {
+	plans, err := f.plans(cmd)
 	if err != nil {
 		return nil, err
 	}
-	variants, err := a.variants(cmd, args)
+	if len(f.files) == 0 && len(f.regimes) > 0 {
+		plans = underEach(plans[0], f.regimes)
+	}
+	variants, err := a.variants(cmd, &f.variant, args)
 	if err != nil {
 		return nil, err
 	}
-	if len(variants) == 0 && len(a.flags.files) == 0 {
+	if len(variants) == 0 && len(f.files) == 0 {
 		return nil, usage("no variant given: doublegrant list names them all")
 	}
 	var out []plan.Case
@@ -82,6 +85,14 @@ func (a *app) cases(cmd *cobra.Command, args []string) ([]plan.Case, error) {
 			"regimes; doublegrant run runs one", out[0].Title)
 	}
 	return out, oneFamily(out)
+}
+
+// underEach returns p once for each regime.
+func underEach(p plan.Plan, regimes []string) (out []plan.Plan) {
+	for _, p.Regime = range regimes {
+		out = append(out, p)
+	}
+	return out
 }
 
 // oneFamily refuses variants of different families, such as a lock and a sequence, since their figures cannot be
@@ -104,22 +115,34 @@ func oneFamily(cases []plan.Case) error {
 	return nil
 }
 
-// compare runs cases and prints a table of them. The exit code is 0 if all behaved as documented.
-func (a *app) compare(ctx context.Context, cases []plan.Case) error {
-	for _, c := range cases { // refuse all before running one
-		if err := c.Plan.Check(); err != nil {
+// compare runs variants and prints a table of them. The exit code is 0 if all behaved as documented.
+func (a *app) compare(cmd *cobra.Command, f *compareFlags, args []string) error {
+	ctx := cmd.Context()
+	cases, err := a.cases(cmd, f, args)
+	if err != nil {
+		return err
+	}
+	var plans []plan.Plan
+	for _, c := range cases {
+		plans = append(plans, c.Plan)
+	}
+	if err := a.readExternal(cmd, &f.external, plans...); err != nil {
+		return err
+	}
+	for _, p := range plans { // refuse all before running one
+		if err := p.Check(); err != nil {
 			return err
 		}
 	}
 	length := lengthOf(cases)
-	if a.flags.explore > 0 {
+	if f.exploreFor > 0 {
 		length += time.Duration(len(cases)) * perSearch
 	}
 	stop := a.startBar(length, "about")
 	rows, _, err := a.runAll(ctx, cases)
 	var brokenLines []string
-	if err == nil && a.flags.explore > 0 {
-		brokenLines, err = a.askExplorer(ctx, cases, rows)
+	if err == nil && f.exploreFor > 0 {
+		brokenLines, err = a.askExplorer(ctx, cases, rows, f.exploreFor)
 	}
 	stop()
 	if len(rows) == 0 {
@@ -140,7 +163,7 @@ func (a *app) compare(ctx context.Context, cases []plan.Case) error {
 
 // writeComparison writes a page with links to the reports of rows, in a folder beside theirs.
 func (a *app) writeComparison(rows []reports.Row) (path string, err error) {
-	dir, err := results.NewFolder(a.flags.results, "compare")
+	dir, err := results.NewFolder(a.place.results, "compare")
 	if err != nil {
 		return "", err
 	}
@@ -152,10 +175,10 @@ func (a *app) writeComparison(rows []reports.Row) (path string, err error) {
 	return path, reports.WriteFile(path, func(w io.Writer) error { return reports.Index(w, rows) })
 }
 
-// askExplorer adds the explorer's result to every row. For each broken variant, it returns a line with the file of the
-// smallest counterexample.
-func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports.Row) (brokenLines []string,
-	err error) {
+// askExplorer adds the explorer's result to every row. Each search takes at most limit. For each broken variant, it
+// returns a line with the file of the smallest counterexample.
+func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports.Row, limit time.Duration) (
+	brokenLines []string, err error) {
 	type searchKey struct {
 		variant, regime string
 		ttl             time.Duration
@@ -171,7 +194,7 @@ func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports
 		fmt.Fprintf(a.err, "[%d/%d] %s: every interleaving\n", i+1, len(cases), c.Title)
 		a.err.beginStage(perSearch)
 		s := plan.Search{Variant: p.Variant, Script: p.Script, Client: p.Client, Regime: p.Regime, TTL: p.TTL,
-			For: a.flags.explore, AtMostOnce: true}
+			For: limit, AtMostOnce: true}
 		if s.Check() != nil { // the explorer cannot search this variant
 			rows[i].Explorer = "not asked"
 			continue
@@ -303,7 +326,7 @@ func (a *app) table(rows []reports.Row) error {
 		}
 		if r.Link != "" {
 			a.println("%s: report %s", strings.TrimSuffix(r.Variant+", "+r.Regime, ", "),
-				filepath.Join(a.flags.results, r.Link))
+				filepath.Join(a.place.results, r.Link))
 		}
 	}
 	return nil
@@ -351,6 +374,6 @@ func metCell(met bool, v harness.Verdict) string {
 
 // writeIndex writes a page with links to every report.
 func (a *app) writeIndex(rows []reports.Row) (path string, err error) {
-	path = filepath.Join(a.flags.results, reports.IndexFile)
+	path = filepath.Join(a.place.results, reports.IndexFile)
 	return path, reports.WriteFile(path, func(w io.Writer) error { return reports.Index(w, rows) })
 }

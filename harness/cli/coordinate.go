@@ -275,7 +275,7 @@ func (a *app) showKept(ctx context.Context, q *jetstream.Queue, do coordinated) 
 	if !filepath.IsLocal(name) || name == results.Latest {
 		return false, nil
 	}
-	dir = filepath.Join(a.flags.results, name)
+	dir = filepath.Join(a.place.results, name)
 	shown, err := do.show(dir)
 	switch {
 	case err != nil:

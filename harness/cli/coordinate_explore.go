@@ -14,7 +14,6 @@ import (
 	"github.com/doublegrant/doublegrant/harness/coordinate"
 	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/interleave"
-	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
@@ -23,7 +22,7 @@ import (
 
 func (a *app) coordinateExploreCommand() *cobra.Command {
 	var f coordinateFlags
-	var s plan.Search
+	var s searchFlags
 	cmd := &cobra.Command{
 		Annotations: map[string]string{writesMarkdown: "yes"},
 
@@ -36,17 +35,16 @@ func (a *app) coordinateExploreCommand() *cobra.Command {
 			"workers ends the search early.",
 		Example: "  doublegrant coordinate explore lock/watch-multi --clients 4 --for 8h --workers 2\n" +
 			"  doublegrant coordinate explore lock/watch-multi --clients 4 --for 8h --listen 10.0.0.5:4222",
-		RunE: func(cmd *cobra.Command, args []string) error { return a.coordinateExplore(cmd, &f, s, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.coordinateExplore(cmd, &f, &s, args) },
 	}
-	a.searchFlags(cmd, &s)
-	a.scriptFlags(cmd)
-	a.placeFlags(cmd)
+	s.add(cmd)
+	a.place.add(cmd)
 	f.add(cmd)
 	return a.groupFlags(cmd, append([]flagGroup{ofCoordinations}, ofSearches...))
 }
 
-func (a *app) coordinateExplore(cmd *cobra.Command, f *coordinateFlags, s plan.Search, args []string) error {
-	server, err := cluster.RedisVersion(a.flags.redis)
+func (a *app) coordinateExplore(cmd *cobra.Command, f *coordinateFlags, s *searchFlags, args []string) error {
+	server, err := cluster.RedisVersion(a.place.redis)
 	if err != nil {
 		return err
 	}
@@ -78,7 +76,7 @@ func (a *app) coordinateExplore(cmd *cobra.Command, f *coordinateFlags, s plan.S
 			if err != nil {
 				return true, err
 			}
-			return true, a.showExploration(e)
+			return true, a.showExploration(e, "")
 		},
 	})
 }

@@ -39,7 +39,7 @@ func (a *app) coordinateSuiteCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&only, "only", "", "only the runs whose names this regular expression matches")
-	a.placeFlags(cmd)
+	a.place.add(cmd)
 	f.add(cmd)
 	return a.groupFlags(cmd, []flagGroup{ofCoordinations})
 }
@@ -47,7 +47,7 @@ func (a *app) coordinateSuiteCommand() *cobra.Command {
 // coordinateSuite runs a suite by workers. The coordinator itself needs no Redis. If it has one, all runs must use that
 // version.
 func (a *app) coordinateSuite(cmd *cobra.Command, f *coordinateFlags, s suite.Suite) error {
-	server, err := cluster.RedisVersion(a.flags.redis)
+	server, err := cluster.RedisVersion(a.place.redis)
 	if err != nil && cmd.Flags().Changed("redis-server") {
 		return err
 	}
@@ -69,7 +69,7 @@ func (a *app) coordinateSuite(cmd *cobra.Command, f *coordinateFlags, s suite.Su
 	return a.coordinate(cmd, f, head, work, coordinated{
 		do: func(ctx context.Context, q workqueue.Queue, _ uint64, ready func(string) error) error {
 			out, dir, err := coordinate.Suite(ctx, q, s, coordinate.SuiteOptions{
-				Results: a.flags.results, Version: version(), Server: server, Work: work, End: a.runEnded, Ready: ready,
+				Results: a.place.results, Version: version(), Server: server, Work: work, End: a.runEnded, Ready: ready,
 			})
 			if dir == "" {
 				return err

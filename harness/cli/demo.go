@@ -23,7 +23,7 @@ func (a *app) demoCommand() *cobra.Command {
 		Args:  exactArgs(0, "none"),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context()) },
 	}
-	a.placeFlags(cmd)
+	a.place.add(cmd)
 	return cmd
 }
 

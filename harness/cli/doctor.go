@@ -72,8 +72,7 @@ func (a *app) doctorCommand() *cobra.Command {
 			return a.printFindings(a.examine(cmd.Context(), f))
 		},
 	}
-	cmd.Flags().StringVar(&a.flags.redis, "redis-server", "",
-		"redis-server binary (default: $DOUBLEGRANT_REDIS_SERVER, then the PATH)")
+	a.place.addRedis(cmd)
 	cmd.Flags().StringVar(&f.on, "on", cluster.OnProcess, "platform that has to work: process or docker")
 	cmd.Flags().StringVar(&f.image, "redis-image", "",
 		"image of --on docker (default: $DOUBLEGRANT_REDIS_IMAGE, then redis:7, or "+docker.LocalImage+")")
@@ -125,7 +124,7 @@ func (a *app) printFindings(findings []finding) error {
 }
 
 func (a *app) redisFinding(f doctorFlags) finding {
-	path, version, err := cluster.FindRedis(a.flags.redis)
+	path, version, err := cluster.FindRedis(a.place.redis)
 	if err != nil {
 		// containers bring their own Redis
 		return finding{What: "redis-server", OK: f.on == cluster.OnDocker, Is: message(err)}
@@ -147,7 +146,7 @@ func (a *app) dockerFinding(ctx context.Context, f doctorFlags) finding {
 }
 
 func (a *app) buildFinding(ctx context.Context) finding {
-	version, err := docker.BuildImage(ctx, a.flags.redis)
+	version, err := docker.BuildImage(ctx, a.place.redis)
 	if err != nil {
 		return finding{What: "image", Is: message(err)}
 	}
@@ -156,7 +155,7 @@ func (a *app) buildFinding(ctx context.Context) finding {
 
 // harnessImageFinding builds an image of this program.
 func (a *app) harnessImageFinding(ctx context.Context) finding {
-	made, err := docker.BuildHarnessImage(ctx, docker.Harness{RedisServer: a.flags.redis, Version: version()})
+	made, err := docker.BuildHarnessImage(ctx, docker.Harness{RedisServer: a.place.redis, Version: version()})
 	if err != nil {
 		return finding{What: "image", Is: message(err)}
 	}

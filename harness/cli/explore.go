@@ -21,11 +21,30 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
+// exploreFlags hold the flags of explore.
+type exploreFlags struct {
+	searchFlags
+	pieces    pieceFlags
+	replay    replayFlags
+	all       bool   // the whole catalogue
+	situation string // situation to print step by step
+}
+
+func (f *exploreFlags) add(cmd *cobra.Command) {
+	f.searchFlags.add(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.situation, "situation", "",
+		"print, step by step, the shortest schedule that met this situation, such as \"release after the lease\"")
+	flags.BoolVar(&f.all, "all", false, "the whole catalogue, sequences under every regime; exit code 0 if all is as "+
+		"documented")
+	flags.StringVar(&f.replay.from, "replay", "",
+		"run a counterexample again, from its file or its word (dg1-...); exit code 1 if it is the same each time")
+	flags.IntVar(&f.replay.times, "times", 1, "how often to replay")
+	f.pieces.add(cmd)
+}
+
 func (a *app) exploreCommand() *cobra.Command {
-	var s plan.Search
-	var replay replayFlags
-	var pieces pieceFlags
-	var all bool
+	var f exploreFlags
 	cmd := &cobra.Command{
 		Annotations: map[string]string{writesMarkdown: "yes"},
 
@@ -47,36 +66,25 @@ func (a *app) exploreCommand() *cobra.Command {
 			"  doublegrant explore --script my.lua --as sequence --keys k --args '{proposed}'\n" +
 			"  doublegrant explore -- python3 mylock.py",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if replay.from != "" {
-				if pieces != (pieceFlags{}) {
-					return usage("--save, --resume and --workers are of a search: leave them out of a replay")
-				}
-				if all || a.flags.script.file+a.flags.client.line+a.flags.client.connect != "" &&
-					!interleave.IsRecipe(replay.from) {
-					return usage("a replay takes what it needs from its file: leave --script, --client and --all out")
-				}
-				return a.replay(cmd, replay, args)
+			if f.replay.from != "" {
+				return a.replay(cmd, &f, args)
 			}
-			return a.explore(cmd, s, all, &pieces, args)
+			return a.explore(cmd, &f, args)
 		},
 	}
-	a.searchFlags(cmd, &s)
-	cmd.Flags().StringVar(&a.flags.situation, "situation", "",
-		"print, step by step, the shortest schedule that met this situation, such as \"release after the lease\"")
-	a.scriptFlags(cmd)
-	a.placeFlags(cmd)
-	f := cmd.Flags()
-	f.BoolVar(&all, "all", false, "the whole catalogue, sequences under every regime; exit code 0 if all is as "+
-		"documented")
-	f.StringVar(&replay.from, "replay", "",
-		"run a counterexample again, from its file or its word (dg1-...); exit code 1 if it is the same each time")
-	f.IntVar(&replay.times, "times", 1, "how often to replay")
-	pieces.add(cmd)
+	f.add(cmd)
+	a.place.add(cmd)
 	return a.groupFlags(cmd, ofSearches)
 }
 
-func (a *app) searchFlags(cmd *cobra.Command, s *plan.Search) {
-	f := cmd.Flags()
+// searchFlags hold the flags that explore and coordinate explore share.
+type searchFlags struct {
+	search  plan.Search
+	variant variantFlags
+}
+
+func (sf *searchFlags) add(cmd *cobra.Command) {
+	f, s := cmd.Flags(), &sf.search
 	for _, b := range s.Fields() {
 		f.IntVar(b.N, b.Flag, b.Default, b.Help)
 	}
@@ -100,6 +108,7 @@ func (a *app) searchFlags(cmd *cobra.Command, s *plan.Search) {
 		"same")
 	f.BoolVar(&s.Unpruned, "unpruned", false,
 		"run schedules that differ only in the order of independent commands, too")
+	sf.variant.add(cmd)
 }
 
 // faultFlags lists the flags that bound the faults in a schedule.
@@ -111,17 +120,22 @@ func faultFlags() (names []string) {
 }
 
 // explore makes the searches of the command line and prints their results.
-func (a *app) explore(cmd *cobra.Command, s plan.Search, all bool, pieces *pieceFlags, args []string) error {
-	if err := pieces.check(cmd, all, args); err != nil {
+func (a *app) explore(cmd *cobra.Command, f *exploreFlags, args []string) error {
+	pieces := &f.pieces
+	if err := pieces.check(cmd, f.all, args); err != nil {
+		return err
+	}
+	if err := a.checkExplore(f); err != nil {
 		return err
 	}
 	var requested searches
-	var how searchHow
 	var err error
+	how := searchHow{situation: f.situation}
 	if pieces.resume == "" {
-		requested, err = a.searches(cmd, s, all, args)
+		requested, err = a.searches(cmd, &f.searchFlags, f.all, args)
 	} else if err = checkLimits(cmd); err == nil {
-		s, how.from, err = pieces.resumed(s)
+		var s plan.Search
+		s, how.from, err = pieces.resumed(f.search)
 		requested.all = []plan.Search{s}
 	}
 	if err != nil {
@@ -147,13 +161,14 @@ type searches struct {
 	catalogue bool
 }
 
-// searchHow says where searches run, and where they are saved.
+// searchHow says where searches run, where they are saved, and what of them is printed.
 type searchHow struct {
-	save   string
-	from   *results.Saved                            // search to resume; nil: begin anew
-	pieces func(plan.Search, string) *explore.Pieces // nil: this process runs each search as a whole
-	ready  func(dir string) error                    // called with the results folder of a single search; may be nil
-	ended  func() bool                               // reports whether all workers are gone; may be nil
+	save      string
+	from      *results.Saved                            // search to resume; nil: begin anew
+	pieces    func(plan.Search, string) *explore.Pieces // nil: this process runs each search as a whole
+	situation string                                    // situation to print step by step; empty: none
+	ready     func(dir string) error                    // called with the results folder of a single search; may be nil
+	ended     func() bool                               // reports whether all workers are gone; may be nil
 }
 
 // searchBy makes searches by the workers of a queue.
@@ -191,51 +206,50 @@ func checkLimits(cmd *cobra.Command) error {
 }
 
 // searches returns the searches of a command line.
-func (a *app) searches(cmd *cobra.Command, s plan.Search, all bool, args []string) (requested searches, err error) {
+func (a *app) searches(cmd *cobra.Command, f *searchFlags, all bool, args []string) (requested searches, err error) {
 	if err := checkLimits(cmd); err != nil {
 		return requested, err
 	}
 	if cmd.Flags().Changed("times") {
 		return requested, usage("--times is about a --replay: name its file, or leave --times out")
 	}
+	s := f.search
 	if s.Regime == everyRegimeFlag {
 		s.Regime = ""
 	}
 	setBounds(cmd, &s.Bounds)
-	variants, err := a.variants(cmd, args)
-	if err == nil {
-		err = a.checkSearches(s, all, len(variants))
-	}
-	if err != nil {
+	variants, err := a.variants(cmd, &f.variant, args)
+	switch {
+	case err != nil:
 		return requested, err
-	}
-	if all {
+	case all && len(variants) > 0:
+		return requested, usage("--all is the whole catalogue: name no variant beside it")
+	case all:
 		return searches{s.Catalogue(), true}, nil
+	case len(variants) != 1:
+		return requested, usage("%d variants given: want one variant, such as dedup/get-set, or --all", len(variants))
 	}
 	s.Variant, s.Script, s.Client = variants[0].id, variants[0].script, variants[0].client
 	s.AtMostOnce = s.OwnFilter() && !cmd.Flags().Changed("crashes") && !cmd.Flags().Changed("lost-answers")
 	return searches{all: s.EveryRegime()}, nil
 }
 
-// checkSearches refuses flags that do not go together.
-func (a *app) checkSearches(s plan.Search, all bool, variants int) error {
+// checkExplore refuses flags that do not go together.
+func (a *app) checkExplore(f *exploreFlags) error {
+	s := &f.search
 	switch {
-	case all && (s.Regime != "" || s.TTL != 0):
+	case f.all && (s.Regime != "" && s.Regime != everyRegimeFlag || s.TTL != 0):
 		return usage("--all takes every regime, and each variant's own lease: leave --regime and --ttl out")
-	case all && (s.Random != 0 || s.Clients > interleave.MaxExhaustive):
+	case f.all && (s.Random != 0 || s.Clients > interleave.MaxExhaustive):
 		return usage("--all runs every schedule, of %d clients at most: name one variant for schedules at random",
 			interleave.MaxExhaustive)
-	case a.flags.situation != "" && !slices.Contains(harness.AllSituations(), harness.SituationName(a.flags.situation)):
-		return noSituation(a.flags.situation, harness.AllSituations())
-	case a.flags.situation != "" && (all || a.json || a.markdown):
+	case f.situation != "" && !slices.Contains(harness.AllSituations(), harness.SituationName(f.situation)):
+		return noSituation(f.situation, harness.AllSituations())
+	case f.situation != "" && (f.all || a.json || a.markdown):
 		return usage("--situation prints steps of one search: leave --all, -o json and -o markdown out (the JSON has " +
 			"them of every situation)")
-	case all && a.markdown:
+	case f.all && a.markdown:
 		return usage("-o markdown is the text of one search: name a variant instead of --all")
-	case all && variants > 0:
-		return usage("--all is the whole catalogue: name no variant beside it")
-	case !all && variants != 1:
-		return usage("%d variants given: want one variant, such as dedup/get-set, or --all", variants)
 	}
 	return nil
 }
@@ -250,22 +264,23 @@ func (a *app) exploreOne(ctx context.Context, s plan.Search, how searchHow) erro
 	stop()
 	if err != nil {
 		if out.Exploration.Name != "" && how.ready == nil { // it cannot be saved, and a new search would find it again
-			err = errors.Join(err, a.showExploration(out.Exploration))
+			err = errors.Join(err, a.showExploration(out.Exploration, how.situation))
 		}
 		return err
 	}
 	if how.ready != nil && ctx.Err() == nil && !how.ended() { // otherwise the same command resumes it
 		err = how.ready(out.Dir)
 	}
-	if err := errors.Join(err, a.showExploration(out.Exploration)); err != nil {
+	if err := errors.Join(err, a.showExploration(out.Exploration, how.situation)); err != nil {
 		return err
 	}
 	a.printSaved(how.save)
 	return nil
 }
 
-// showExploration prints one search, as text or JSON, and sets the exit code by its verdict.
-func (a *app) showExploration(e reports.Exploration) error {
+// showExploration prints one search, as text or JSON, and sets the exit code by its verdict. The text has the steps to
+// situation, unless that is empty.
+func (a *app) showExploration(e reports.Exploration, situation string) error {
 	a.code = verdictCode(e.Verdict())
 	switch {
 	case a.json:
@@ -273,16 +288,16 @@ func (a *app) showExploration(e reports.Exploration) error {
 	case a.markdown:
 		return reports.IssueMarkdown(a.out, e)
 	}
-	return a.printExploration(e)
+	return a.printExploration(e, situation)
 }
 
 // printExploration prints one search as text.
-func (a *app) printExploration(e reports.Exploration) error {
+func (a *app) printExploration(e reports.Exploration, situation string) error {
 	if err := reports.ExplorationText(a.out, e); err != nil {
 		return err
 	}
 	a.explainLost(e)
-	if err := a.showSituation(e.Result); err != nil {
+	if err := a.showSituation(e.Result, situation); err != nil {
 		return err
 	}
 	if e.Dir != "" {
@@ -307,20 +322,20 @@ func (a *app) explainLost(e reports.Exploration) {
 	}
 }
 
-// showSituation prints the shortest schedule that met the requested situation.
-func (a *app) showSituation(r interleave.Result) error {
-	if a.flags.situation == "" {
+// showSituation prints the shortest schedule that met the situation called name; nothing if name is empty.
+func (a *app) showSituation(r interleave.Result, name string) error {
+	if name == "" {
 		return nil
 	}
 	var met []harness.SituationName
 	for _, s := range r.Situations {
-		if string(s.Name) == a.flags.situation {
+		if string(s.Name) == name {
 			a.println("%s, %d times; the shortest schedule:\n%s", s.Name, s.Count, s.Text())
 			return nil
 		}
 		met = append(met, s.Name)
 	}
-	return noSituation(a.flags.situation, met)
+	return noSituation(name, met)
 }
 
 // noSituation returns an error that lists the existing situations.

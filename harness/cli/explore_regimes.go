@@ -60,7 +60,7 @@ func (a *app) exploreRegimes(ctx context.Context, searches []plan.Search, how se
 	if a.markdown {
 		return a.markdownRegimes(outs)
 	}
-	return a.printRegimes(outs, worst)
+	return a.printRegimes(outs, worst, how.situation)
 }
 
 // markdownRegimes prints the searches under all regimes for an issue tracker, one after the other.
@@ -78,7 +78,7 @@ func (a *app) markdownRegimes(outs []results.Searched) error {
 
 // printRegimes prints a line for each regime, then the counterexamples of broken ones, then the paths of the other
 // reports.
-func (a *app) printRegimes(outs []results.Searched, worst harness.Verdict) error {
+func (a *app) printRegimes(outs []results.Searched, worst harness.Verdict, situation string) error {
 	a.println("%s  %s", strings.ToUpper(worst.String()), regimesSentence(outs, worst))
 	var t texttable.Table
 	for _, out := range outs {
@@ -94,7 +94,7 @@ func (a *app) printRegimes(outs []results.Searched, worst harness.Verdict) error
 			continue
 		}
 		a.println("\nregime %s", out.Search.Regime)
-		if err := a.printExploration(out.Exploration); err != nil {
+		if err := a.printExploration(out.Exploration, situation); err != nil {
 			return err
 		}
 	}

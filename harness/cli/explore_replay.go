@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/reports"
 	"github.com/doublegrant/doublegrant/workloads"
@@ -17,9 +18,24 @@ type replayFlags struct {
 	times int
 }
 
+// checkReplay refuses flags that a replay cannot have.
+func (f *exploreFlags) checkReplay() error {
+	if f.pieces != (pieceFlags{}) {
+		return usage("--save, --resume and --workers are of a search: leave them out of a replay")
+	}
+	v := &f.variant
+	if f.all || v.script.file+v.client.line+v.client.connect != "" && !interleave.IsRecipe(f.replay.from) {
+		return usage("a replay takes what it needs from its file: leave --script, --client and --all out")
+	}
+	return nil
+}
+
 // replay runs a counterexample again.
-func (a *app) replay(cmd *cobra.Command, r replayFlags, args []string) error {
-	args, client, err := a.client(cmd, args)
+func (a *app) replay(cmd *cobra.Command, f *exploreFlags, args []string) error {
+	if err := f.checkReplay(); err != nil {
+		return err
+	}
+	args, client, err := f.variant.adapter(cmd, args)
 	if err != nil {
 		return err
 	}
@@ -32,12 +48,12 @@ func (a *app) replay(cmd *cobra.Command, r replayFlags, args []string) error {
 	}
 	var script *workloads.Script
 	if client == nil {
-		if script, err = a.flags.script.script(); err != nil {
+		if script, err = f.variant.script.read(); err != nil {
 			return err
 		}
 	}
 	out, err := results.Replay(cmd.Context(),
-		results.Again{From: r.from, Variant: variant, Script: script, Client: client, Times: r.times}, a.options())
+		results.Again{From: f.replay.from, Variant: variant, Script: script, Client: client, Times: f.replay.times}, a.options())
 	if errors.Is(err, explore.ErrDiverged) {
 		if a.code = a.failed(ExitUnknown, err); !a.json {
 			a.println("UNKNOWN  %s", message(err))
@@ -56,7 +72,7 @@ func (a *app) replay(cmd *cobra.Command, r replayFlags, args []string) error {
 	}
 	c := out.Counterexample
 	a.println("INVALID  %s: %s in %d steps, the same %d of %d times\n", out.Variant, c.Anomaly.Class, c.Length(),
-		r.times, r.times)
+		f.replay.times, f.replay.times)
 	a.println("%s  %s", c.Text(), c.Anomaly.Note)
 	if again := out.Exploration.PassOn(c); again != "" {
 		a.println("  replay anywhere: %s", again)

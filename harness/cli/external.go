@@ -21,9 +21,8 @@ type externalFlags struct {
 // externalNames lists these flags. --prefix is a flag of the plan.
 var externalNames = []string{"redis", "redis-url-file", "redis-ca", "redis-cert", "redis-key", "i-may-load"}
 
-// externalFlags adds the flags about an external Redis.
-func (a *app) externalFlags(cmd *cobra.Command) {
-	f, e := cmd.Flags(), &a.flags.external
+func (e *externalFlags) add(cmd *cobra.Command) {
+	f := cmd.Flags()
 	f.StringVar(&e.url, "redis", "",
 		"of --topology external: redis://USER:PASSWORD@HOST:PORT, or "+
 			"redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/MASTER-NAME;\n"+
@@ -39,7 +38,7 @@ func (a *app) externalFlags(cmd *cobra.Command) {
 
 // readExternal reads the target of plans with topology external. If there are no such plans, it refuses these flags and
 // ignores the environment.
-func (a *app) readExternal(cmd *cobra.Command, plans ...plan.Plan) error {
+func (a *app) readExternal(cmd *cobra.Command, e *externalFlags, plans ...plan.Plan) error {
 	if !slices.ContainsFunc(plans, func(p plan.Plan) bool { return p.Topology == plan.External }) {
 		for _, name := range externalNames {
 			if cmd.Flags().Changed(name) {
@@ -48,7 +47,6 @@ func (a *app) readExternal(cmd *cobra.Command, plans ...plan.Plan) error {
 		}
 		return nil
 	}
-	e := a.flags.external
 	url, err := e.redisURL()
 	if err != nil || url == "" {
 		return err // the plan reports a missing URL
@@ -76,7 +74,7 @@ func (a *app) readExternal(cmd *cobra.Command, plans ...plan.Plan) error {
 }
 
 // redisURL returns the URL of the external Redis; empty if none was given.
-func (e externalFlags) redisURL() (string, error) {
+func (e *externalFlags) redisURL() (string, error) {
 	switch {
 	case e.url != "" && e.urlFile != "":
 		return "", usage("--redis and --redis-url-file are two names of one Redis: leave one of them out")

@@ -32,6 +32,7 @@ var (
 		}},
 		{"Topology", []string{"topology", "on", "min-replicas", "max-lag", "aof", "acks", "redis-server",
 			"redis-image"}},
+		ofLoads,
 		{"A Redis that is already there", []string{
 			"redis", "redis-url-file", "redis-ca", "redis-cert", "redis-key", "prefix", "i-may-load",
 		}},

@@ -25,13 +25,13 @@ func (a *app) mergeCommand() *cobra.Command {
 			if len(args) == 0 {
 				return usage("no folder given: name the results folders of suite --shard, or a folder that holds them")
 			}
-			out, dir, err := suite.Merge(cmd.Context(), args, a.flags.results)
+			out, dir, err := suite.Merge(cmd.Context(), args, a.place.results)
 			if err != nil {
 				return err
 			}
 			return a.showSuite(out, dir)
 		},
 	}
-	cmd.Flags().StringVar(&a.flags.results, "results", "results", "folder for the new results folder")
+	a.place.addResults(cmd, "folder for the new results folder")
 	return cmd
 }

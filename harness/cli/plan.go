@@ -9,10 +9,17 @@ import (
 	"github.com/doublegrant/doublegrant/harness/plan"
 )
 
-// planFlags adds the flags that run and compare share.
-func (a *app) planFlags(cmd *cobra.Command) {
-	f, p := cmd.Flags(), &a.flags.plan
-	f.StringArrayVar(&a.flags.files, "plan", nil,
+// planFlags hold the flags that run and compare share.
+type planFlags struct {
+	plan     plan.Plan
+	files    []string // plan files, which replace plan
+	variant  variantFlags
+	external externalFlags
+}
+
+func (pf *planFlags) add(cmd *cobra.Command) {
+	f, p := cmd.Flags(), &pf.plan
+	f.StringArrayVar(&pf.files, "plan", nil,
 		"a file with all of this instead of these flags, such as a results folder's plan.yaml")
 	f.StringVar(&p.Topology, "topology", "",
 		"standalone; sentinel: primary, two replicas, three Sentinels; or masters:5: primaries that know nothing of "+
@@ -48,15 +55,14 @@ func (a *app) planFlags(cmd *cobra.Command) {
 	f.Uint64Var(&p.Seed, "seed", 0, "of every random choice (default: chosen and reported)")
 	f.StringVar(&p.Prefix, "prefix", "",
 		"with which all keys on an external Redis begin (default: doublegrant: and a number of the run's own)")
-	a.minReplicasFlags(cmd)
-	a.externalFlags(cmd)
-	a.scriptFlags(cmd)
-	a.placeFlags(cmd)
+	pf.addCluster(cmd)
+	pf.external.add(cmd)
+	pf.variant.add(cmd)
 }
 
-// minReplicasFlags adds the flags about the cluster, except its topology.
-func (a *app) minReplicasFlags(cmd *cobra.Command) {
-	f, p := cmd.Flags(), &a.flags.plan
+// addCluster adds the flags about the cluster, except its topology.
+func (pf *planFlags) addCluster(cmd *cobra.Command) {
+	f, p := cmd.Flags(), &pf.plan
 	f.StringVar(&p.On, "on", "", "process, or docker: what Redis nodes run on (default process)")
 	f.StringVar(&p.Image, "redis-image", "",
 		"image of Redis on docker (default: $DOUBLEGRANT_REDIS_IMAGE, then redis:7)")
@@ -102,71 +108,35 @@ func noNegatives(cmd *cobra.Command, names ...string) error {
 	return nil
 }
 
-// plans returns the plans of the files, or else the plan of the flags, once for each regime.
-func (a *app) plans(cmd *cobra.Command) ([]plan.Plan, error) {
+// plans returns the plans of the files, or else the plan of the flags.
+func (pf *planFlags) plans(cmd *cobra.Command) ([]plan.Plan, error) {
 	if err := noZeros(cmd, nonZeroFlags...); err != nil {
 		return nil, err
 	}
-	if cmd.Flags().Changed("nemesis") && len(a.flags.plan.Nemesis) == 0 {
+	if cmd.Flags().Changed("nemesis") && len(pf.plan.Nemesis) == 0 {
 		return nil, usage("--nemesis: an empty name among the faults: leave it out")
 	}
-	if a.flags.plan.Pacing == "" && a.flags.plan.Rate > 0 {
-		a.flags.plan.Pacing = plan.OpenPacing
-	}
-	if len(a.flags.files) == 0 {
-		return a.underEach(a.flags.regimes), nil
+	if len(pf.files) == 0 {
+		p := pf.plan
+		if p.Pacing == "" && p.Rate > 0 {
+			p.Pacing = plan.OpenPacing
+		}
+		return []plan.Plan{p}, nil
 	}
 	if i := slices.IndexFunc(planFileFlags, cmd.Flags().Changed); i >= 0 {
 		return nil, usage("--%s is the plan's to say: with --plan give --seed, --results, --redis-server and -o only",
 			planFileFlags[i])
 	}
 	var out []plan.Plan
-	for _, path := range a.flags.files {
+	for _, path := range pf.files {
 		p, err := plan.ReadPlan(path)
 		if err != nil {
 			return nil, err
 		}
-		if a.flags.plan.Seed != 0 {
-			p.Seed = a.flags.plan.Seed
+		if pf.plan.Seed != 0 {
+			p.Seed = pf.plan.Seed
 		}
 		out = append(out, p)
 	}
 	return out, nil
-}
-
-// underEach returns the plan of the flags, once for each regime.
-func (a *app) underEach(regimes []string) (out []plan.Plan) {
-	if len(regimes) == 0 {
-		return []plan.Plan{a.flags.plan}
-	}
-	for _, regime := range regimes {
-		p := a.flags.plan
-		p.Regime = regime
-		out = append(out, p)
-	}
-	return out
-}
-
-// singlePlan returns the one plan of the run command.
-func (a *app) singlePlan(cmd *cobra.Command, args []string) (plan.Plan, error) {
-	plans, err := a.plans(cmd)
-	if err != nil {
-		return plan.Plan{}, err
-	}
-	variants, err := a.variants(cmd, args)
-	switch {
-	case err != nil:
-		return plan.Plan{}, err
-	case len(plans) != 1:
-		return plan.Plan{}, usage("%d plans given: want one, or compare them with doublegrant compare", len(plans))
-	case len(a.flags.files) > 0 && len(variants) > 0:
-		return plan.Plan{}, usage("%s has a variant already: leave %s out, or give both to doublegrant compare",
-			a.flags.files[0], variants[0].id)
-	case len(a.flags.files) > 0:
-		return plans[0], nil
-	case len(variants) != 1:
-		return plan.Plan{}, usage("%d variants given: want one variant, such as lock/set-nx-px", len(variants))
-	}
-	plans[0].Variant, plans[0].Script, plans[0].Client = variants[0].id, variants[0].script, variants[0].client
-	return plans[0], nil
 }

@@ -57,7 +57,7 @@ func (a *app) reportSearch(dir string) error {
 	if a.json {
 		return reports.ExplorationJSON(a.out, e)
 	}
-	return a.printExploration(e)
+	return a.printExploration(e, "")
 }
 
 // showSuite prints the results of a suite, as text or JSON, and sets the exit code by its ending.

@@ -49,7 +49,7 @@ func (a *app) reproduceCommand() *cobra.Command {
 	f.Uint64Var(&how.Seed, "seed", 0, "of the first run; the others count on from it (default: chosen and reported)")
 	f.StringVar(&how.On, "on", "", "process or docker (default process)")
 	f.StringVar(&how.Image, "redis-image", "", "Redis image, on docker")
-	a.placeFlags(cmd)
+	a.place.add(cmd)
 	return cmd
 }
 

@@ -101,7 +101,7 @@ type app struct {
 	format   string // of -o; empty: flags could not be parsed
 	json     bool   // -o json
 	markdown bool   // -o markdown
-	flags    flags
+	place    placeFlags
 	external plan.OnExternal // where plans of topology external run
 	warned   sync.Map        // warnings that have been printed
 }

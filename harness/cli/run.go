@@ -1,20 +1,16 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/cluster"
-	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 	"github.com/doublegrant/doublegrant/harness/cluster/external"
 	"github.com/doublegrant/doublegrant/harness/history"
 	"github.com/doublegrant/doublegrant/harness/plan"
@@ -23,24 +19,22 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// flags holds the values of flags that several commands share.
-type flags struct {
-	situation string // situation to print step by step; of explore only
+// runFlags hold the flags of run.
+type runFlags struct {
+	planFlags
+	load loadFlags
+}
 
-	plan    plan.Plan
-	files   []string // plan files
-	regimes []string // regimes to compare
-	script  scriptFlags
-	client  clientFlags
-	explore time.Duration // time limit of each row's search; of compare only
-	results string
-	redis   string
-
-	external externalFlags
+func (f *runFlags) add(cmd *cobra.Command) {
+	f.planFlags.add(cmd)
+	f.load.add(cmd, &f.plan.Generators)
+	cmd.Flags().StringVar(&f.plan.Regime, "regime", "",
+		"what callers of a sequence propose: see doublegrant list (default: every regime, each to a sequence of its "+
+			"own)")
 }
 
 func (a *app) runCommand() *cobra.Command {
-	var load loadFlags
+	var f runFlags
 	cmd := &cobra.Command{
 		Use:   "run VARIANT",
 		Short: "race clients on one variant, with or without faults, and judge what happened",
@@ -51,54 +45,29 @@ func (a *app) runCommand() *cobra.Command {
 			"  doublegrant run lock/set-nx-px --topology sentinel --nemesis partition-primary --with writes/sadd\n" +
 			"  doublegrant run sequence/incr --nemesis kill-primary --repeat 10\n" +
 			"  doublegrant run --plan plan.yaml --seed 7",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := a.singlePlan(cmd, args)
-			if err != nil {
-				return err
-			}
-			if err := a.readExternal(cmd, p); err != nil {
-				return err
-			}
-			if err := load.check(cmd, p.Generators); err != nil {
-				return err
-			}
-			return a.run(cmd.Context(), p, &load)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, &f, args) },
 	}
-	a.planFlags(cmd)
-	load.add(cmd, &a.flags.plan.Generators)
-	cmd.Flags().StringVar(&a.flags.plan.Regime, "regime", "",
-		"what callers of a sequence propose: see doublegrant list (default: every regime, each to a sequence of its "+
-			"own)")
-	const afterTopology = 2 // the groups before it: variant and load, topology
-	return a.groupFlags(cmd, slices.Insert(slices.Clone(ofPlans), afterTopology, ofLoads))
-}
-
-func (a *app) placeFlags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVar(&a.flags.results, "results", "results", "folder for results folders")
-	f.StringVar(&a.flags.redis, "redis-server", "",
-		"redis-server binary (default: $DOUBLEGRANT_REDIS_SERVER, then the PATH)")
-}
-
-func (a *app) options() results.Options {
-	return results.Options{Results: a.flags.results, Redis: a.flags.redis, External: a.external, Warn: a.warn,
-		OnSearch:   a.searchProgress(),
-		Generators: a.generators(nil),
-		Docker:     func(image string) cluster.Platform { return docker.Platform{Image: image} }}
-}
-
-// warn prints a warning once, since all runs of a suite may have the same.
-func (a *app) warn(text string) {
-	if _, printed := a.warned.LoadOrStore(text, true); !printed {
-		fmt.Fprintln(a.err, "doublegrant: warning: "+text)
-	}
+	f.add(cmd)
+	a.place.add(cmd)
+	return a.groupFlags(cmd, ofPlans)
 }
 
 // longRun is the estimate from which a run prints it in advance.
 const longRun = 2 * time.Minute
 
-func (a *app) run(ctx context.Context, p plan.Plan, load *loadFlags) error {
+// run reads the plan, executes it, and prints the outcome. The exit code is that of the verdict.
+func (a *app) run(cmd *cobra.Command, f *runFlags, args []string) error {
+	p, err := a.singlePlan(cmd, &f.planFlags, args)
+	if err != nil {
+		return err
+	}
+	if err := a.readExternal(cmd, &f.external, p); err != nil {
+		return err
+	}
+	if err := f.load.check(cmd, p.Generators); err != nil {
+		return err
+	}
+
 	length, _ := p.Takes() // Execute reports errors of the plan
 	if length >= longRun {
 		fmt.Fprintf(a.err, "about %v\n", length.Round(time.Second))
@@ -107,9 +76,10 @@ func (a *app) run(ctx context.Context, p plan.Plan, load *loadFlags) error {
 	a.err.beginStage(length)
 	progress := a.newProgress()
 	o := a.options()
-	o.Progress, o.Found, o.Generators = progress.show, progress.found, a.generators(load)
-	out, err := results.Execute(ctx, p, o)
+	o.Progress, o.Found, o.Generators = progress.show, progress.found, a.generators(&f.load)
+	out, err := results.Execute(cmd.Context(), p, o)
 	stop()
+
 	if err == nil {
 		return a.show(out)
 	}
@@ -121,6 +91,31 @@ func (a *app) run(ctx context.Context, p plan.Plan, load *loadFlags) error {
 	}
 	fmt.Fprintln(a.err, "doublegrant: "+message(err))
 	return a.show(out)
+}
+
+// singlePlan returns the plan of the run command: that of the flags for one variant, or one plan file.
+func (a *app) singlePlan(cmd *cobra.Command, f *planFlags, args []string) (p plan.Plan, err error) {
+	plans, err := f.plans(cmd)
+	if err != nil {
+		return p, err
+	}
+	variants, err := a.variants(cmd, &f.variant, args)
+	switch {
+	case err != nil:
+		return p, err
+	case len(plans) != 1:
+		return p, usage("%d plans given: want one, or compare them with doublegrant compare", len(plans))
+	case len(f.files) > 0 && len(variants) > 0:
+		return p, usage("%s has a variant already: leave %s out, or give both to doublegrant compare", f.files[0],
+			variants[0].id)
+	case len(f.files) > 0:
+		return plans[0], nil
+	case len(variants) != 1:
+		return p, usage("%d variants given: want one variant, such as lock/set-nx-px", len(variants))
+	}
+	p, v := plans[0], variants[0]
+	p.Variant, p.Script, p.Client = v.id, v.script, v.client
+	return p, nil
 }
 
 // hasVerdict reports whether a failed run still has a verdict. A violation counts whatever else failed, and a full disk

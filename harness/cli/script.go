@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// scriptFlags hold the flags that define a variant by a Lua file.
+// scriptFlags hold the flags about a Lua file. An adapter has the flag --as, too.
 type scriptFlags struct {
 	file, as, yes string
 	keys, args    []string
@@ -20,12 +20,18 @@ type scriptFlags struct {
 	releaseArgs   []string
 }
 
-func (a *app) scriptFlags(cmd *cobra.Command) {
-	f, s := cmd.Flags(), &a.flags.script
+// variantFlags hold the flags that define a variant by a Lua file or an adapter.
+type variantFlags struct {
+	script scriptFlags
+	client clientFlags
+}
+
+func (v *variantFlags) add(cmd *cobra.Command) {
+	f, s := cmd.Flags(), &v.script
 	f.StringVar(&s.file, "script", "", "a Lua file of your own, instead of a variant")
 	f.StringVar(&s.as, "as", "", "what the script or program is: lock, dedup or sequence (default of a program: what "+
 		"it says)")
-	a.flags.client.add(f)
+	v.client.add(f)
 	f.StringArrayVar(&s.keys, "keys", nil, "KEYS, one flag each: text with {key} (default {key})")
 	f.StringArrayVar(&s.args, "args", nil,
 		"ARGV, one flag each: text with {owner} {ttl_ms} {ttl_s}, {window_ms} {window_s} or {proposed}\n(default: "+
@@ -47,9 +53,9 @@ type chosen struct {
 
 // variants lists the variants that args name, and the one that flags define. It tries a script or an adapter at once on
 // a Redis of its own, to refuse a broken one early. It does not try an adapter that announces its operations.
-func (a *app) variants(cmd *cobra.Command, args []string) ([]chosen, error) {
+func (a *app) variants(cmd *cobra.Command, f *variantFlags, args []string) ([]chosen, error) {
 	var out []chosen
-	args, c, err := a.client(cmd, args)
+	args, c, err := f.adapter(cmd, args)
 	if err != nil {
 		return out, err
 	}
@@ -63,7 +69,7 @@ func (a *app) variants(cmd *cobra.Command, args []string) ([]chosen, error) {
 		described, err := results.DescribeClient(cmd.Context(), *c, a.options())
 		return append(out, chosen{id: described.ID(), client: &described}), err
 	}
-	s, err := a.flags.script.script()
+	s, err := f.script.read()
 	if s == nil || err != nil {
 		return out, err
 	}
@@ -72,12 +78,12 @@ func (a *app) variants(cmd *cobra.Command, args []string) ([]chosen, error) {
 }
 
 // onlyOfScripts reports whether any flag was given that only scripts have.
-func (f scriptFlags) onlyOfScripts() bool {
+func (f *scriptFlags) onlyOfScripts() bool {
 	return f.yes != "" || f.release != "" || f.keys != nil || f.args != nil || f.releaseArgs != nil || f.noErrors != nil
 }
 
-// script reads the files that the flags name; nil if there are none.
-func (f scriptFlags) script() (*workloads.Script, error) {
+// read reads the files that the flags name; nil if there are none.
+func (f *scriptFlags) read() (*workloads.Script, error) {
 	if f.file == "" {
 		if f.as != "" || f.onlyOfScripts() {
 			return nil, usage("--as, --keys, --args, --yes, --no-error, --release and --release-args are about a " +

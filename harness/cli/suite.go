@@ -21,6 +21,7 @@ type suiteFlags struct {
 	only        string
 	shard       string // as suite.ParseShard reads it; empty: the whole suite
 	how         suite.Options
+	external    externalFlags
 }
 
 func (a *app) suiteCommand() *cobra.Command {
@@ -65,7 +66,7 @@ func (a *app) suiteCommand() *cobra.Command {
 			for _, r := range s.Runs {
 				plans = append(plans, r.Plan)
 			}
-			if err := a.readExternal(cmd, plans...); err != nil {
+			if err := a.readExternal(cmd, &f.external, plans...); err != nil {
 				return err
 			}
 			return a.suite(cmd.Context(), s, f, args)
@@ -86,8 +87,8 @@ func (a *app) suiteCommand() *cobra.Command {
 	flags.StringVar(&f.how.Resume, "resume", "",
 		"go on with the suite in this results folder, which was interrupted or killed: the runs that are left, for "+
 			"the rest of its time")
-	a.placeFlags(cmd)
-	a.externalFlags(cmd)
+	a.place.add(cmd)
+	f.external.add(cmd)
 	return cmd
 }
 

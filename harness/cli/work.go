@@ -42,8 +42,7 @@ func (a *app) workCommand() *cobra.Command {
 	flags.BoolVar(&f.stay, "stay", false, "when a coordination is over, wait for the next of that name")
 	flags.BoolVar(&f.allowClients, "allow-clients", false,
 		"also run command lines and images of containers that come with the work: trust whoever coordinates")
-	flags.StringVar(&a.flags.redis, "redis-server", "",
-		"redis-server binary (default: $DOUBLEGRANT_REDIS_SERVER, then the PATH)")
+	a.place.addRedis(cmd)
 	return cmd
 }
 
