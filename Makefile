@@ -98,7 +98,7 @@ test-long-algorithms: redis
 	$(LONG) -p 2 ./workloads ./harness/results
 
 test-long-users: redis
-	$(LONG) -p 2 ./harness/granttest ./workloads/clients
+	$(LONG) -p 2 ./harness/granttest ./workloads/adapters
 
 test-long-searches: redis
 	$(LONG) -skip '^TestLongRandom' ./harness/explore
@@ -197,7 +197,7 @@ bench:
 bench-load: redis
 	@rm -f $(DOUBLEGRANT_LEFT_OUT)
 	$(GO) test -run '^$$' -bench 'Benchmark(Load|Links)$$' -benchtime 1x ./harness/results
-	$(GO) test -run '^$$' -bench 'BenchmarkLoad$$' -benchtime 1x ./workloads/clients
+	$(GO) test -run '^$$' -bench 'BenchmarkLoad$$' -benchtime 1x ./workloads/adapters
 	@$(MAKE) --no-print-directory left-out
 
 clean:
@@ -213,7 +213,7 @@ cc:
 	@if command -v $${CC:-cc} >/dev/null; then exit 0; fi; \
 	$(call install,a C compiler,gcc libc6-dev)
 
-# The interpreters and Redis clients of workloads/clients/. Tests of a language that is not there are left out, unless
+# The interpreters and Redis clients of workloads/adapters/. Tests of a language that is not there are left out, unless
 # DOUBLEGRANT_REQUIRE_CLIENTS is set: then `test` installs it.
 CLIENTS := python3-redis python3-rq python3-tooz php-cli php-redis php-symfony-lock php-illuminate-cache php-illuminate-redis ruby-redis node-redis \
 	gcc libc6-dev libhiredis-dev default-jdk-headless

@@ -87,7 +87,7 @@ func (a *announcer) step(ctx context.Context, s *harness.Session, d Driving) err
 	}
 }
 
-const announcedPage = "see workloads/clients/README.md"
+const announcedPage = "see workloads/adapters/README.md"
 
 // parseInvocation returns the operation that an announcement begins: "invoke acquire lock-1", optionally followed by
 // the lease in milliseconds.

@@ -16,7 +16,7 @@ import (
 )
 
 // Client is an algorithm in a program outside this process, in any language. The program is told what to do in lines of
-// JSON: see clients/README.md. ClientVariant makes a variant of it.
+// JSON: see adapters/README.md. ClientVariant makes a variant of it.
 type Client struct {
 	// As is Lock, Dedup or Sequence. By default it is derived from what the program can do.
 	As      Family   `json:"as,omitempty" yaml:"as,omitempty"`

@@ -32,7 +32,7 @@ func (a *app) clientCommand() *cobra.Command {
 	check := &cobra.Command{
 		Use:   "check -- COMMAND",
 		Short: "talk with a program through every message, on a Redis of its own, and say what is wrong",
-		Long: "Starts a program that speaks the protocol of workloads/clients/README.md on a Redis of its own, asks " +
+		Long: "Starts a program that speaks the protocol of workloads/adapters/README.md on a Redis of its own, asks " +
 			"it for everything\n" +
 			"once, and prints a line for each step. Exit code 0: it can be explored and run; 1: something is wrong.",
 		Example: "  doublegrant client check -- python3 mylock.py",
@@ -75,7 +75,7 @@ func (c *clientFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&c.announces, "announces", false,
 		"the program drives itself, and announces its operations by ECHO; with --as, and only in a search")
 	f.StringVar(&c.clock, "clock", "", "with --announces, the clock that the program reads in a search: preloaded or "+
-		"real, as the table of clocks in workloads/clients/README.md says (default: none)")
+		"real, as the table of clocks in workloads/adapters/README.md says (default: none)")
 	f.IntVar(&c.processes, "processes", 0,
 		"processes of the program that share the clients of each of the 5 client groups, under load (default: 1)")
 	f.BoolVar(&c.realCrash, "real-crash", false,

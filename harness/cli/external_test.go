@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/cli"
-	"github.com/doublegrant/doublegrant/harness/cluster/attached/attachedtest"
+	"github.com/doublegrant/doublegrant/harness/cluster/clients/clientstest"
 	"github.com/doublegrant/doublegrant/harness/history"
 	"github.com/doublegrant/doublegrant/harness/plan"
 )
@@ -25,9 +25,9 @@ const leastRules = "resetchannels ~doublegrant:* -@all +hello +auth +ping +selec
 
 // theirs starts an external Redis that holds a key already. It returns a place whose environment has its URL, and the
 // flag that permits load on it.
-func theirs(t *testing.T, o attachedtest.Options) (d *attachedtest.Deployment, p place, may string) {
+func theirs(t *testing.T, o clientstest.Options) (d *clientstest.Deployment, p place, may string) {
 	t.Helper()
-	d = attachedtest.Start(t, o)
+	d = clientstest.Start(t, o)
 	require.NoError(t, d.Admin[0].Set(t.Context(), "bystander", "stays", 0).Err())
 	at := d.Nodes[:1]
 	if len(d.Sentinels) > 0 {
@@ -41,7 +41,7 @@ func theirs(t *testing.T, o attachedtest.Options) (d *attachedtest.Deployment, p
 }
 
 // secrets lists what must not be written: users, passwords, the name of the primary, and addresses of nodes.
-func secrets(d *attachedtest.Deployment) []string {
+func secrets(d *clientstest.Deployment) []string {
 	all := []string{"canary", "127.0.0.1"}
 	for _, n := range append(d.Nodes, d.Sentinels...) {
 		all = append(all, n.Announced)
@@ -79,7 +79,7 @@ func filesHaveNone(t *testing.T, secrets []string, dir string) (files int) {
 
 // tellsNothing searches for secrets in the output and in all files of the results, including the packed histories.
 // These have to have events.
-func tellsNothing(t *testing.T, d *attachedtest.Deployment, p place, printed ...string) {
+func tellsNothing(t *testing.T, d *clientstest.Deployment, p place, printed ...string) {
 	t.Helper()
 	all, events := secrets(d), 0
 	haveNone(t, all, "what was printed", printed...)
@@ -100,7 +100,7 @@ func tellsNothing(t *testing.T, d *attachedtest.Deployment, p place, printed ...
 }
 
 // onlyTheBystanderIsLeft checks that a run removed its own keys and no others.
-func onlyTheBystanderIsLeft(t *testing.T, d *attachedtest.Deployment) {
+func onlyTheBystanderIsLeft(t *testing.T, d *clientstest.Deployment) {
 	t.Helper()
 	require.Equal(t, "stays", d.Admin[0].Get(t.Context(), "bystander").Val())
 	require.EqualValues(t, 1, d.Admin[0].DBSize(t.Context()).Val())
@@ -110,7 +110,7 @@ func onlyTheBystanderIsLeft(t *testing.T, d *attachedtest.Deployment) {
 // clients' links. It then repeats the run from its plan.
 func TestARunOnARedisThatIsAlreadyThere(t *testing.T) {
 	t.Parallel()
-	d, p, may := theirs(t, attachedtest.Options{Rules: leastRules, TLS: true})
+	d, p, may := theirs(t, clientstest.Options{Rules: leastRules, TLS: true})
 	files := []string{may, "--redis-ca", d.File("ca.pem"), "--redis-cert", d.File("client.pem"), "--redis-key",
 		d.File("client.key")}
 	out, errs := p.ends(cli.ExitMet, append([]string{"run", "lock/set-nx-px", "--topology", "external", "--clients",
@@ -135,7 +135,7 @@ func TestARunOnARedisThatIsAlreadyThere(t *testing.T) {
 // TestABrokenVariantIsFoundOnARedisThatIsAlreadyThere reaches Redis by its Sentinels, with the URL in a file.
 func TestABrokenVariantIsFoundOnARedisThatIsAlreadyThere(t *testing.T) {
 	t.Parallel()
-	d, p, may := theirs(t, attachedtest.Options{Rules: leastRules, Replicas: 1, Sentinels: 3})
+	d, p, may := theirs(t, clientstest.Options{Rules: leastRules, Replicas: 1, Sentinels: 3})
 	p.env = append(p.env, plan.ExternalURL+"=")
 	url := newPlace(t).write("url", d.URL()+"\n")
 	out, errs := p.ends(cli.ExitInvalid, "run", "dedup/get-set", "--topology", "external", "--prefix",
@@ -150,7 +150,7 @@ func TestABrokenVariantIsFoundOnARedisThatIsAlreadyThere(t *testing.T) {
 // TestAKeyOutsideOfThePrefixEndsTheRun runs a script that uses such a key.
 func TestAKeyOutsideOfThePrefixEndsTheRun(t *testing.T) {
 	t.Parallel()
-	d, p, may := theirs(t, attachedtest.Options{})
+	d, p, may := theirs(t, clientstest.Options{})
 	p.write("take.lua", "return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])")
 	p.write("give.lua", "return redis.call('DEL', KEYS[1])")
 	out, errs := p.ends(cli.ExitFailed, "run", "--script", "take.lua", "--as", "lock", "--keys", "bystander:{key}",
@@ -165,7 +165,7 @@ func TestAKeyOutsideOfThePrefixEndsTheRun(t *testing.T) {
 
 func TestARedisThatCannotBeUsedIsOneLine(t *testing.T) {
 	t.Parallel()
-	d, p, may := theirs(t, attachedtest.Options{Rules: leastRules})
+	d, p, may := theirs(t, clientstest.Options{Rules: leastRules})
 	p.write("empty", "")
 	address := d.Nodes[0].Announced
 	for _, c := range []struct {

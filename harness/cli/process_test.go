@@ -48,7 +48,7 @@ func inAnEmptyFolder(m *testing.M) (code int) {
 		cli.Source = source
 	}
 	if err == nil {
-		clients = filepath.Join(source, "../../workloads/clients/python")
+		clients = filepath.Join(source, "../../workloads/adapters/python")
 		err = os.Chdir(dir)
 	}
 	if err != nil {

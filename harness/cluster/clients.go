@@ -6,36 +6,36 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/cluster/attached"
+	"github.com/doublegrant/doublegrant/harness/cluster/clients"
 )
 
 const firstClient = 1 // host number of client group 0
 
 // GroupName returns the fabric's name of a client group, counted from 0.
-func GroupName(group int) string { return attached.GroupName(group) }
+func GroupName(group int) string { return clients.GroupName(group) }
 
-// Connect returns the client of a group, as [attached.Clients.Connect] does. It follows a Promote. The error says that
+// Connect returns the client of a group, as [clients.Set.Connect] does. It follows a Promote. The error says that
 // the cluster is not running, or that there is no such group.
 func (c *Cluster) Connect(group int) (redis.UniversalClient, error) {
-	clients, err := c.running()
+	running, err := c.running()
 	if err != nil {
 		return nil, err
 	}
-	return clients.Connect(group)
+	return running.Connect(group)
 }
 
 // ConnectAll returns the group's clients of all masters, in the order of RedisNodes. In any other topology that is the
 // one client of Connect.
 func (c *Cluster) ConnectAll(group int) ([]redis.UniversalClient, error) {
-	clients, err := c.running()
+	running, err := c.running()
 	if err != nil {
 		return nil, err
 	}
-	return clients.ConnectAll(group)
+	return running.ConnectAll(group)
 }
 
 // running returns the cluster's clients, or an error if the cluster is not running.
-func (c *Cluster) running() (*attached.Clients, error) {
+func (c *Cluster) running() (*clients.Set, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stopped || c.clients == nil {
@@ -48,22 +48,22 @@ func (c *Cluster) running() (*attached.Clients, error) {
 // Programs that connect by themselves use it while no fault acts on links. It is empty if the client may switch to
 // another node, as with Sentinels, and if it is not the cluster's.
 func (c *Cluster) Straight(r redis.UniversalClient) string {
-	clients, err := c.running()
+	running, err := c.running()
 	if err != nil {
 		return ""
 	}
-	return clients.Straight(r)
+	return running.Straight(r)
 }
 
-// Deployment says where the nodes are, so that clients of another process can attach to them with package attached.
+// Deployment says where the nodes are, so that another process can open clients of them with package clients.
 // Their connections do not pass through the cluster's fabric. It is complete while the cluster runs.
-func (c *Cluster) Deployment() attached.Deployment {
-	d := attached.Deployment{Masters: c.topology.primaries}
+func (c *Cluster) Deployment() clients.Deployment {
+	d := clients.Deployment{Masters: c.topology.primaries}
 	for _, n := range c.redis {
-		d.Nodes = append(d.Nodes, attached.Node{Name: n.name, Announced: n.announced(), Real: n.real()})
+		d.Nodes = append(d.Nodes, clients.Node{Name: n.name, Announced: n.announced(), Real: n.real()})
 	}
 	for _, n := range c.sentinels {
-		d.Sentinels = append(d.Sentinels, attached.Node{Name: n.name, Announced: n.announced(), Real: n.real()})
+		d.Sentinels = append(d.Sentinels, clients.Node{Name: n.name, Announced: n.announced(), Real: n.real()})
 		d.MasterName = masterName
 	}
 	return d
@@ -75,14 +75,14 @@ func (c *Cluster) GroupIP(group int) string { return c.subnet.ip(clientPlane, fi
 // LookIP returns the source address of the harness's own connections that probe a group's links.
 func (c *Cluster) LookIP(group int) string { return c.subnet.ip(lookPlane, firstClient+group) }
 
-// attach makes the clients of the nodes. With Sentinels, which move the primary, it also reports which node answers
-// each group, and which one acknowledges its writes.
-func (c *Cluster) attach(clock harness.Clock, events func(harness.Event)) error {
+// openClients makes the clients of the nodes. With Sentinels, which move the primary, it also reports which node
+// answers each group, and which one acknowledges its writes.
+func (c *Cluster) openClients(clock harness.Clock, events func(harness.Event)) error {
 	ours := c.opts.Clients
 	if c.opts.ClientsElsewhere {
 		ours = c.Groups()
 	}
-	o := attached.Options{
+	o := clients.Options{
 		Groups: c.Groups(), Clients: ours, OpTimeout: c.opts.OpTimeout, Retries: c.opts.Retries,
 		OwnSentinel: c.opts.OwnSentinel,
 		GroupIP:     c.GroupIP, LookIP: c.LookIP,
@@ -92,9 +92,9 @@ func (c *Cluster) attach(clock harness.Clock, events func(harness.Event)) error 
 			events(harness.Event{At: clock.Now(), Node: node, Kind: kind, Detail: GroupName(group)})
 		}
 	}
-	clients, err := attached.On(c.fabric, c.Deployment(), o)
+	opened, err := clients.On(c.fabric, c.Deployment(), o)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.clients = clients
+	c.clients = opened
 	return err
 }

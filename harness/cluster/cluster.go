@@ -15,7 +15,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/await"
-	"github.com/doublegrant/doublegrant/harness/cluster/attached"
+	"github.com/doublegrant/doublegrant/harness/cluster/clients"
 	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
 )
 
@@ -42,7 +42,7 @@ type Cluster struct {
 	log       *slog.Logger
 
 	mu      sync.Mutex
-	clients *attached.Clients // nil until the nodes run
+	clients *clients.Set // nil until the nodes run
 	used    bool
 	stopped bool
 
@@ -153,7 +153,7 @@ func (c *Cluster) start(ctx context.Context, clock harness.Clock, events func(ha
 		return err
 	}
 	c.spawner, c.fabric = newSpawner(), fabric.New()
-	c.fabricLinks = attached.NewFabricLinks(c.fabric, "cluster", c.prober)
+	c.fabricLinks = clients.NewFabricLinks(c.fabric, "cluster", c.prober)
 	if err := c.layOut(); err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (c *Cluster) start(ctx context.Context, clock harness.Clock, events func(ha
 	if err := await.Until(ctx, 10*time.Millisecond, online); err != nil {
 		return err
 	}
-	if err := c.attach(clock, events); err != nil {
+	if err := c.openClients(clock, events); err != nil {
 		return err
 	}
 	c.observe(clock, events)

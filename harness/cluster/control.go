@@ -161,11 +161,11 @@ func (c *Cluster) Do(ctx context.Context, name string, command ...any) (any, err
 
 // Connections returns the number of connections that the client groups have to the node.
 func (c *Cluster) Connections(name string) int {
-	clients, err := c.running()
+	running, err := c.running()
 	if err != nil {
 		return 0
 	}
-	return clients.Connections(name)
+	return running.Connections(name)
 }
 
 func (c *Cluster) node(name string) (*node, error) {

@@ -3,7 +3,7 @@ package cluster
 import (
 	"fmt"
 
-	"github.com/doublegrant/doublegrant/harness/cluster/attached"
+	"github.com/doublegrant/doublegrant/harness/cluster/clients"
 )
 
 // Expose opens an address of this machine for each node, host with a separate port, until Stop, so that clients on
@@ -11,9 +11,9 @@ import (
 //
 // No fault of a client group's links strikes these connections here: faults act where the clients are. Nodes have no
 // password, so anyone who can reach the host can use them.
-func (c *Cluster) Expose(host string) (attached.Deployment, error) {
+func (c *Cluster) Expose(host string) (clients.Deployment, error) {
 	d := c.Deployment()
-	for _, nodes := range [][]attached.Node{d.Nodes, d.Sentinels} {
+	for _, nodes := range [][]clients.Node{d.Nodes, d.Sentinels} {
 		for i := range nodes {
 			at, err := c.fabric.Door(nodes[i].Name, host, nodes[i].Real)
 			if err != nil {

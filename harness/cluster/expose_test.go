@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/cluster"
-	"github.com/doublegrant/doublegrant/harness/cluster/attached"
+	"github.com/doublegrant/doublegrant/harness/cluster/clients"
 	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
 )
 
@@ -24,10 +24,10 @@ func TestClientsOfOtherMachinesFollowAFailover(t *testing.T) {
 		require.NotEqual(t, c.Deployment().Nodes[i].Real, n.Real)
 		require.Equal(t, c.Deployment().Nodes[i].Announced, n.Announced, "what Sentinels say is understood")
 	}
-	clients, err := attached.Open(d, attached.Options{})
+	opened, err := clients.Open(d, clients.Options{})
 	require.NoError(t, err)
-	defer func() { require.NoError(t, clients.Close()) }()
-	r, err := clients.Connect(0)
+	defer func() { require.NoError(t, opened.Close()) }()
+	r, err := opened.Connect(0)
 	require.NoError(t, err)
 	require.NoError(t, r.Set(t.Context(), "k", "1", 0).Err())
 	require.NoError(t, c.Kill("r1"))
@@ -35,7 +35,7 @@ func TestClientsOfOtherMachinesFollowAFailover(t *testing.T) {
 	require.EventuallyWithT(t, func(t *assert.CollectT) { require.NoError(t, r.Set(ctx, "k", "3", 0).Err()) },
 		15*time.Second, 20*time.Millisecond)
 	require.NoError(t, c.Restart(t.Context(), "r1"))
-	require.EventuallyWithT(t, func(t *assert.CollectT) { require.NoError(t, clients.Probe(ctx, "g0", "r1")) },
+	require.EventuallyWithT(t, func(t *assert.CollectT) { require.NoError(t, opened.Probe(ctx, "g0", "r1")) },
 		15*time.Second, 20*time.Millisecond)
 }
 
@@ -47,10 +47,10 @@ func TestWhatIsExposedIsOursAndEndsWithTheCluster(t *testing.T) {
 	require.ErrorContains(t, err, "name an address of this machine")
 	d, err := c.Expose("127.0.0.1")
 	require.NoError(t, err)
-	clients, err := attached.Open(d, attached.Options{Groups: 1})
+	opened, err := clients.Open(d, clients.Options{Groups: 1})
 	require.NoError(t, err)
-	defer func() { require.NoError(t, clients.Close()) }()
-	require.NoError(t, clients.Probe(t.Context(), "g0", "r1"))
+	defer func() { require.NoError(t, opened.Close()) }()
+	require.NoError(t, opened.Probe(t.Context(), "g0", "r1"))
 	require.NoError(t, c.Stop())
-	require.ErrorContains(t, clients.Probe(t.Context(), "g0", "r1"), "refused")
+	require.ErrorContains(t, opened.Probe(t.Context(), "g0", "r1"), "refused")
 }

@@ -7,32 +7,32 @@ import (
 	"strings"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/cluster/attached"
+	"github.com/doublegrant/doublegrant/harness/cluster/clients"
 )
 
 // This file has the methods by which nemeses act on links and see that a fault acts.
 
 // fabricLinks is embedded under a name that is not exported.
-type fabricLinks = attached.FabricLinks
+type fabricLinks = clients.FabricLinks
 
 var _ harness.LinkControl = (*Cluster)(nil)
 
 // prober returns what looks at a link, in the place of the node or client group from.
-func (c *Cluster) prober(from, to string) (attached.Prober, error) {
+func (c *Cluster) prober(from, to string) (clients.Prober, error) {
 	target, err := c.node(to)
 	if err != nil {
-		return attached.Prober{}, err
+		return clients.Prober{}, err
 	}
 	dial, err := c.dialer(from)
 	if err != nil {
-		return attached.Prober{}, err
+		return clients.Prober{}, err
 	}
-	return attached.Prober{From: from, To: to, Addr: target.announced(), Dial: dial}, nil
+	return clients.Prober{From: from, To: to, Addr: target.announced(), Dial: dial}, nil
 }
 
 // dialer returns a dialer in the place of a node or client group, from an address of the harness's own. As theirs do, a
 // node's connections go through the kernel, and a client group's stay within this process.
-func (c *Cluster) dialer(from string) (attached.Dialer, error) {
+func (c *Cluster) dialer(from string) (clients.Dialer, error) {
 	for g := range c.Groups() {
 		if GroupName(g) == from {
 			return func(ctx context.Context, _, addr string) (net.Conn, error) {

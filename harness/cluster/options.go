@@ -15,7 +15,7 @@ import (
 // Options holds a cluster's settings. The zero value is a usable default.
 type Options struct {
 	Clients int // connections to prepare for, of all groups together; default 100
-	// ClientsElsewhere: the clients are in other processes, which attach to Cluster.Deployment. This process has only a
+	// ClientsElsewhere: the clients are in other processes, which use Cluster.Deployment. This process has only a
 	// few.
 	ClientsElsewhere bool
 	// ClientGroups have their own addresses and links; at most 200; default 5.

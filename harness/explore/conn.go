@@ -260,11 +260,11 @@ func twoAtOnce(a *actor, second *command.Command) error {
 	}
 	if unconfirmed {
 		return schedule.Stopped("%s has gone on before its SUBSCRIBE was confirmed: let it read the confirmation "+
-			"first, or ask for subscribe before: see Subscriptions in workloads/clients/README.md", a)
+			"first, or ask for subscribe before: see Subscriptions in workloads/adapters/README.md", a)
 	}
 	return schedule.Stopped("%s has sent %s on one connection while a command was under way on another: "+
 		"let it do one thing at a time, and ask to start each thread beside, such as one that renews: see Threads in "+
-		"workloads/clients/README.md", a, command.Name(second.Args))
+		"workloads/adapters/README.md", a, command.Name(second.Args))
 }
 
 // isUngated reports whether the next command needs no step because it concerns only its connection. It records the

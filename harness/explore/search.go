@@ -282,7 +282,7 @@ const (
 		"(harness.Now), without random numbers that are not seeded, and without the order of a map"
 	remedyOutside = ". Let it act on what it reads alone: one command at a time, nothing between an answer and the " +
 		"next request, so no thread or timer beside it, no random decisions, and no clock but those of " +
-		"workloads/clients/README.md; if it keeps something from one schedule to the next, let it ask for reset in " +
+		"workloads/adapters/README.md; if it keeps something from one schedule to the next, let it ask for reset in " +
 		"its answer to init, and forget all then (keeps_state of lock.py)"
 )
 

@@ -89,7 +89,7 @@ func (s Spec) withDefaults() (Spec, error) {
 	case s.Program.RealClock && (s.Expiries > 0 || s.Skew != 0):
 		return refuse("the program reads the machine's clock, which does not pass as the schedule's does: leave out " +
 			"what time brings about (--expiries 0), or let it ask for the time, or have its clock preloaded " +
-			"(workloads/clients/README.md)")
+			"(workloads/adapters/README.md)")
 	case s.Program.Lease <= 0:
 		return refuse("the program has no lease")
 	case s.Program.Lease < ShortestLease || s.Program.Lease > s.longestLease():

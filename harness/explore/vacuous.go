@@ -21,7 +21,7 @@ func (s *search) vacuous(worlds []*world, background string) string {
 			": whatever it does, it is not part of the search; send its commands through that client"
 	case s.seen.Coverage.Subscribed && !s.seen.Coverage.AskedForMessage:
 		return "it has subscribed, and never asked for a message, so whatever it reads there is not part of the " +
-			"search: see Subscriptions in workloads/clients/README.md"
+			"search: see Subscriptions in workloads/adapters/README.md"
 	case background != "":
 		return "it does something by itself, which is not part of the search: " + background +
 			". Wait by harness.Sleep and " +
@@ -79,7 +79,7 @@ func describeStrays(n int64, worlds []*world, p interleave.Program) string {
 	if p.Gate == interleave.TCP {
 		return said + ", which is not part of the search: let the program send nothing before its first operation " +
 			"but what it connects with, nothing between an answer and the next request, and ask to start each " +
-			"thread: see In a search, and Threads, in workloads/clients/README.md"
+			"thread: see In a search, and Threads, in workloads/adapters/README.md"
 	}
 	return said + ", so by a goroutine or timer of its own, which is not part of the search: start it by harness.Go, " +
 		"or put it under load instead"

@@ -12,7 +12,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/workloads"
-	"github.com/doublegrant/doublegrant/workloads/clients"
+	"github.com/doublegrant/doublegrant/workloads/adapters"
 )
 
 // Run returns a variant that can be run. For a library in another language it is one that starts the library's adapter.
@@ -72,9 +72,9 @@ func unpack(l workloads.Library) (command []string, remove func() error, err err
 		return nil, nil, err
 	}
 	language := filepath.Dir(l.File)
-	files, err := fs.ReadDir(clients.Files, language)
+	files, err := fs.ReadDir(adapters.Files, language)
 	for _, f := range files {
-		text, readErr := clients.Files.ReadFile(language + "/" + f.Name())
+		text, readErr := adapters.Files.ReadFile(language + "/" + f.Name())
 		err = errors.Join(err, readErr, os.WriteFile(filepath.Join(folder, f.Name()), text, 0o600))
 	}
 	if err != nil {

@@ -18,7 +18,7 @@ const Version = 1
 const longestLine = 64 << 10
 
 // page says, in messages, where the protocol is described.
-const page = "see workloads/clients/README.md"
+const page = "see workloads/adapters/README.md"
 
 // Names of the protocol beside its operations: requests to a program, and the questions that it may ask meanwhile.
 const (

@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/cluster/attached"
+	"github.com/doublegrant/doublegrant/harness/cluster/clients"
 	"github.com/doublegrant/doublegrant/harness/cluster/external"
 	"github.com/doublegrant/doublegrant/nemesis"
 	"github.com/doublegrant/doublegrant/workloads"
@@ -68,21 +68,21 @@ func (r Resolved) ownClients() int {
 	return r.Clients + len(r.with)*riderClients
 }
 
-// Attach opens clients for one of the plan's generators. GroupIP and LookIP return their source addresses, as in
-// attached.Options. fail is called with an error that has to end the load.
-func (r Resolved) Attach(d attached.Deployment, clients int, groupIP, lookIP func(int) string,
-	serves func(kind string, group int, node string), fail func(error)) (*attached.Clients, error) {
+// OpenClients opens n clients for one of the plan's generators. groupIP and lookIP return their source addresses, as in
+// clients.Options. fail is called with an error that has to end the load.
+func (r Resolved) OpenClients(d clients.Deployment, n int, groupIP, lookIP func(int) string,
+	serves func(kind string, group int, node string), fail func(error)) (*clients.Set, error) {
 	if r.on.external {
-		return external.Attach(d, external.Options{
-			Prefix: r.prefix, Groups: r.on.group, Clients: clients, OpTimeout: r.answerTimeout(),
+		return external.OpenClients(d, external.Options{
+			Prefix: r.prefix, Groups: r.on.group, Clients: n, OpTimeout: r.answerTimeout(),
 			Retries: r.variant.Retries, Outside: fail,
 		}, serves)
 	}
 	if len(d.Sentinels) == 0 {
 		serves = nil
 	}
-	return attached.Open(d, attached.Options{
-		Groups: r.on.group, Clients: clients, OpTimeout: r.answerTimeout(), Retries: r.variant.Retries,
+	return clients.Open(d, clients.Options{
+		Groups: r.on.group, Clients: n, OpTimeout: r.answerTimeout(), Retries: r.variant.Retries,
 		OwnSentinel: r.OwnSentinel,
 		GroupIP:     groupIP, LookIP: lookIP, Serves: serves,
 	})

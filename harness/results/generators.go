@@ -14,7 +14,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
-	"github.com/doublegrant/doublegrant/harness/cluster/attached"
+	"github.com/doublegrant/doublegrant/harness/cluster/clients"
 	"github.com/doublegrant/doublegrant/harness/generators"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/workloads"
@@ -24,8 +24,8 @@ import (
 
 // loadTask is the task of a generator. It is never stored, since the deployment may include a password.
 type loadTask struct {
-	Plan       string              `json:"plan"`
-	Deployment attached.Deployment `json:"deployment"`
+	Plan       string             `json:"plan"`
+	Deployment clients.Deployment `json:"deployment"`
 	// source addresses of the client groups; empty: the kernel's choice
 	GroupIPs []string `json:"groupIPs"`
 	LookIPs  []string `json:"lookIPs"`
@@ -39,12 +39,12 @@ type loadTask struct {
 // deployed is a System that clients of other processes can reach.
 type deployed interface {
 	harness.System
-	Deployment() attached.Deployment
+	Deployment() clients.Deployment
 }
 
 // exposed is a System that can make its nodes reachable from other machines.
 type exposed interface {
-	Expose(host string) (attached.Deployment, error)
+	Expose(host string) (clients.Deployment, error)
 }
 
 // addressed is a System whose client groups have their own source addresses.
@@ -157,7 +157,7 @@ func (t *team) markPrimaries(ctx context.Context) error {
 }
 
 // findMark returns an error unless every primary that each group reaches has the mark.
-func (t loadTask) findMark(ctx context.Context, c *attached.Clients) error {
+func (t loadTask) findMark(ctx context.Context, c *clients.Set) error {
 	for g := range c.Groups() {
 		all, err := c.ConnectAll(g)
 		if err != nil {
@@ -207,28 +207,28 @@ func (o Options) BuildShare(ctx context.Context, a generators.Assignment, allowC
 	if err := errors.Join(r.Missing(), cluster.Options{Clients: a.Share.End - a.Share.First}.TooLow()); err != nil {
 		return s, err
 	}
-	clients, err := r.Attach(task.Deployment, a.Share.End-a.Share.First, nthOf(task.GroupIPs), nthOf(task.LookIPs),
+	opened, err := r.OpenClients(task.Deployment, a.Share.End-a.Share.First, nthOf(task.GroupIPs), nthOf(task.LookIPs),
 		func(kind string, group int, node string) {
 			a.Events(harness.Event{At: a.Clock.Now(), Node: node, Kind: kind, Detail: cluster.GroupName(group)})
 		}, a.Fail)
 	if err != nil {
 		return s, err
 	}
-	if err := errors.Join(task.findMark(ctx, clients), reachAll(ctx, clients, task.Deployment)); err != nil {
-		return s, errors.Join(err, clients.Close())
+	if err := errors.Join(task.findMark(ctx, opened), reachAll(ctx, opened, task.Deployment)); err != nil {
+		return s, errors.Join(err, opened.Close())
 	}
-	s.Load = r.Share(clients, workloads.Share{Number: a.Number - 1, Of: r.Generators, Ahead: a.Ahead})
+	s.Load = r.Share(opened, workloads.Share{Number: a.Number - 1, Of: r.Generators, Ahead: a.Ahead})
 	s.Load.Log = o.Log
-	s.Links = clients
+	s.Links = opened
 	s.Close = func() error {
 		r.Close()
-		return clients.Close()
+		return opened.Close()
 	}
 	return s, nil
 }
 
 // reachAll returns an error unless every node of the deployment answers.
-func reachAll(ctx context.Context, c *attached.Clients, d attached.Deployment) error {
+func reachAll(ctx context.Context, c *clients.Set, d clients.Deployment) error {
 	for _, n := range slices.Concat(d.Nodes, d.Sentinels) {
 		if err := c.Probe(ctx, cluster.GroupName(0), n.Name); err != nil {
 			return fmt.Errorf("this machine does not reach %s of the run's Redis: %w", n.Name, err)

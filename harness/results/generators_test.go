@@ -12,7 +12,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
-	"github.com/doublegrant/doublegrant/harness/cluster/attached"
+	"github.com/doublegrant/doublegrant/harness/cluster/clients"
 	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
 	"github.com/doublegrant/doublegrant/harness/generators"
 	"github.com/doublegrant/doublegrant/harness/plan"
@@ -165,7 +165,7 @@ func TestAGeneratorKnowsTheRunsRedis(t *testing.T) {
 	}), "this machine does not reach the run's Redis")
 	require.ErrorContains(t, build(func(task map[string]any) {
 		d := c.Deployment()
-		d.Nodes = append(d.Nodes, attached.Node{Name: "r2", Announced: "127.0.0.1:1"})
+		d.Nodes = append(d.Nodes, clients.Node{Name: "r2", Announced: "127.0.0.1:1"})
 		task["deployment"] = d
 	}), "this machine does not reach r2 of the run's Redis")
 	require.ErrorContains(t, build(func(task map[string]any) {

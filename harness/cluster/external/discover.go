@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/doublegrant/doublegrant/harness/cluster/attached"
+	"github.com/doublegrant/doublegrant/harness/cluster/clients"
 )
 
 // minVersion is the first major version of Redis that is supported.
@@ -15,7 +15,7 @@ const minVersion = 7
 
 // discover asks the seeds of a target for all nodes, and names them. r1 is the primary. It returns an error if no seed
 // answers, or if the primary is unfit for a load.
-func discover(ctx context.Context, seeds attached.Deployment) (d attached.Deployment, err error) {
+func discover(ctx context.Context, seeds clients.Deployment) (d clients.Deployment, err error) {
 	d = seeds
 	if len(seeds.Sentinels) > 0 {
 		if d, err = askSentinels(ctx, seeds); err != nil {
@@ -53,7 +53,7 @@ func (g helloReply) check() error {
 }
 
 // askSentinels returns the deployment as the first Sentinel that answers describes it.
-func askSentinels(ctx context.Context, seeds attached.Deployment) (d attached.Deployment, err error) {
+func askSentinels(ctx context.Context, seeds clients.Deployment) (d clients.Deployment, err error) {
 	l, err := newNodeClients(seeds.Sentinels, seeds, true)
 	if err != nil {
 		return seeds, err
@@ -70,7 +70,7 @@ func askSentinels(ctx context.Context, seeds attached.Deployment) (d attached.De
 		strings.Join(slices.Compact(refusals), "; "))
 }
 
-func askSentinel(ctx context.Context, l *nodeClients, i int, seeds attached.Deployment) (attached.Deployment, error) {
+func askSentinel(ctx context.Context, l *nodeClients, i int, seeds clients.Deployment) (clients.Deployment, error) {
 	d := seeds
 	primary, err := l.primaryAddress(ctx, i, seeds.MasterName)
 	if err != nil {
@@ -85,11 +85,11 @@ func askSentinel(ctx context.Context, l *nodeClients, i int, seeds attached.Depl
 }
 
 // named returns nodes, and a new node for each address that is not among them.
-func named(letter string, nodes []attached.Node, addresses []string) []attached.Node {
+func named(letter string, nodes []clients.Node, addresses []string) []clients.Node {
 	nodes = slices.Clone(nodes)
 	for _, addr := range addresses {
-		if !slices.ContainsFunc(nodes, func(n attached.Node) bool { return n.Announced == addr }) {
-			nodes = append(nodes, attached.Node{Name: fmt.Sprintf("%s%d", letter, len(nodes)+1), Announced: addr})
+		if !slices.ContainsFunc(nodes, func(n clients.Node) bool { return n.Announced == addr }) {
+			nodes = append(nodes, clients.Node{Name: fmt.Sprintf("%s%d", letter, len(nodes)+1), Announced: addr})
 		}
 	}
 	return nodes

@@ -89,7 +89,7 @@ func (s *System) Hears(context.Context, string) (bool, error) { return false, er
 // linkControl lets System embed the interface without an exported field.
 type linkControl = harness.LinkControl
 
-// Impair applies a link fault to the links of client groups, as [attached.Clients.Impair] does. It leaves out links to
+// Impair applies a link fault to the links of client groups, as [clients.Set.Impair] does. It leaves out links to
 // client groups, which carry nothing. Any other link is an error.
 func (s *System) Impair(links []harness.Link, f harness.LinkFault) (heal func() error, err error) {
 	groups := s.ClientGroups()

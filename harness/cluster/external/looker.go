@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/doublegrant/doublegrant/harness/cluster/attached"
+	"github.com/doublegrant/doublegrant/harness/cluster/clients"
 )
 
 // queryTimeout bounds the harness's own requests.
@@ -19,17 +19,17 @@ const queryTimeout = 3 * time.Second
 // nodeClients queries nodes past all links, so that faults do not affect it. It asks only what any client may: HELLO,
 // and the address of the primary from Sentinels.
 type nodeClients struct {
-	clients *attached.Clients
-	nodes   []attached.Node
+	clients *clients.Set
+	nodes   []clients.Node
 }
 
 // newNodeClients returns clients of nodes, which are Redis nodes or all Sentinels. It does not dial.
-func newNodeClients(nodes []attached.Node, d attached.Deployment, sentinels bool) (*nodeClients, error) {
-	to := attached.Deployment{Nodes: nodes, Masters: len(nodes), Username: d.Username, Password: d.Password, TLS: d.TLS}
+func newNodeClients(nodes []clients.Node, d clients.Deployment, sentinels bool) (*nodeClients, error) {
+	to := clients.Deployment{Nodes: nodes, Masters: len(nodes), Username: d.Username, Password: d.Password, TLS: d.TLS}
 	if sentinels {
 		to.Username, to.Password = d.SentinelUsername, d.SentinelPassword
 	}
-	c, err := attached.Open(to, attached.Options{Groups: 1, Clients: 4, OpTimeout: queryTimeout})
+	c, err := clients.Open(to, clients.Options{Groups: 1, Clients: 4, OpTimeout: queryTimeout})
 	return &nodeClients{c, nodes}, err
 }
 

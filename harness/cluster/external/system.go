@@ -15,7 +15,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/await"
-	"github.com/doublegrant/doublegrant/harness/cluster/attached"
+	"github.com/doublegrant/doublegrant/harness/cluster/clients"
 )
 
 // Options holds the settings of a System.
@@ -45,11 +45,11 @@ type System struct {
 	linkControl // the field clients, once started
 
 	mu         sync.Mutex
-	deployment attached.Deployment
-	clients    *attached.Clients // of the load; nil unless started
-	primary    *attached.Clients // the harness's own client, which follows the primary past all links
-	nodes      *nodeClients      // of the Redis nodes
-	sentinels  *nodeClients      // of the Sentinels; nil without any
+	deployment clients.Deployment
+	clients    *clients.Set // of the load; nil unless started
+	primary    *clients.Set // the harness's own client, which follows the primary past all links
+	nodes      *nodeClients // of the Redis nodes
+	sentinels  *nodeClients // of the Sentinels; nil without any
 	stopped    bool
 	outsideErr error // first error that wraps ErrOutside
 
@@ -129,13 +129,13 @@ func (s *System) start(ctx context.Context, clock harness.Clock, events func(har
 func (s *System) open(clock harness.Clock, events func(harness.Event)) (err error) {
 	d, o := s.deployment, s.opts
 	o.Outside = s.noteOutside
-	if s.clients, err = Attach(d, o, func(kind string, group int, node string) {
-		events(harness.Event{At: clock.Now(), Node: node, Kind: kind, Detail: attached.GroupName(group)})
+	if s.clients, err = OpenClients(d, o, func(kind string, group int, node string) {
+		events(harness.Event{At: clock.Now(), Node: node, Kind: kind, Detail: clients.GroupName(group)})
 	}); err != nil {
 		return err
 	}
 	s.linkControl = s.clients
-	if s.primary, err = attached.Open(d, attached.Options{Groups: 1, Clients: 4, OpTimeout: queryTimeout}); err != nil {
+	if s.primary, err = clients.Open(d, clients.Options{Groups: 1, Clients: 4, OpTimeout: queryTimeout}); err != nil {
 		return err
 	}
 	if s.nodes, err = newNodeClients(d.Nodes, d, false); err != nil || len(d.Sentinels) == 0 {
@@ -145,16 +145,16 @@ func (s *System) open(clock harness.Clock, events func(harness.Event)) (err erro
 	return err
 }
 
-// Attach returns clients of a discovered deployment. They send no command with a key outside the prefix:
-// Options.Outside gets the error of each one that was not sent. serves is attached.Options.Serves.
-func Attach(
-	d attached.Deployment, o Options, serves func(kind string, group int, node string),
-) (*attached.Clients, error) {
+// OpenClients returns clients of a discovered deployment. They send no command with a key outside the prefix:
+// Options.Outside gets the error of each one that was not sent. serves is clients.Options.Serves.
+func OpenClients(
+	d clients.Deployment, o Options, serves func(kind string, group int, node string),
+) (*clients.Set, error) {
 	outside := o.Outside
 	if outside == nil {
 		outside = func(error) {}
 	}
-	return attached.Open(d, attached.Options{
+	return clients.Open(d, clients.Options{
 		Groups: o.Groups, Clients: o.Clients, OpTimeout: o.OpTimeout, Retries: o.Retries, Hook: discreet{d.Username},
 		Serves: serves,
 		Wrap:   func(_ int, _ string, conn net.Conn) net.Conn { return guard(conn, o.Prefix, outside) },
@@ -162,7 +162,7 @@ func Attach(
 }
 
 // Deployment returns the deployment that was discovered at the start, with its passwords and keys.
-func (s *System) Deployment() attached.Deployment {
+func (s *System) Deployment() clients.Deployment {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.deployment
@@ -220,7 +220,7 @@ func (s *System) AwaitWhole(ctx context.Context) error {
 	return await.Until(ctx, 100*time.Millisecond, func() error { return s.takesWrites(ctx) })
 }
 
-// Connect returns the client of a group, as [attached.Clients.Connect] does. It sends no command with a key outside the
+// Connect returns the client of a group, as [clients.Set.Connect] does. It sends no command with a key outside the
 // prefix.
 func (s *System) Connect(group int) (redis.UniversalClient, error) {
 	c, err := s.loadClients()
@@ -239,7 +239,7 @@ func (s *System) ConnectAll(group int) ([]redis.UniversalClient, error) {
 	return c.ConnectAll(group)
 }
 
-func (s *System) loadClients() (*attached.Clients, error) {
+func (s *System) loadClients() (*clients.Set, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.clients == nil || s.stopped {
@@ -276,7 +276,7 @@ func (s *System) close() error {
 		s.stopWatching()
 	}
 	s.watching.Wait()
-	for _, c := range []*attached.Clients{s.clients, s.primary} {
+	for _, c := range []*clients.Set{s.clients, s.primary} {
 		if c != nil {
 			_ = c.Close() // faults may have broken these connections: nothing is lost with them
 		}

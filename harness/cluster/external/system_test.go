@@ -18,7 +18,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/cluster/attached/attachedtest"
+	"github.com/doublegrant/doublegrant/harness/cluster/clients/clientstest"
 	"github.com/doublegrant/doublegrant/harness/cluster/external"
 	"github.com/doublegrant/doublegrant/workloads"
 )
@@ -51,7 +51,7 @@ func (r *record) has(kind, node, detail string) bool {
 		func(e harness.Event) bool { return e.Kind == kind && e.Node == node && e.Detail == detail })
 }
 
-func system(t *testing.T, d *attachedtest.Deployment, r *record) *external.System {
+func system(t *testing.T, d *clientstest.Deployment, r *record) *external.System {
 	t.Helper()
 	to, err := external.Parse(d.URL())
 	require.NoError(t, err)
@@ -69,7 +69,7 @@ func start(t *testing.T, s *external.System, r *record) {
 }
 
 // started starts a system on a deployment, and returns what it reports, and the client of a group.
-func started(t *testing.T, d *attachedtest.Deployment) (s *external.System, r *record, c redis.UniversalClient) {
+func started(t *testing.T, d *clientstest.Deployment) (s *external.System, r *record, c redis.UniversalClient) {
 	t.Helper()
 	r = &record{}
 	s = system(t, d, r)
@@ -80,7 +80,7 @@ func started(t *testing.T, d *attachedtest.Deployment) (s *external.System, r *r
 }
 
 func TestWhatARunLeaves(t *testing.T) {
-	d := attachedtest.Start(t, attachedtest.Options{Rules: leastRules, TLS: true})
+	d := clientstest.Start(t, clientstest.Options{Rules: leastRules, TLS: true})
 	admin := d.Admin[0]
 	require.NoError(t, admin.Set(t.Context(), "bystander", "stays", 0).Err())
 	require.NoError(t, admin.Set(t.Context(), "doublegrant:other:lock-0", "stays", 0).Err())
@@ -112,7 +112,7 @@ func TestWhatARunLeaves(t *testing.T) {
 }
 
 func TestWhatMustNotBeSentIsNot(t *testing.T) {
-	d := attachedtest.Start(t, attachedtest.Options{}) // whose ACL would allow it
+	d := clientstest.Start(t, clientstest.Options{}) // whose ACL would allow it
 	require.NoError(t, d.Admin[0].Set(t.Context(), "bystander", "stays", 0).Err())
 	s, r, c := started(t, d)
 	require.ErrorIs(t, c.FlushAll(t.Context()).Err(), external.ErrOutside)
@@ -125,7 +125,7 @@ func TestWhatMustNotBeSentIsNot(t *testing.T) {
 }
 
 func TestKeysThatCannotBeRemovedAreTold(t *testing.T) {
-	d := attachedtest.Start(t, attachedtest.Options{Rules: strings.ReplaceAll(leastRules, "+scan", "")})
+	d := clientstest.Start(t, clientstest.Options{Rules: strings.ReplaceAll(leastRules, "+scan", "")})
 	s, r, c := started(t, d)
 	require.NoError(t, c.Set(t.Context(), s.Prefix()+"k", "v", 0).Err())
 	require.NoError(t, s.Stop())
@@ -137,7 +137,7 @@ func TestKeysThatCannotBeRemovedAreTold(t *testing.T) {
 }
 
 func TestAFailoverOfTheirs(t *testing.T) {
-	d := attachedtest.Start(t, attachedtest.Options{Rules: leastRules, TLS: true, Replicas: 1, Sentinels: 3})
+	d := clientstest.Start(t, clientstest.Options{Rules: leastRules, TLS: true, Replicas: 1, Sentinels: 3})
 	s, r, c := started(t, d)
 	require.Equal(t, []string{"r1", "r2"}, s.RedisNodes())
 	require.Equal(t, []string{"s1", "s2", "s3"}, s.Sentinels())
@@ -167,7 +167,7 @@ func TestAFailoverOfTheirs(t *testing.T) {
 // TestEveryVariantKeepsToItsPrefix runs every variant that a plan allows on an external Redis, on a Redis that would
 // allow any command.
 func TestEveryVariantKeepsToItsPrefix(t *testing.T) {
-	d := attachedtest.Start(t, attachedtest.Options{})
+	d := clientstest.Start(t, clientstest.Options{})
 	ran := 0
 	for _, v := range workloads.Catalogue() {
 		if _, library := v.Library(); library || v.Masters > 0 || v.OneKey || v.OwnKeys {
@@ -207,10 +207,10 @@ func TestEveryVariantKeepsToItsPrefix(t *testing.T) {
 }
 
 func TestWhoCannotBeRunOn(t *testing.T) {
-	d := attachedtest.Start(t, attachedtest.Options{Rules: leastRules, Replicas: 1})
-	secured := attachedtest.Start(t, attachedtest.Options{TLS: true})
+	d := clientstest.Start(t, clientstest.Options{Rules: leastRules, Replicas: 1})
+	secured := clientstest.Start(t, clientstest.Options{TLS: true})
 	address := d.Nodes[0].Announced
-	stranger, err := attachedtest.CA()
+	stranger, err := clientstest.CA()
 	require.NoError(t, err)
 	preflight := func(url, ca string) error {
 		to, err := external.Parse(url)

@@ -8,13 +8,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/doublegrant/doublegrant/harness/cluster/attached"
+	"github.com/doublegrant/doublegrant/harness/cluster/clients"
 )
 
 // Target is the address of a deployment and how to log in. Parse makes it. Printed, it shows no address and no secret.
 type Target struct {
-	seeds attached.Deployment // nodes or Sentinels as given
-	hosts string              // host:port of each, separated by commas
+	seeds clients.Deployment // nodes or Sentinels as given
+	hosts string             // host:port of each, separated by commas
 }
 
 // String describes the target without addresses.
@@ -48,7 +48,7 @@ func Parse(text string) (Target, error) {
 	}
 	var t Target
 	if plain == "rediss" {
-		t.seeds.TLS = &attached.TLS{}
+		t.seeds.TLS = &clients.TLS{}
 	}
 	rest, query, _ := strings.Cut(rest, "?")
 	if err := t.readQuery(query, sentinel); err != nil {
@@ -139,7 +139,7 @@ func (t *Target) readHosts(all []string, sentinel bool) error {
 			number > 65535 {
 			return errors.New("a host in the URL of Redis is not HOST or HOST:PORT; an IPv6 address stands in brackets")
 		}
-		*into = append(*into, attached.Node{Name: fmt.Sprintf("%s%d", letter, i+1),
+		*into = append(*into, clients.Node{Name: fmt.Sprintf("%s%d", letter, i+1),
 			Announced: net.JoinHostPort(host, given)})
 	}
 	t.hosts = ""
@@ -161,7 +161,7 @@ func (t Target) WithTLS(ca, certificate, key string) (Target, error) {
 	if t.seeds.TLS == nil {
 		return t, errors.New("certificates are for TLS: write rediss:// or rediss+sentinel:// in the URL of Redis")
 	}
-	t.seeds.TLS = &attached.TLS{CA: ca, Certificate: certificate, Key: key}
+	t.seeds.TLS = &clients.TLS{CA: ca, Certificate: certificate, Key: key}
 	_, err := t.seeds.TLS.Config()
 	return t, err
 }

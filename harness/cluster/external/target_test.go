@@ -6,25 +6,25 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/doublegrant/doublegrant/harness/cluster/attached"
+	"github.com/doublegrant/doublegrant/harness/cluster/clients"
 )
 
 func TestURLs(t *testing.T) {
-	node := func(name, addr string) attached.Node { return attached.Node{Name: name, Announced: addr} }
-	for text, want := range map[string]attached.Deployment{
-		"redis://h":         {Nodes: []attached.Node{node("r1", "h:6379")}},
-		"redis://h:1\n":     {Nodes: []attached.Node{node("r1", "h:1")}},
-		"redis://[::1]:7/2": {Nodes: []attached.Node{node("r1", "[::1]:7")}, Database: 2},
-		"redis://[::1]":     {Nodes: []attached.Node{node("r1", "[::1]:6379")}},
-		"redis://:p%40ss@h": {Nodes: []attached.Node{node("r1", "h:6379")}, Password: "p@ss"},
-		"rediss://u:p:q@h": {Nodes: []attached.Node{node("r1", "h:6379")}, Username: "u", Password: "p:q",
-			TLS: &attached.TLS{}},
-		"redis+sentinel://a,b:5/main": {Sentinels: []attached.Node{node("s1", "a:26379"), node("s2", "b:5")},
+	node := func(name, addr string) clients.Node { return clients.Node{Name: name, Announced: addr} }
+	for text, want := range map[string]clients.Deployment{
+		"redis://h":         {Nodes: []clients.Node{node("r1", "h:6379")}},
+		"redis://h:1\n":     {Nodes: []clients.Node{node("r1", "h:1")}},
+		"redis://[::1]:7/2": {Nodes: []clients.Node{node("r1", "[::1]:7")}, Database: 2},
+		"redis://[::1]":     {Nodes: []clients.Node{node("r1", "[::1]:6379")}},
+		"redis://:p%40ss@h": {Nodes: []clients.Node{node("r1", "h:6379")}, Password: "p@ss"},
+		"rediss://u:p:q@h": {Nodes: []clients.Node{node("r1", "h:6379")}, Username: "u", Password: "p:q",
+			TLS: &clients.TLS{}},
+		"redis+sentinel://a,b:5/main": {Sentinels: []clients.Node{node("s1", "a:26379"), node("s2", "b:5")},
 			MasterName: "main"},
 		"rediss+sentinel://u:p@a/m/3?sentinel_password=s&sentinel_username=t": {
-			Sentinels: []attached.Node{node("s1", "a:26379")}, MasterName: "m", Database: 3, Username: "u",
+			Sentinels: []clients.Node{node("s1", "a:26379")}, MasterName: "m", Database: 3, Username: "u",
 			Password:         "p",
-			SentinelUsername: "t", SentinelPassword: "s", TLS: &attached.TLS{},
+			SentinelUsername: "t", SentinelPassword: "s", TLS: &clients.TLS{},
 		},
 	} {
 		got, err := Parse(text)

@@ -1,4 +1,4 @@
-package attached
+package clients
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 type Dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // clientDialer returns the dialer of a group's clients.
-func (c *Clients) clientDialer(group int) Dialer {
+func (c *Set) clientDialer(group int) Dialer {
 	return func(ctx context.Context, _, addr string) (net.Conn, error) {
 		p := c.placeOf(addr)
 		conn, err := c.dial(ctx, fabric.Source{Host: GroupName(group), IP: callOrEmpty(c.opts.GroupIP, group)}, addr)
@@ -33,7 +33,7 @@ func (c *Clients) clientDialer(group int) Dialer {
 }
 
 // probeDialer returns the dialer of the connections that probe a group's links.
-func (c *Clients) probeDialer(group int) Dialer {
+func (c *Set) probeDialer(group int) Dialer {
 	return func(ctx context.Context, _, addr string) (net.Conn, error) {
 		return c.dial(ctx, fabric.Source{Host: GroupName(group), IP: callOrEmpty(c.opts.LookIP, group), Own: true},
 			addr)
@@ -49,7 +49,7 @@ func callOrEmpty(ip func(group int) string, group int) string {
 }
 
 // dial opens a connection over the fabric, with TLS inside if the deployment uses it.
-func (c *Clients) dial(ctx context.Context, from fabric.Source, addr string) (net.Conn, error) {
+func (c *Set) dial(ctx context.Context, from fabric.Source, addr string) (net.Conn, error) {
 	conn, err := c.fabric.DialFrom(ctx, from, addr)
 	if err != nil || c.tls == nil {
 		return conn, err

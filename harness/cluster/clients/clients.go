@@ -1,4 +1,4 @@
-package attached
+package clients
 
 import (
 	"context"
@@ -20,8 +20,8 @@ const connBuffer = 4 << 10
 // GroupName returns the name of a client group in the fabric. Groups count from 0.
 func GroupName(group int) string { return fmt.Sprintf("g%d", group) }
 
-// Clients holds the clients of a deployment. Open or On makes it, and Close ends it. It is safe for concurrent use.
-type Clients struct {
+// Set holds the clients of a deployment. Open or On makes it, and Close ends it. It is safe for concurrent use.
+type Set struct {
 	fabricLinks
 
 	deployment Deployment
@@ -47,7 +47,7 @@ type clientKey struct{ group, node int }
 
 // Open returns the clients of a deployment, over a new fabric. It does not dial. An error says what is wrong with d or
 // o.
-func Open(d Deployment, o Options) (*Clients, error) {
+func Open(d Deployment, o Options) (*Set, error) {
 	c, err := On(fabric.New(), d, o)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func Open(d Deployment, o Options) (*Clients, error) {
 
 // On returns clients over a fabric of the caller's, which knows the nodes' announced addresses. Close does not close
 // it.
-func On(f *fabric.Fabric, d Deployment, o Options) (*Clients, error) {
+func On(f *fabric.Fabric, d Deployment, o Options) (*Set, error) {
 	quietRedisClients()
 	if err := d.validate(); err != nil {
 		return nil, err
@@ -74,11 +74,11 @@ func On(f *fabric.Fabric, d Deployment, o Options) (*Clients, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Clients{
+	c := &Set{
 		deployment: d, opts: o, tls: t, services: newServices(o.Groups, o.Serves),
 		nodes: map[string]*knownNode{}, clients: map[clientKey]*redis.Client{},
 	}
-	c.fabricLinks = NewFabricLinks(f, "attached", c.proberOf)
+	c.fabricLinks = NewFabricLinks(f, "clients", c.proberOf)
 	for _, n := range d.Nodes {
 		c.nodes[n.Announced] = &knownNode{name: n.Name, addr: n.Announced}
 	}
@@ -101,10 +101,10 @@ func (n Node) real() string {
 var quietRedisClients = sync.OnceFunc(logging.Disable)
 
 // Groups returns the number of client groups.
-func (c *Clients) Groups() int { return c.opts.Groups }
+func (c *Set) Groups() int { return c.opts.Groups }
 
 // ClientGroups lists the names of the client groups in the fabric.
-func (c *Clients) ClientGroups() []string {
+func (c *Set) ClientGroups() []string {
 	var out []string
 	for g := range c.Groups() {
 		out = append(out, GroupName(g))
@@ -119,7 +119,7 @@ func (c *Clients) ClientGroups() []string {
 // With Sentinels it follows the primary that its Sentinels name. Otherwise, also with several masters, it leads to the
 // first node. With more than 1,000 clients, or with TLS, the first call for a group opens all its connections. An error
 // says that there is no such group, or that the clients are closed.
-func (c *Clients) Connect(group int) (redis.UniversalClient, error) {
+func (c *Set) Connect(group int) (redis.UniversalClient, error) {
 	all, err := c.connect(group, 1)
 	if err != nil {
 		return nil, err
@@ -129,12 +129,12 @@ func (c *Clients) Connect(group int) (redis.UniversalClient, error) {
 
 // ConnectAll returns a group's client for each of several masters, in the order of the deployment's nodes. For any
 // other deployment it returns the client of Connect.
-func (c *Clients) ConnectAll(group int) ([]redis.UniversalClient, error) {
+func (c *Set) ConnectAll(group int) ([]redis.UniversalClient, error) {
 	return c.connect(group, max(1, c.deployment.Masters))
 }
 
 // connect returns a group's clients for the first nodes.
-func (c *Clients) connect(group, nodes int) ([]redis.UniversalClient, error) {
+func (c *Set) connect(group, nodes int) ([]redis.UniversalClient, error) {
 	all, fresh, err := c.clientsOf(group, nodes)
 	if c.opts.Clients > warmClients || c.deployment.TLS != nil {
 		for _, r := range fresh {
@@ -145,14 +145,14 @@ func (c *Clients) connect(group, nodes int) ([]redis.UniversalClient, error) {
 }
 
 // clientsOf returns a group's clients for the first nodes, and those of them that it has just made.
-func (c *Clients) clientsOf(group, nodes int) (all []redis.UniversalClient, fresh []*redis.Client, err error) {
+func (c *Set) clientsOf(group, nodes int) (all []redis.UniversalClient, fresh []*redis.Client, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.closed:
-		return nil, nil, fmt.Errorf("attached: connect group %d: the clients are closed", group)
+		return nil, nil, fmt.Errorf("clients: connect group %d: the clients are closed", group)
 	case group < 0 || group >= c.Groups():
-		return nil, nil, fmt.Errorf("attached: connect group %d: there are %d", group, c.Groups())
+		return nil, nil, fmt.Errorf("clients: connect group %d: there are %d", group, c.Groups())
 	}
 	for i := range nodes {
 		s := clientKey{group, i}
@@ -179,7 +179,7 @@ const (
 
 // openConnections opens a connection for each worker of a group. Otherwise a load would open thousands in its first
 // moments, and its first operations would time out.
-func (c *Clients) openConnections(r *redis.Client) {
+func (c *Set) openConnections(r *redis.Client) {
 	ctx, cancel := context.WithTimeout(context.Background(), warmWithin)
 	defer cancel()
 	conns := make([]*redis.Conn, (c.opts.Clients+c.Groups()-1)/c.Groups())
@@ -195,7 +195,7 @@ func (c *Clients) openConnections(r *redis.Client) {
 }
 
 // newClient makes the client of a group.
-func (c *Clients) newClient(s clientKey) *redis.Client {
+func (c *Set) newClient(s clientKey) *redis.Client {
 	t, d := c.opts.OpTimeout, c.deployment
 	// With a shorter dial timeout, a client whose first Sentinel is cut off stays stuck while the partition lasts.
 	dial := max(2*time.Second, 4*t)
@@ -225,7 +225,7 @@ func (c *Clients) newClient(s clientKey) *redis.Client {
 }
 
 // maxRetries returns Options.Retries in go-redis's terms, where -1 means none.
-func (c *Clients) maxRetries() int {
+func (c *Set) maxRetries() int {
 	if c.opts.Retries == 0 {
 		return -1
 	}
@@ -234,10 +234,10 @@ func (c *Clients) maxRetries() int {
 
 // Leave records that the node no longer accepts writes. If it acknowledges a group's writes later, Options.Serves is
 // called with EventServes again.
-func (c *Clients) Leave(node string) { c.services.forgetWriter(node) }
+func (c *Set) Leave(node string) { c.services.forgetWriter(node) }
 
 // Close closes all clients, and the fabric that Open made. It is safe to call twice.
-func (c *Clients) Close() error {
+func (c *Set) Close() error {
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
@@ -257,7 +257,7 @@ func (c *Clients) Close() error {
 
 // Nodes lists the known Redis nodes and Sentinels, in no order. A node that the deployment did not name is among them
 // once it has been dialed.
-func (c *Clients) Nodes() []string {
+func (c *Set) Nodes() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []string
@@ -268,7 +268,7 @@ func (c *Clients) Nodes() []string {
 }
 
 // Name returns the name of the node that is announced at addr, or "". With Open, an unknown address gets a name.
-func (c *Clients) Name(addr string) string {
+func (c *Set) Name(addr string) string {
 	if p := c.placeOf(addr); p != nil {
 		return p.name
 	}
@@ -277,7 +277,7 @@ func (c *Clients) Name(addr string) string {
 
 // placeOf returns the node that is announced at addr, or nil. If Open made the fabric, an unknown address gets a name
 // and a place in it.
-func (c *Clients) placeOf(addr string) *knownNode {
+func (c *Set) placeOf(addr string) *knownNode {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.nodes[addr]
@@ -290,7 +290,7 @@ func (c *Clients) placeOf(addr string) *knownNode {
 }
 
 // newName returns an unused name for a Redis node: unknown addresses are those of a new primary. The caller holds c.mu.
-func (c *Clients) newName() string {
+func (c *Set) newName() string {
 	taken := map[string]bool{}
 	for _, p := range c.nodes {
 		taken[p.name] = true
@@ -303,7 +303,7 @@ func (c *Clients) newName() string {
 }
 
 // Connections returns the number of connections from the client groups to the node.
-func (c *Clients) Connections(node string) (n int) {
+func (c *Set) Connections(node string) (n int) {
 	for _, g := range c.ClientGroups() {
 		n += c.fabric.Link(g, node).Connections()
 	}
@@ -312,8 +312,8 @@ func (c *Clients) Connections(node string) (n int) {
 
 // Straight returns the address of the node to which a client of Connect or ConnectAll always leads, past all links. It
 // is empty if the client may switch nodes, as with Sentinels, if the node needs TLS or a password, or if these are not
-// its Clients.
-func (c *Clients) Straight(r redis.UniversalClient) string {
+// its clients.
+func (c *Set) Straight(r redis.UniversalClient) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if d := c.deployment; len(d.Sentinels) > 0 || d.TLS != nil || d.Password != "" {

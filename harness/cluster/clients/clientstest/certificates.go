@@ -1,4 +1,4 @@
-package attachedtest
+package clientstest
 
 import (
 	"crypto/ecdsa"

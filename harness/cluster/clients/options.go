@@ -1,4 +1,4 @@
-package attached
+package clients
 
 import (
 	"cmp"
@@ -40,7 +40,7 @@ const maxGroups = 200
 
 func (o Options) withDefaults() (Options, error) {
 	if o.Groups < 0 || o.Groups > maxGroups || o.Clients < 0 || o.OpTimeout < 0 || o.Retries < 0 {
-		return o, fmt.Errorf("attached: Clients, OpTimeout and Retries cannot be negative, and Groups is at most %d",
+		return o, fmt.Errorf("clients: Clients, OpTimeout and Retries cannot be negative, and Groups is at most %d",
 			maxGroups)
 	}
 	o.Groups = cmp.Or(o.Groups, 5)

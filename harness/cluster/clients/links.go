@@ -1,4 +1,4 @@
-package attached
+package clients
 
 import (
 	"context"
@@ -71,14 +71,14 @@ func (c FabricLinks) Hangup(ctx context.Context, from, to string) error {
 	return p.Hangup(ctx)
 }
 
-// fabricLinks lets Clients embed FabricLinks without an exported field.
+// fabricLinks lets Set embed FabricLinks without an exported field.
 type fabricLinks = FabricLinks
 
-var _ harness.LinkControl = (*Clients)(nil)
+var _ harness.LinkControl = (*Set)(nil)
 
 // Impair applies a link fault to links of client groups, as [FabricLinks.Impair] does. If any link does not lead from a
 // client group to a node, it does nothing and returns an error.
-func (c *Clients) Impair(links []harness.Link, f harness.LinkFault) (heal func() error, err error) {
+func (c *Set) Impair(links []harness.Link, f harness.LinkFault) (heal func() error, err error) {
 	for _, l := range links {
 		if _, _, err := c.resolve(l.From, l.To); err != nil {
 			return func() error { return nil }, err
@@ -88,7 +88,7 @@ func (c *Clients) Impair(links []harness.Link, f harness.LinkFault) (heal func()
 }
 
 // proberOf returns the Prober of a link from a client group to a node.
-func (c *Clients) proberOf(from, to string) (Prober, error) {
+func (c *Set) proberOf(from, to string) (Prober, error) {
 	group, p, err := c.resolve(from, to)
 	if err != nil {
 		return Prober{}, err
@@ -104,9 +104,9 @@ func (c *Clients) proberOf(from, to string) (Prober, error) {
 }
 
 // resolve returns the client group and the node of a link.
-func (c *Clients) resolve(from, to string) (group int, p *knownNode, err error) {
+func (c *Set) resolve(from, to string) (group int, p *knownNode, err error) {
 	if group = slices.Index(c.ClientGroups(), from); group < 0 {
-		return 0, nil, fmt.Errorf("attached: no client group %q: there are %v", from, c.ClientGroups())
+		return 0, nil, fmt.Errorf("clients: no client group %q: there are %v", from, c.ClientGroups())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,5 +115,5 @@ func (c *Clients) resolve(from, to string) (group int, p *knownNode, err error) 
 			return group, p, nil
 		}
 	}
-	return 0, nil, fmt.Errorf("attached: no node %q is known", to)
+	return 0, nil, fmt.Errorf("clients: no node %q is known", to)
 }

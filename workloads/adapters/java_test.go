@@ -1,4 +1,4 @@
-package clients_test
+package adapters_test
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package attached
+package clients
 
 import (
 	"crypto/tls"
@@ -76,22 +76,22 @@ func (d Deployment) validate() error {
 	seen := map[string]bool{}
 	for _, n := range append(append([]Node{}, d.Nodes...), d.Sentinels...) {
 		if _, _, err := net.SplitHostPort(n.Announced); err != nil || n.Name == "" {
-			return fmt.Errorf("attached: node %q needs a name, and the host:port by which it is announced", n.Name)
+			return fmt.Errorf("clients: node %q needs a name, and the host:port by which it is announced", n.Name)
 		}
 		if seen[n.Name] || seen[n.Announced] {
-			return fmt.Errorf("attached: node %q is there twice, by its name or by its address", n.Name)
+			return fmt.Errorf("clients: node %q is there twice, by its name or by its address", n.Name)
 		}
 		seen[n.Name], seen[n.Announced] = true, true
 	}
 	switch {
 	case len(d.Sentinels) == 0 && len(d.Nodes) == 0:
-		return errors.New("attached: a deployment needs a node")
+		return errors.New("clients: a deployment needs a node")
 	case len(d.Sentinels) > 0 && d.MasterName == "":
-		return errors.New("attached: Sentinels need the MasterName of the primary")
+		return errors.New("clients: Sentinels need the MasterName of the primary")
 	case len(d.Sentinels) > 0 && d.Masters > 1:
-		return errors.New("attached: several Masters go without Sentinels")
+		return errors.New("clients: several Masters go without Sentinels")
 	case d.Masters < 0 || d.Masters > 1 && d.Masters > len(d.Nodes):
-		return fmt.Errorf("attached: %d Masters of %d nodes", d.Masters, len(d.Nodes))
+		return fmt.Errorf("clients: %d Masters of %d nodes", d.Masters, len(d.Nodes))
 	}
 	return nil
 }
@@ -105,13 +105,13 @@ func (t *TLS) Config() (*tls.Config, error) {
 	if t.CA != "" {
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM([]byte(t.CA)) {
-			return nil, errors.New("attached: no certificate in the CA's PEM text")
+			return nil, errors.New("clients: no certificate in the CA's PEM text")
 		}
 	}
 	if t.Certificate != "" || t.Key != "" {
 		pair, err := tls.X509KeyPair([]byte(t.Certificate), []byte(t.Key))
 		if err != nil {
-			return nil, errors.New("attached: the client's certificate and key are not a pair of PEM texts")
+			return nil, errors.New("clients: the client's certificate and key are not a pair of PEM texts")
 		}
 		c.Certificates = []tls.Certificate{pair}
 	}

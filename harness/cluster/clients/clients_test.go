@@ -1,4 +1,4 @@
-package attached_test
+package clients_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
-	"github.com/doublegrant/doublegrant/harness/cluster/attached"
+	"github.com/doublegrant/doublegrant/harness/cluster/clients"
 	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
 )
 
@@ -40,20 +40,20 @@ func (s *servers) of(group int) []string {
 	return slices.Clone(s.all[group])
 }
 
-// attach opens clients of a cluster as a process on another machine would: it knows only what JSON carries.
-func attach(t *testing.T, c *cluster.Cluster, o attached.Options) *attached.Clients {
+// openFrom opens clients of a cluster as a process on another machine would: it knows only what JSON carries.
+func openFrom(t *testing.T, c *cluster.Cluster, o clients.Options) *clients.Set {
 	t.Helper()
 	text, err := json.Marshal(c.Deployment())
 	require.NoError(t, err)
-	var d attached.Deployment
+	var d clients.Deployment
 	require.NoError(t, json.Unmarshal(text, &d))
 	require.Equal(t, c.Deployment(), d)
 	return open(t, d, o)
 }
 
-func open(t *testing.T, d attached.Deployment, o attached.Options) *attached.Clients {
+func open(t *testing.T, d clients.Deployment, o clients.Options) *clients.Set {
 	t.Helper()
-	a, err := attached.Open(d, o)
+	a, err := clients.Open(d, o)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, a.Close())
@@ -62,7 +62,7 @@ func open(t *testing.T, d attached.Deployment, o attached.Options) *attached.Cli
 	return a
 }
 
-func connect(t *testing.T, a *attached.Clients, group int) redis.UniversalClient {
+func connect(t *testing.T, a *clients.Set, group int) redis.UniversalClient {
 	t.Helper()
 	r, err := a.Connect(group)
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func writes(t *testing.T, r redis.UniversalClient) {
 func TestALinkFaultStrikesTheAttachedLinkOnly(t *testing.T) {
 	c := clustertest.Start(t, cluster.Sentinel(cluster.Options{}))
 	seen := &servers{}
-	a := attach(t, c, attached.Options{Groups: 2, Serves: seen.serves, GroupIP: c.GroupIP, LookIP: c.LookIP})
+	a := openFrom(t, c, clients.Options{Groups: 2, Serves: seen.serves, GroupIP: c.GroupIP, LookIP: c.LookIP})
 	cut, other := connect(t, a, 0), connect(t, a, 1)
 	writes(t, other)
 	require.Empty(t, seen.of(0), "nobody has asked group 0 yet")
@@ -110,7 +110,7 @@ func TestAddressesThatSentinelsNameGetANameAndALink(t *testing.T) {
 	c := clustertest.Start(t, cluster.Sentinel(cluster.Options{}))
 	d := c.Deployment()
 	d.Nodes = nil
-	a := open(t, d, attached.Options{Groups: 1})
+	a := open(t, d, clients.Options{Groups: 1})
 	// Only the fabrics know the announced addresses. Our fabric takes an unknown one for real, and the cluster's
 	// listens there.
 	writes(t, connect(t, a, 0))
@@ -131,7 +131,7 @@ var faults = []harness.LinkFault{
 }
 
 // bites checks that a fault of that list acts on a link, and leaves nothing behind.
-func bites(t *testing.T, a *attached.Clients, f harness.LinkFault) {
+func bites(t *testing.T, a *clients.Set, f harness.LinkFault) {
 	t.Helper()
 	heal, err := a.Impair([]harness.Link{{From: "g0", To: "r1"}}, f)
 	require.NoError(t, err)
@@ -162,7 +162,7 @@ func bites(t *testing.T, a *attached.Clients, f harness.LinkFault) {
 }
 
 func TestSeveralMasters(t *testing.T) {
-	a := attach(t, clustertest.Start(t, cluster.Masters(3, cluster.Options{})), attached.Options{})
+	a := openFrom(t, clustertest.Start(t, cluster.Masters(3, cluster.Options{})), clients.Options{})
 	all, err := a.ConnectAll(4)
 	require.NoError(t, err)
 	require.Len(t, all, 3)
@@ -179,9 +179,9 @@ func TestSeveralMasters(t *testing.T) {
 }
 
 func TestLinksOfOthersAreNotOurs(t *testing.T) {
-	d := attached.Deployment{Nodes: []attached.Node{{Name: "r1", Announced: "127.0.0.1:1"},
+	d := clients.Deployment{Nodes: []clients.Node{{Name: "r1", Announced: "127.0.0.1:1"},
 		{Name: "r2", Announced: "127.0.0.1:2"}}}
-	a := open(t, d, attached.Options{})
+	a := open(t, d, clients.Options{})
 	for _, l := range []harness.Link{{From: "r1", To: "r2"}, {From: "g0", To: "r3"}, {From: "g5", To: "r1"}} {
 		heal, err := a.Impair([]harness.Link{l}, harness.Withhold())
 		require.Error(t, err, l)
@@ -194,39 +194,39 @@ func TestLinksOfOthersAreNotOurs(t *testing.T) {
 }
 
 func TestADeploymentPrintsNoSecrets(t *testing.T) {
-	d := attached.Deployment{
-		Nodes:      []attached.Node{{Name: "r1", Announced: "canary.example:6379"}},
-		Sentinels:  []attached.Node{{Name: "s1", Announced: "canary.example:1"}},
+	d := clients.Deployment{
+		Nodes:      []clients.Node{{Name: "r1", Announced: "canary.example:6379"}},
+		Sentinels:  []clients.Node{{Name: "s1", Announced: "canary.example:1"}},
 		MasterName: "m", Username: "canary", Password: "canary", SentinelUsername: "canary", SentinelPassword: "canary",
-		TLS: &attached.TLS{Key: "canary", Certificate: "canary"},
+		TLS: &clients.TLS{Key: "canary", Certificate: "canary"},
 	}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
-		for _, value := range []any{d, &d, struct{ D attached.Deployment }{d}, d.TLS, *d.TLS} {
+		for _, value := range []any{d, &d, struct{ D clients.Deployment }{d}, d.TLS, *d.TLS} {
 			require.NotContains(t, fmt.Sprintf(verb, value), "canary", verb)
 		}
 	}
 	require.Equal(t, "1 Redis node, 1 Sentinel, TLS, a password", d.String())
-	_, err := attached.Open(d, attached.Options{})
+	_, err := clients.Open(d, clients.Options{})
 	require.ErrorContains(t, err, "not a pair")
 	require.NotContains(t, err.Error(), "canary")
 }
 
 func TestSenselessDeploymentsAreErrors(t *testing.T) {
-	one, two := attached.Node{Name: "r1", Announced: "h:1"}, attached.Node{Name: "r2", Announced: "h:2"}
-	for want, d := range map[string]attached.Deployment{
+	one, two := clients.Node{Name: "r1", Announced: "h:1"}, clients.Node{Name: "r2", Announced: "h:2"}
+	for want, d := range map[string]clients.Deployment{
 		"needs a node": {},
-		"host:port":    {Nodes: []attached.Node{{Name: "r1", Announced: "h"}}},
-		"needs a name": {Nodes: []attached.Node{{Announced: "h:1"}}},
-		"there twice":  {Nodes: []attached.Node{one, {Name: "r1", Announced: "h:2"}}},
-		"MasterName":   {Sentinels: []attached.Node{one}},
-		"without Sentinels": {Nodes: []attached.Node{one, two},
-			Sentinels: []attached.Node{{Name: "s1", Announced: "h:3"}}, MasterName: "m", Masters: 2},
-		"3 Masters of 2":     {Nodes: []attached.Node{one, two}, Masters: 3},
-		"no certificate in ": {Nodes: []attached.Node{one}, TLS: &attached.TLS{CA: "x"}},
+		"host:port":    {Nodes: []clients.Node{{Name: "r1", Announced: "h"}}},
+		"needs a name": {Nodes: []clients.Node{{Announced: "h:1"}}},
+		"there twice":  {Nodes: []clients.Node{one, {Name: "r1", Announced: "h:2"}}},
+		"MasterName":   {Sentinels: []clients.Node{one}},
+		"without Sentinels": {Nodes: []clients.Node{one, two},
+			Sentinels: []clients.Node{{Name: "s1", Announced: "h:3"}}, MasterName: "m", Masters: 2},
+		"3 Masters of 2":     {Nodes: []clients.Node{one, two}, Masters: 3},
+		"no certificate in ": {Nodes: []clients.Node{one}, TLS: &clients.TLS{CA: "x"}},
 	} {
-		_, err := attached.Open(d, attached.Options{})
+		_, err := clients.Open(d, clients.Options{})
 		require.ErrorContains(t, err, want)
 	}
-	_, err := attached.Open(attached.Deployment{Nodes: []attached.Node{one}}, attached.Options{Groups: 201})
+	_, err := clients.Open(clients.Deployment{Nodes: []clients.Node{one}}, clients.Options{Groups: 201})
 	require.ErrorContains(t, err, "at most 200")
 }

@@ -1,6 +1,6 @@
-// Package attachedtest starts Redis deployments for tests, as another team would run them: with a password, an ACL
+// Package clientstest starts Redis deployments for tests, as another team would run them: with a password, an ACL
 // user, TLS and Sentinels. They end with the test.
-package attachedtest
+package clientstest
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/await"
 	"github.com/doublegrant/doublegrant/harness/cluster"
-	"github.com/doublegrant/doublegrant/harness/cluster/attached"
+	"github.com/doublegrant/doublegrant/harness/cluster/clients"
 )
 
 // Names and passwords of a deployment's users. Tests search outputs for these words.
@@ -36,7 +36,7 @@ type Options struct {
 
 // Deployment is a running deployment.
 type Deployment struct {
-	attached.Deployment
+	clients.Deployment
 	Admin []*redis.Client // clients of the Redis nodes, with all rights
 
 	dir       string
@@ -59,7 +59,7 @@ func Start(t TB, o Options) *Deployment {
 	t.Helper()
 	d := &Deployment{dir: t.TempDir(), o: o, processes: map[string]*os.Process{}}
 	if err := d.start(t); err != nil {
-		t.Fatalf("attachedtest: %v", err)
+		t.Fatalf("clientstest: %v", err)
 	}
 	return d
 }
@@ -78,7 +78,7 @@ func (d *Deployment) start(t TB) (err error) {
 		return err
 	}
 	for i := range 1 + d.o.Replicas {
-		n := attached.Node{Name: fmt.Sprintf("r%d", i+1), Announced: freeAddress()}
+		n := clients.Node{Name: fmt.Sprintf("r%d", i+1), Announced: freeAddress()}
 		d.Nodes = append(d.Nodes, n)
 		if err := d.run(t, binary, n, d.redisConfig(n)); err != nil {
 			return err
@@ -90,7 +90,7 @@ func (d *Deployment) start(t TB) (err error) {
 		}
 	}
 	for i := range d.o.Sentinels {
-		n := attached.Node{Name: fmt.Sprintf("s%d", i+1), Announced: freeAddress()}
+		n := clients.Node{Name: fmt.Sprintf("s%d", i+1), Announced: freeAddress()}
 		d.MasterName, d.Sentinels = MasterName, append(d.Sentinels, n)
 		if d.o.Rules != "" {
 			d.SentinelPassword = AdminPassword
@@ -126,7 +126,7 @@ func (d *Deployment) awaitSentinels(t TB) error {
 }
 
 // run starts a node. The end of the test kills it.
-func (d *Deployment) run(t TB, binary string, n attached.Node, config string, more ...string) error {
+func (d *Deployment) run(t TB, binary string, n clients.Node, config string, more ...string) error {
 	file := filepath.Join(d.dir, n.Name+".conf")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return err
@@ -153,7 +153,7 @@ func freeAddress() string {
 	return l.Addr().String()
 }
 
-func (d *Deployment) redisConfig(n attached.Node) string {
+func (d *Deployment) redisConfig(n clients.Node) string {
 	var b strings.Builder
 	d.writeCommon(&b, n)
 	b.WriteString("save \"\"\nrepl-diskless-sync-delay 0\n")
@@ -168,7 +168,7 @@ func (d *Deployment) redisConfig(n attached.Node) string {
 	return b.String()
 }
 
-func (d *Deployment) sentinelConfig(n attached.Node) string {
+func (d *Deployment) sentinelConfig(n clients.Node) string {
 	var b strings.Builder
 	d.writeCommon(&b, n)
 	host, port, _ := net.SplitHostPort(d.Nodes[0].Announced)
@@ -182,7 +182,7 @@ func (d *Deployment) sentinelConfig(n attached.Node) string {
 	return b.String()
 }
 
-func (d *Deployment) writeCommon(b *strings.Builder, n attached.Node) {
+func (d *Deployment) writeCommon(b *strings.Builder, n clients.Node) {
 	_, port, _ := net.SplitHostPort(n.Announced)
 	fmt.Fprintf(b, "bind 127.0.0.1\ndir %s\nlogfile %s\n", d.dir, filepath.Join(d.dir, n.Name+".log"))
 	if !d.o.TLS {
@@ -206,7 +206,7 @@ func (d *Deployment) certify() (err error) {
 	if err != nil {
 		return err
 	}
-	d.TLS = &attached.TLS{CA: d.ca.pem, Certificate: client, Key: clientKey}
+	d.TLS = &clients.TLS{CA: d.ca.pem, Certificate: client, Key: clientKey}
 	for name, text := range map[string]string{
 		"ca.pem": d.ca.pem, "server.pem": server, "server.key": serverKey, "client.pem": client,
 		"client.key": clientKey,
@@ -248,14 +248,14 @@ func (d *Deployment) URL() string {
 	return scheme + "://" + who + strings.Join(hosts, ",") + path
 }
 
-func (d *Deployment) admin(t TB, n attached.Node) *redis.Client {
+func (d *Deployment) admin(t TB, n clients.Node) *redis.Client {
 	r := redis.NewClient(d.options(n))
 	t.Cleanup(func() { _ = r.Close() })
 	return r
 }
 
 // options returns the options of clients with all rights.
-func (d *Deployment) options(n attached.Node) *redis.Options {
+func (d *Deployment) options(n clients.Node) *redis.Options {
 	o := &redis.Options{Addr: n.Announced, Protocol: 2, DisableIdentity: true, MaxRetries: -1}
 	if d.o.Rules != "" {
 		o.Password = AdminPassword
@@ -270,7 +270,7 @@ func (d *Deployment) options(n attached.Node) *redis.Options {
 func (d *Deployment) Kill(name string) error {
 	p := d.processes[name]
 	if p == nil {
-		return fmt.Errorf("attachedtest: no node %q", name)
+		return fmt.Errorf("clientstest: no node %q", name)
 	}
 	return p.Kill()
 }

@@ -1,7 +1,7 @@
-// Package clients_test tests the adapters of this folder: each follows the protocol, holds under load, and fails when
+// Package adapters_test tests the adapters of this folder: each follows the protocol, holds under load, and fails when
 // its release is made wrong. What all languages share is tested with Python. In test-long each lock is searched
 // completely, and each library shows the flaws that its variant declares.
-package clients_test
+package adapters_test
 
 import (
 	"fmt"

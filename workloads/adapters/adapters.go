@@ -1,6 +1,6 @@
-// Package clients has the adapters with which programs in other languages are tested. README.md describes their
+// Package adapters has the adapters with which programs in other languages are tested. README.md describes their
 // protocol.
-package clients
+package adapters
 
 import "embed"
 

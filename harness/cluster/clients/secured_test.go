@@ -1,4 +1,4 @@
-package attached_test
+package clients_test
 
 import (
 	"testing"
@@ -7,16 +7,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/cluster/attached"
-	"github.com/doublegrant/doublegrant/harness/cluster/attached/attachedtest"
+	"github.com/doublegrant/doublegrant/harness/cluster/clients"
+	"github.com/doublegrant/doublegrant/harness/cluster/clients/clientstest"
 )
 
 // rules are the ACL rules that these tests need.
 const rules = "~* &* +@all -@admin -@dangerous"
 
 func TestEveryLinkFaultBitesInsideTLS(t *testing.T) {
-	d := attachedtest.Start(t, attachedtest.Options{TLS: true, Rules: rules})
-	a := open(t, d.Deployment, attached.Options{})
+	d := clientstest.Start(t, clientstest.Options{TLS: true, Rules: rules})
+	a := open(t, d.Deployment, clients.Options{})
 	r := connect(t, a, 1)
 	writes(t, r)
 	for _, f := range faults {
@@ -38,9 +38,9 @@ func TestEveryLinkFaultBitesInsideTLS(t *testing.T) {
 }
 
 func TestSentinelsWithTLSAndPasswords(t *testing.T) {
-	d := attachedtest.Start(t, attachedtest.Options{TLS: true, Rules: rules, Replicas: 1, Sentinels: 3})
+	d := clientstest.Start(t, clientstest.Options{TLS: true, Rules: rules, Replicas: 1, Sentinels: 3})
 	seen := &servers{}
-	a := open(t, d.Deployment, attached.Options{Groups: 2, Serves: seen.serves})
+	a := open(t, d.Deployment, clients.Options{Groups: 2, Serves: seen.serves})
 	writes(t, connect(t, a, 0))
 	require.Equal(t, []string{"r1"}, seen.of(0))
 	require.NoError(t, a.Echo(t.Context(), "g1", "s3", 5))
@@ -48,22 +48,22 @@ func TestSentinelsWithTLSAndPasswords(t *testing.T) {
 }
 
 func TestWhoIsNotLetIn(t *testing.T) {
-	d := attachedtest.Start(t, attachedtest.Options{TLS: true, Rules: rules})
-	stranger, err := attachedtest.CA()
+	d := clientstest.Start(t, clientstest.Options{TLS: true, Rules: rules})
+	stranger, err := clientstest.CA()
 	require.NoError(t, err)
-	for name, change := range map[string]func(d *attached.Deployment){
-		"not accepted":                          func(d *attached.Deployment) { d.Password = "canary-wrong" },
-		"is signed by a CA that is not trusted": func(d *attached.Deployment) { d.TLS = &attached.TLS{CA: stranger} },
-		"is for another name": func(d *attached.Deployment) {
-			d.TLS = &attached.TLS{CA: d.TLS.CA, ServerName: "example.org"}
+	for name, change := range map[string]func(d *clients.Deployment){
+		"not accepted":                          func(d *clients.Deployment) { d.Password = "canary-wrong" },
+		"is signed by a CA that is not trusted": func(d *clients.Deployment) { d.TLS = &clients.TLS{CA: stranger} },
+		"is for another name": func(d *clients.Deployment) {
+			d.TLS = &clients.TLS{CA: d.TLS.CA, ServerName: "example.org"}
 		},
 		// the server may give the reason, or close first
-		"": func(d *attached.Deployment) { d.TLS = &attached.TLS{CA: d.TLS.CA} },
+		"": func(d *clients.Deployment) { d.TLS = &clients.TLS{CA: d.TLS.CA} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := d.Deployment
 			change(&d)
-			a := open(t, d, attached.Options{})
+			a := open(t, d, clients.Options{})
 			err := a.Echo(t.Context(), "g0", "r1", 5)
 			require.ErrorContains(t, err, name)
 			require.NotContains(t, err.Error(), "canary")

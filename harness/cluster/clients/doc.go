@@ -1,4 +1,4 @@
-// Package attached has the clients of a Redis deployment that is already running, with links on which faults can act.
+// Package clients has the clients of a Redis deployment that is already running, with links on which faults can act.
 //
 // Each connection from a client group to a node passes a link of package fabric, with TLS inside it. A fault on the
 // link acts on the connection as a network would. The deployment itself is left alone: links between its nodes do not
@@ -6,4 +6,4 @@
 //
 // Package cluster uses the same clients for the nodes that it runs. [Open] and [On] turn off go-redis's logger for the
 // whole process: it would write each dial that a fault makes fail, with the address, to standard error.
-package attached
+package clients

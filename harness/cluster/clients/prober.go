@@ -1,4 +1,4 @@
-package attached
+package clients
 
 import (
 	"bufio"
@@ -68,9 +68,9 @@ func (p Prober) Hangup(ctx context.Context) error {
 	rest, err := io.Copy(io.Discard, conn.answers)
 	switch {
 	case err != nil:
-		return fmt.Errorf("attached: %s did not end its side for %s, which hung up: %w", p.To, p.From, err)
+		return fmt.Errorf("clients: %s did not end its side for %s, which hung up: %w", p.To, p.From, err)
 	case rest > 0 && bare == conn.Conn:
-		return fmt.Errorf("attached: %s has %d B more to say to %s, which hung up", p.To, rest, p.From)
+		return fmt.Errorf("clients: %s has %d B more to say to %s, which hung up", p.To, rest, p.From)
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func command(words ...string) string {
 }
 
 // errLoginRefused does not repeat the server's words, which may name the user.
-var errLoginRefused = errors.New("attached: user and password are not accepted")
+var errLoginRefused = errors.New("clients: user and password are not accepted")
 
 // echo has the node return the word by PING, since a Sentinel has no ECHO. AUTH is sent together with the first, so it
 // costs no round trip.
@@ -144,7 +144,7 @@ func (w *echoConn) echo(word string) error {
 		return err
 	}
 	if string(got) != answer {
-		return fmt.Errorf("attached: PING is answered with %.40q", got)
+		return fmt.Errorf("clients: PING is answered with %.40q", got)
 	}
 	return nil
 }

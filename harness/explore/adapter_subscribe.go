@@ -69,7 +69,7 @@ func (ex *live) awaitGate(a *actor) error {
 // unsubscribed is the error for a program that announced a SUBSCRIBE and did not send it.
 func unsubscribed(a *actor) error {
 	return schedule.Stopped("%s has asked for subscribe, and sent no SUBSCRIBE on a new connection within %v: see "+
-		"Subscriptions in workloads/clients/README.md", a, parkWithin)
+		"Subscriptions in workloads/adapters/README.md", a, parkWithin)
 }
 
 // goesWithMessages reports whether the next command of a program outside this process is answered among messages. It is
@@ -161,7 +161,7 @@ func (ex *live) sendSubscribing(a *actor, c *conn) error {
 
 // announcedReader is the error for a program that drives itself and has subscribed.
 const announcedReader = "client %d has subscribed, and subscriptions of a program that drives itself are not " +
-	"explored, since it cannot ask when it reads: let it be told what to do, see workloads/clients/README.md"
+	"explored, since it cannot ask when it reads: let it be told what to do, see workloads/adapters/README.md"
 
 // takeAnnouncement reports whether the client's program has asked to send a SUBSCRIBE without waiting for Redis's
 // reply (see clientClock.Subscribe), and clears that. From then on the connection does not wait for such replies.

@@ -25,15 +25,15 @@ func TestWhatClientsDoByThemselves(t *testing.T) {
 	}{
 		{"a ticker", func(context.Context, *harness.Session, redis.UniversalClient) {
 			time.NewTicker(time.Hour).Stop()
-		}, "time.NewTicker at ownwork_test.go:27"},
+		}, "time.NewTicker at background_test.go:27"},
 		{"a sleep", func(context.Context, *harness.Session, redis.UniversalClient) { time.Sleep(time.Microsecond) },
-			"time.Sleep at ownwork_test.go:29"},
+			"time.Sleep at background_test.go:29"},
 		{"a goroutine", func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 			stop := make(chan struct{})
 			go func() { <-stop }()
 			sends("GET k")(ctx, s, r)
 			close(stop)
-		}, "a goroutine started at ownwork_test.go:33"},
+		}, "a goroutine started at background_test.go:33"},
 		{"a goroutine for each command, which is waited for",
 			func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 				op(s, "k", func() (string, error) {
@@ -77,7 +77,7 @@ func TestWhatClientsDoByThemselves(t *testing.T) {
 	spec.MaxSchedules = 1
 	// A search that ends early says so as well.
 	require.Contains(t, resultOf(t, spec).Stopped,
-		"1 schedules were run (it does something by itself: time.NewTimer at ownwork_test.go:")
+		"1 schedules were run (it does something by itself: time.NewTimer at background_test.go:")
 }
 
 // A command outside of its client's operations is noticed.

@@ -1,4 +1,4 @@
-package attached
+package clients
 
 import (
 	"net"

@@ -1,4 +1,4 @@
-package clients_test
+package adapters_test
 
 import (
 	"context"
@@ -338,7 +338,7 @@ func TestProgramsThatListenAndBreakDown(t *testing.T) {
 		},
 		"it has not subscribed": {
 			acquires + "ask('message', timeout_ms=5); return False",
-			"it asked for a message, and it has not subscribed: see workloads/clients/README.md",
+			"it asked for a message, and it has not subscribed: see workloads/adapters/README.md",
 		},
 	})
 }
@@ -368,7 +368,7 @@ func TestLongProgramsThatListenAndBreakDown(t *testing.T) {
 const (
 	acquires = "    def acquire(self, key, owner, ttl_ms):\n        if Lock.acquire(self, key, owner, ttl_ms): " +
 		"return True\n        p = self.redis.pubsub()\n        "
-	page = "see Subscriptions in workloads/clients/README.md"
+	page = "see Subscriptions in workloads/adapters/README.md"
 )
 
 // The first command to run with an adapter says that it has to ask. Its question is answered at once, as under load, so
@@ -391,5 +391,5 @@ func TestTheCheckKnowsWhoAsksForMessages(t *testing.T) {
 	require.Greater(t, time.Since(began), 2500*time.Millisecond)
 	require.ErrorContains(t, check(wrong),
 		step+": it has never asked for a message, and in a search nobody sees when it reads: let it ask before, see "+
-			"workloads/clients/README.md")
+			"workloads/adapters/README.md")
 }
