@@ -8,7 +8,7 @@ RESULTS     ?= results
 
 .PHONY: all build demo explore test test-raced test-others left-out test-busy test-long test-long-algorithms test-long-users \
 	test-long-searches test-long-random test-long-faults test-long-raced test-long-today test-deep verify-checkers verify-planted mutate mutate-today mutate-checkers mutate-interleave mutate-strategy lint bench bench-load image \
-	harness-image redis cc clients clean help
+	harness-image redis cc clients browser clean help
 
 all: build
 
@@ -55,7 +55,7 @@ RACE      = $$(command -v $${CC:-cc} >/dev/null && echo -race)
 # Tests note here what they leave out for want of a program.
 export DOUBLEGRANT_LEFT_OUT := $(CURDIR)/bin/left-out
 
-test: redis $(if $(DOUBLEGRANT_REQUIRE_CLIENTS),clients)
+test: redis $(if $(DOUBLEGRANT_REQUIRE_CLIENTS),clients) $(if $(DOUBLEGRANT_REQUIRE_BROWSER),browser)
 	@rm -f $(DOUBLEGRANT_LEFT_OUT)
 	@$(MAKE) --no-print-directory cc 2>/dev/null || \
 		{ mkdir -p bin; echo "the race detector: install a C compiler, gcc and libc6-dev" > $(DOUBLEGRANT_LEFT_OUT); }
@@ -75,7 +75,7 @@ test-others:
 
 left-out:
 	@if [ -s $(DOUBLEGRANT_LEFT_OUT) ]; then \
-		echo; echo "left out; sudo make cc clients installs what Debian and Ubuntu have:"; \
+		echo; echo "left out; sudo make cc clients browser installs what Debian and Ubuntu have:"; \
 		sort -u $(DOUBLEGRANT_LEFT_OUT) | sed 's/^/  /'; fi
 
 # The tests beside a process for each core that does nothing but keep it busy. The processes end with the tests, after an hour at the latest.
@@ -98,7 +98,7 @@ test-long-algorithms: redis
 	$(LONG) -p 2 ./workloads ./harness/results
 
 test-long-users: redis
-	$(LONG) -p 2 ./harness/granttest ./workloads/adapters
+	$(LONG) -p 2 ./harness/granttest ./workloads/adapters ./reports
 
 test-long-searches: redis
 	$(LONG) -skip '^TestLongRandom' ./harness/explore
@@ -220,6 +220,13 @@ CLIENTS := python3-redis python3-rq python3-tooz php-cli php-redis php-symfony-l
 clients:
 	@if dpkg -s $(CLIENTS) >/dev/null 2>&1; then exit 0; fi; \
 	$(call install,a client in another language,$(CLIENTS))
+
+# A Chromium, in which tests open every kind of page. They are left out without one, unless DOUBLEGRANT_REQUIRE_BROWSER
+# is set: then `test` installs it.
+browser:
+	@for name in chromium chromium-browser google-chrome google-chrome-stable; do \
+		if command -v $$name >/dev/null; then exit 0; fi; done; \
+	$(call install,a browser,chromium)
 
 # install (what, packages) where this is Debian and we are root; elsewhere say what to install.
 define install

@@ -1,6 +1,8 @@
 package checkers
 
 import (
+	"bytes"
+	_ "embed"
 	"fmt"
 	"html"
 	"io"
@@ -9,6 +11,18 @@ import (
 	"github.com/anishathalye/porcupine"
 	"github.com/doublegrant/doublegrant/harness"
 )
+
+// pageHead comes last in the head of porcupine's page, and pageEnd last in its body.
+//
+//go:embed page_head.html
+var pageHead string
+
+//go:embed page_end.html
+var pageEnd string
+
+// completePage adds to porcupine's page what readers of our other pages have: keys in place of a mouse, room on a narrow
+// screen, a dark scheme, and no way to the network.
+var completePage = strings.NewReplacer("</head>", pageHead+"</head>", "</body>", pageEnd+"</body>")
 
 // Draw writes porcupine's page of the window that shows a: one self-contained HTML file with the operations, what the
 // rules allow to happen besides, and the faults that overlap them. Client ids may be in the hundred thousands, so rows
@@ -24,7 +38,11 @@ func Draw(w io.Writer, a harness.Anomaly, meta harness.Meta, faults []harness.Fa
 	assignRows(win.operations)
 	_, info := porcupine.CheckOperationsVerbose(win.model, win.operations, certifyWithin)
 	info.AddAnnotations(annotations(win.operations, faults))
-	if err := porcupine.Visualize(win.model, info, w); err != nil {
+	var page bytes.Buffer
+	if err := porcupine.Visualize(win.model, info, &page); err != nil {
+		return fmt.Errorf("checkers: draw %s: %w", a.Class, err)
+	}
+	if _, err := completePage.WriteString(w, page.String()); err != nil {
 		return fmt.Errorf("checkers: draw %s: %w", a.Class, err)
 	}
 	return nil

@@ -37,7 +37,10 @@ func TestWhatIsLeftOutIsNoted(t *testing.T) {
 	t.Run("containers", func(t *testing.T) {
 		testenv.Noting(t, "containers", "install Docker").Skipf("no %s", "daemon")
 	})
+	t.Setenv("PATH", t.TempDir())
+	t.Run("a browser", func(t *testing.T) { testenv.Browser(t) })
 	got, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.Equal(t, "clients in PHP: install php-redis\ncontainers: install Docker\n", string(got))
+	require.Equal(t, "clients in PHP: install php-redis\ncontainers: install Docker\n"+
+		"pages in a browser: make browser, or install chromium\n", string(got))
 }
