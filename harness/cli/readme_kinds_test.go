@@ -161,7 +161,8 @@ func leastRights(p place, b block) {
 
 // historyFolder is a block that lists the files of a history.
 func historyFolder(p place, b block) {
-	p.ends(0, "run", "sequence/incr", "--clients", "5", "--duration", "300ms", "--calm", "100ms")
+	p.ends(0, "run", "sequence/incr", "--clients", "5", "--rate", "200", "--pacing", "closed", "--duration", "300ms",
+		"--calm", "100ms")
 	for line := range strings.Lines(b.text) {
 		if name := strings.Fields(line)[0]; name != "history/" && name != "reserve" { // which goes with the run's end
 			require.FileExists(p, filepath.Join(p.dir, "results/latest/history", name))

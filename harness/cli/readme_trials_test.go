@@ -13,8 +13,6 @@ const (
 	aClone      = `ln -sfn "$ROOT/workloads" workloads`
 	scriptFiles = `cp "$GIVEN"/*.lua .`
 	aSuite      = `cp "$GIVEN"/* .`
-	aRun        = `doublegrant run sequence/incr --clients 5 --duration 300ms --calm 100ms >/dev/null`
-	aRecord     = `echo '{"client":1,"kind":"acquire","key":"k","arg":"a","call":1,"return":2,"outcome":"ok"}' > mine.jsonl`
 )
 
 // trials says how blocks of READMEs are tried that are not a command that runs within seconds and exits with 0. Keys
