@@ -7,7 +7,7 @@ BIN         := bin/doublegrant
 RESULTS     ?= results
 
 .PHONY: all build demo explore test test-raced test-others left-out test-busy test-long test-long-algorithms test-long-users \
-	test-long-searches test-long-random test-long-faults test-long-raced test-long-today test-deep verify-checkers verify-planted mutate mutate-today mutate-checkers mutate-interleave mutate-strategy lint bench bench-load image \
+	test-long-searches test-long-random test-long-faults test-long-raced test-long-today test-readmes test-deep verify-checkers verify-planted mutate mutate-today mutate-checkers mutate-interleave mutate-strategy lint bench bench-load image \
 	harness-image redis cc clients browser clean help
 
 all: build
@@ -110,6 +110,10 @@ test-long-random: redis
 test-long-faults: redis
 	$(LONG) -p 2 ./harness/cli ./nemesis ./harness/plan ./harness/workqueue/jetstream
 	$(LONG) ./harness/analysis
+
+# The blocks of READMEs that take too long for `test`: a minute.
+test-readmes: redis clients
+	$(LONG) -run TestLongReadmes -parallel 6 ./harness/cli
 
 # The quick tests of packages that `test` does not race, under the race detector.
 test-long-raced: redis cc
