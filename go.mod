@@ -15,6 +15,7 @@ require (
 	github.com/fatih/color v1.19.0
 	github.com/go-json-experiment/json v1.27.2
 	github.com/go-redsync/redsync/v4 v4.18.1
+	github.com/google/jsonschema-go v0.4.3
 	github.com/klauspost/compress v1.20.3
 	github.com/moby/moby/api v1.55.0
 	github.com/moby/moby/client v0.5.0

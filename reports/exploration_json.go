@@ -12,14 +12,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// ExplorationKind is the kind in the verdict.json of a search. That of a run has no kind.
-const ExplorationKind = "exploration"
-
-// ExplorationDocument is the content of the verdict.json of a search. Fields that runs have as well have the same names
-// as in [Document]. Lengths of time are integers in nanoseconds. Times of steps and operations are virtual.
+// ExplorationDocument is the content of a search's verdict.json. Fields that runs have as well have the same names as
+// in [Document]. Times of steps and operations are virtual.
 type ExplorationDocument struct {
-	Schema   int               `json:"schema"` // see Schema
-	Kind     string            `json:"kind"`   // see ExplorationKind
+	Head
 	Name     string            `json:"name"`
 	Variant  string            `json:"variant"`
 	Verdict  harness.Verdict   `json:"verdict"`            // "valid", "invalid" or "unknown"
@@ -43,7 +39,7 @@ type ExplorationDocument struct {
 // ExplorationDocumentOf returns the content of a search's verdict.json.
 func ExplorationDocumentOf(e Exploration) ExplorationDocument {
 	d := ExplorationDocument{
-		Schema: Schema, Kind: ExplorationKind, Name: e.title(), Variant: e.Variant, Verdict: e.Verdict(),
+		Head: HeadOf(KindExploration), Name: e.title(), Variant: e.Variant, Verdict: e.Verdict(),
 		Summary: e.Sentence(), Expected: e.Expected, Command: e.Command, Labels: maps.Clone(e.Labels), Doc: e.Doc,
 		Source: e.Source, Clients: e.clients(), Started: e.Started, Elapsed: e.Result.Elapsed, Result: e.Result,
 		Files: maps.Clone(e.Files), Versions: slices.Clone(e.Versions), Replay: e.Replay,
@@ -70,12 +66,7 @@ func (d ExplorationDocument) Exploration() Exploration {
 
 // ExplorationJSON writes the verdict.json of a search.
 func ExplorationJSON(w io.Writer, e Exploration) error {
-	j := json.NewEncoder(w)
-	j.SetIndent("", "  ")
-	if err := j.Encode(ExplorationDocumentOf(e)); err != nil {
-		return fmt.Errorf("reports: write json: %w", err)
-	}
-	return nil
+	return WriteJSON(w, ExplorationDocumentOf(e))
 }
 
 // ReadExplorationJSON reads the verdict.json of a search. The error wraps ErrSchema if the version is unknown, or if
@@ -85,9 +76,5 @@ func ReadExplorationJSON(r io.Reader) (ExplorationDocument, error) {
 	if err := json.NewDecoder(r).Decode(&d); err != nil {
 		return d, fmt.Errorf("reports: read json: %w", err)
 	}
-	if d.Schema != Schema || d.Kind != ExplorationKind {
-		return d, fmt.Errorf("reports: read json: %w %d of kind %q, want %d of kind %q",
-			ErrSchema, d.Schema, d.Kind, Schema, ExplorationKind)
-	}
-	return d, nil
+	return d, d.check(KindExploration, KindExploration)
 }

@@ -2,7 +2,6 @@ package reports
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -12,17 +11,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
-// Schema is the version of verdict.json. From the first release on it changes when a field changes its meaning or is
-// removed. Before that it stays 1, and the changelog lists changed fields.
-const Schema = 1
-
-// ErrSchema marks a verdict.json of another version.
-var ErrSchema = errors.New("unknown schema")
-
-// Document is the content of verdict.json. Times and lengths of time are integers in nanoseconds. Times count from the
-// start of the run.
+// Document is the content of a run's verdict.json. Times count from the start of the run.
 type Document struct {
-	Schema     int                   `json:"schema"` // see Schema
+	Head
 	Name       string                `json:"name"`
 	Verdict    harness.Verdict       `json:"verdict"`            // "valid", "invalid" or "unknown"
 	Summary    string                `json:"summary"`            // the verdict in one sentence
@@ -50,7 +41,7 @@ type Document struct {
 // DocumentOf returns the content of a report's verdict.json.
 func DocumentOf(r Report) Document {
 	d := Document{
-		Schema: Schema, Name: r.Name, Verdict: r.Judged.Verdict, Summary: r.Sentence(), Expected: r.Expected,
+		Head: HeadOf(KindRun), Name: r.Name, Verdict: r.Judged.Verdict, Summary: r.Sentence(), Expected: r.Expected,
 		Command: r.Command, Labels: r.Labels, Elapsed: r.Elapsed, Totals: r.Judged.Totals,
 		Certified: r.Judged.Certified, Judgements: list(r.Judged.Judgements), Anomalies: list(r.Judged.Anomalies),
 		Situations: r.Judged.Situations,
@@ -80,31 +71,19 @@ func list[T any](s []T) []T {
 	return s
 }
 
-// JSON writes verdict.json.
+// JSON writes a run's verdict.json.
 func JSON(w io.Writer, r Report) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	if err := e.Encode(DocumentOf(r)); err != nil {
-		return fmt.Errorf("reports: write json: %w", err)
-	}
-	return nil
+	return WriteJSON(w, DocumentOf(r))
 }
 
 // ReadJSON reads the verdict.json of a run. The error wraps ErrSchema if the version is unknown, or if the file is that
-// of a search.
+// of a search. Those of versions before 0.1.0 have no kind.
 func ReadJSON(r io.Reader) (Document, error) {
-	var d struct {
-		Document
-		Kind string `json:"kind"`
-	}
+	var d Document
 	if err := json.NewDecoder(r).Decode(&d); err != nil {
-		return d.Document, fmt.Errorf("reports: read json: %w", err)
+		return d, fmt.Errorf("reports: read json: %w", err)
 	}
-	if d.Schema != Schema || d.Kind != "" {
-		return d.Document, fmt.Errorf("reports: read json: %w %d of kind %q, want %d of a run",
-			ErrSchema, d.Schema, d.Kind, Schema)
-	}
-	return d.Document, nil
+	return d, d.check(KindRun, "")
 }
 
 // Row summarizes a document in one line, as RowOf does for a report.

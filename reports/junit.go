@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -85,6 +86,15 @@ func junitCaseOf(r Row) junitCase {
 		c.Failure = problem
 	}
 	return c
+}
+
+// problem returns the message and text of the failure or error; empty if the test passed.
+func (c junitCase) problem() string {
+	p := cmp.Or(c.Failure, c.Error)
+	if p == nil {
+		return ""
+	}
+	return p.Message + "\n" + p.Text
 }
 
 // failureText returns the text of a failed test.

@@ -2,7 +2,6 @@ package reports
 
 import (
 	"cmp"
-	"encoding/json"
 	"io"
 	"path/filepath"
 	"slices"
@@ -70,8 +69,10 @@ type Trial struct {
 // Range is the least, the median and the largest of the values of an arm's trials. With an even number of trials the
 // median is the mean of the two in the middle.
 type Range struct {
-	Min, Median, Max float64
-	N                int
+	Min    float64 `json:"min"`
+	Median float64 `json:"median"`
+	Max    float64 `json:"max"`
+	N      int     `json:"n"` // how many values
 }
 
 // RangeOf returns the range of values. Without values it is the zero Range.
@@ -200,11 +201,15 @@ func WriteReproduction(dir string, r Reproduction) error {
 	return nil
 }
 
-// ReproductionJSON writes a reproduction for programs. Times are in nanoseconds.
+// ReproductionDocument is the content of reproduction.json.
+type ReproductionDocument struct {
+	Head
+	Reproduction
+}
+
+// ReproductionJSON writes reproduction.json.
 func ReproductionJSON(w io.Writer, r Reproduction) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(r)
+	return WriteJSON(w, ReproductionDocument{HeadOf(KindReproduction), r})
 }
 
 // ReproductionSummary writes a reproduction as Markdown.

@@ -8,29 +8,40 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Row is one run among many: a line of an index, of a comparison or of a junit.xml.
+// Row is one run or search among many: a line of an index, of a comparison or of a junit.xml.
 type Row struct {
-	Name         string
-	Variant      string
-	Regime       string // input regime, nemesis, or both
-	Expected     string // what was expected; empty: nothing
-	Met          bool   // whether Expected came true
-	Verdict      harness.Verdict
-	Sentence     string  // the explanation of the verdict
-	Unasked      string  // which checkers were not asked, and why; empty: all were asked
-	Found        string  // "12 double-grant"; empty: nothing
-	First        string  // note of the first anomaly
-	Explorer     string  // the explorer's result for the variant: "4 steps", "all 5,040 hold"; empty: there is none
-	Contradicted bool    // the explorer's result differs from what is documented
-	Undecided    bool    // the run is as documented, and the explorer cannot tell
-	Ops          int64   // operations of any outcome
-	Rate         float64 // ok operations a second
-	P50, P99     time.Duration
-	Started      time.Time
-	Elapsed      time.Duration
-	Command      string // repeats the run; may be empty
-	Link         string // relative path of the run's report; may be empty
+	Name     string          `json:"name"`
+	Variant  string          `json:"variant,omitempty"`
+	Regime   string          `json:"regime,omitempty"`   // input regime, nemesis, or both
+	Expected string          `json:"expected,omitempty"` // what was expected; empty: nothing
+	Met      bool            `json:"met"`                // whether Expected came true
+	Verdict  harness.Verdict `json:"verdict"`
+	Sentence string          `json:"summary"`           // the explanation of the verdict
+	Unasked  string          `json:"unasked,omitempty"` // which checkers were not asked, and why; empty: all were asked
+	Found    string          `json:"found,omitempty"`   // "12 double-grant"; empty: nothing
+	First    string          `json:"first,omitempty"`   // note of the first anomaly
+	// the explorer's result for the variant: "4 steps", "all 5,040 hold"; empty: there is none
+	Explorer     string        `json:"explorer,omitempty"`
+	Contradicted bool          `json:"contradicted,omitempty"` // the explorer's result differs from what is documented
+	Undecided    bool          `json:"undecided,omitempty"`    // the run is as documented, and the explorer cannot tell
+	Ops          int64         `json:"ops"`                    // operations of any outcome; 0: a search
+	Rate         float64       `json:"rate"`                   // ok operations a second; 0: a search
+	P50          time.Duration `json:"p50"`                    // median latency
+	P99          time.Duration `json:"p99"`                    // 99th percentile of the latency
+	Started      time.Time     `json:"started"`
+	Elapsed      time.Duration `json:"elapsed"`
+	Command      string        `json:"command,omitempty"` // repeats the run
+	Link         string        `json:"report,omitempty"`  // relative path of the run's report
 }
+
+// Comparison is the JSON document of several runs or searches.
+type Comparison struct {
+	Head
+	Rows []Row `json:"rows"` // in the order in which they ran
+}
+
+// ComparisonOf returns the document of rows.
+func ComparisonOf(rows []Row) Comparison { return Comparison{HeadOf(KindComparison), list(rows)} }
 
 // AddExplorer adds the explorer's result for the variant. met says whether it is as documented. A search with an
 // unknown verdict contradicts nothing.

@@ -2,7 +2,6 @@ package reports
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -27,19 +26,20 @@ func WriteSuite(dir string, s tally.Suite) error {
 	return errors.Join(failed...)
 }
 
-// SuiteJSON writes a suite for programs. Times are in nanoseconds, memory in bytes.
+// SuiteDocument is the content of suite.json. Memory is in bytes.
+type SuiteDocument struct {
+	Head
+	tally.Suite
+}
+
+// SuiteJSON writes suite.json.
 func SuiteJSON(w io.Writer, s tally.Suite) error {
 	s.Cases = slices.Clone(list(s.Cases))
 	s.Memory.Load.All, s.Memory.Runs.All = list(s.Memory.Load.All), list(s.Memory.Runs.All)
 	for i := range s.Cases {
 		s.Cases[i].Failures, s.Cases[i].Failovers = list(s.Cases[i].Failures), s.Cases[i].SumUp()
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(s); err != nil {
-		return fmt.Errorf("reports: write json: %w", err)
-	}
-	return nil
+	return WriteJSON(w, SuiteDocument{HeadOf(KindSuite), s})
 }
 
 // SuiteSentence returns the suite's result in one sentence.

@@ -41,7 +41,7 @@ func junitOf(s tally.Suite, c tally.Case) junitCase {
 		problem.Message = fmt.Sprintf("expected %s: %s", c.Expected, first.Why)
 		one.Failure = problem
 	case tally.NotRun:
-		one.Skipped = &junitProblem{Message: s.Ended, Type: tally.NotRun.String()}
+		one.Skipped = &junitProblem{Message: s.Ended, Type: tally.NotRun.String(), Text: s.Ended}
 	default:
 		one.Error = problem
 	}

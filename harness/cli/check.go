@@ -2,18 +2,21 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
 func (a *app) checkCommand() *cobra.Command {
-	var file, model string
+	var file, model, root string
 	cmd := &cobra.Command{
 		Use:   "check RESULT | check --history FILE --model MODEL",
 		Short: "judge the stored history of a run again, or a history that another program recorded",
@@ -30,7 +33,7 @@ func (a *app) checkCommand() *cobra.Command {
 			"  doublegrant history results/latest | doublegrant check --history - --model sequence",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if file != "" || model != "" {
-				return a.checkText(cmd, args, file, results.Model(model))
+				return a.checkText(cmd, args, file, results.Model(model), root)
 			}
 			if err := exactArgs(1, "one results folder, such as results/latest")(cmd, args); err != nil {
 				return err
@@ -43,6 +46,7 @@ func (a *app) checkCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&file, "history", "", "a history as JSON lines, - for standard input")
+	cmd.Flags().StringVar(&root, "results", "results", "folder for the results folder of --history")
 	cmd.Flags().StringVar(&model, "model", "", "what it is a history of: lock, dedup, sequence or writes")
 	return cmd
 }
@@ -69,7 +73,7 @@ func openReadable(ctx context.Context, file string) (*os.File, error) {
 }
 
 // checkText judges a history that another program recorded.
-func (a *app) checkText(cmd *cobra.Command, args []string, file string, m results.Model) error {
+func (a *app) checkText(cmd *cobra.Command, args []string, file string, m results.Model, root string) error {
 	switch {
 	case len(args) > 0:
 		return usage("a results folder and --history or --model: give one of them")
@@ -90,19 +94,26 @@ func (a *app) checkText(cmd *cobra.Command, args []string, file string, m result
 		}
 		r, name = io.Reader(f), file
 	}
-	rep, err := results.CheckText(cmd.Context(), r, name, m)
-	if err != nil {
+	t := results.Text{From: r, Name: name, Model: m}
+	if file != "-" {
+		t.Again = plan.CommandLine("doublegrant", "check", "--history", file, "--model", string(m))
+	}
+	rep, dir, err := results.CheckText(cmd.Context(), t, root)
+	if err != nil && dir == "" {
 		return fmt.Errorf("check: %w", err)
 	}
-	return a.showReport(rep)
+	return errors.Join(a.showReport(rep, dir), err)
 }
 
-// showReport prints the verdict on a history without a run, and sets the exit code to match.
-func (a *app) showReport(rep reports.Report) error {
+// showReport prints the verdict on a history without a run, and sets the exit code to match. dir has its reports.
+func (a *app) showReport(rep reports.Report, dir string) error {
 	a.code = verdictCode(rep.Judged.Verdict)
+	var err error
 	if a.json {
-		return reports.JSON(a.out, rep)
+		err = reports.JSON(a.out, rep)
+	} else {
+		a.printReport(rep)
+		a.println("report    %s", filepath.Join(dir, reports.ReportFile))
 	}
-	a.printReport(rep)
-	return nil
+	return errors.Join(err, a.tellOfRun(rep))
 }

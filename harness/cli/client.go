@@ -13,6 +13,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
+	"github.com/doublegrant/doublegrant/reports"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
@@ -84,6 +85,7 @@ func (c *clientFlags) add(f *pflag.FlagSet) {
 
 // clientCheck is the JSON output of client check.
 type clientCheck struct {
+	reports.Head
 	Steps []clientStep      `json:"steps"`
 	Wrong bool              `json:"wrong"`
 	Is    *workloads.Client `json:"client,omitempty"`
@@ -96,7 +98,7 @@ type clientStep struct {
 
 // checkClient checks an adapter and prints each step.
 func (a *app) checkClient(ctx context.Context, c workloads.Client) error {
-	var report clientCheck
+	report := clientCheck{Head: reports.HeadOf("adapter-check")}
 	c, err := results.CheckClient(ctx, c, a.options(), func(step string, wrong error) {
 		s := clientStep{Step: step}
 		if wrong != nil {

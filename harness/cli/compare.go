@@ -149,9 +149,9 @@ func (a *app) compare(cmd *cobra.Command, f *compareFlags, args []string) error 
 		return err
 	}
 	page, pageErr := a.writeComparison(rows)
-	err = errors.Join(err, pageErr)
+	err = errors.Join(err, pageErr, a.tellOfComparison(rows))
 	if a.json {
-		return errors.Join(err, a.printJSON(rows))
+		return errors.Join(err, a.printJSON(reports.ComparisonOf(rows)))
 	}
 	err = errors.Join(err, a.table(rows))
 	for _, line := range brokenLines {

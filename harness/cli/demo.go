@@ -14,6 +14,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/harness/units"
+	"github.com/doublegrant/doublegrant/reports"
 )
 
 func (a *app) demoCommand() *cobra.Command {
@@ -39,7 +40,7 @@ func (a *app) demo(ctx context.Context) error {
 	stop()
 	if err != nil {
 		if a.json && len(rows) > 0 {
-			return errors.Join(err, a.printJSON(rows))
+			return errors.Join(err, a.printJSON(reports.ComparisonOf(rows)))
 		}
 		return err
 	}
@@ -49,7 +50,7 @@ func (a *app) demo(ctx context.Context) error {
 		return err
 	}
 	if a.json {
-		return a.printJSON(all)
+		return a.printJSON(reports.ComparisonOf(all))
 	}
 	a.println("Every interleaving of three clients, with a crash and an expiry, or a failover:\n")
 	if err := a.searchTable(searches); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/reports"
 )
 
 // finding is the result of one of doctor's checks.
@@ -24,6 +25,13 @@ type finding struct {
 	Do    string         `json:"do,omitempty"`      // remedy, unless Is has it
 	Warn  bool           `json:"warning,omitempty"` // OK, but perhaps not for every run
 	Limit *cluster.Check `json:"limit,omitempty"`
+}
+
+// examination is the JSON output of doctor.
+type examination struct {
+	reports.Head
+	OK       bool      `json:"ok"` // all findings are OK
+	Findings []finding `json:"findings"`
 }
 
 // word sums up a finding in one word.
@@ -107,7 +115,7 @@ func (a *app) printFindings(findings []finding) error {
 		}
 	}
 	if a.json {
-		return a.printJSON(findings)
+		return a.printJSON(examination{reports.HeadOf("doctor"), a.code == ExitMet, findings})
 	}
 	const column = 14
 	for _, f := range findings {

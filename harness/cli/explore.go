@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -282,13 +283,18 @@ func (a *app) exploreOne(ctx context.Context, s plan.Search, how searchHow) erro
 // situation, unless that is empty.
 func (a *app) showExploration(e reports.Exploration, situation string) error {
 	a.code = verdictCode(e.Verdict())
+	var err error
 	switch {
 	case a.json:
-		return reports.ExplorationJSON(a.out, e)
+		err = reports.ExplorationJSON(a.out, e)
 	case a.markdown:
-		return reports.IssueMarkdown(a.out, e)
+		err = reports.IssueMarkdown(a.out, e)
+	default:
+		err = a.printExploration(e, situation)
 	}
-	return a.printExploration(e, situation)
+	return errors.Join(err, a.tellOfRows([]reports.Row{e.Row("")}, func(w io.Writer) error {
+		return reports.ExplorationSummary(w, e)
+	}))
 }
 
 // printExploration prints one search as text.

@@ -35,8 +35,9 @@ func (a *app) exploreAll(ctx context.Context, searches []plan.Search) error {
 	if _, indexErr := a.writeIndex(rows); indexErr != nil {
 		return errors.Join(err, indexErr)
 	}
+	err = errors.Join(err, a.tellOfComparison(rows))
 	if a.json {
-		return errors.Join(err, a.printJSON(rows))
+		return errors.Join(err, a.printJSON(reports.ComparisonOf(rows)))
 	}
 	if err := a.searchTable(outs); err != nil {
 		return err

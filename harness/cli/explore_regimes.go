@@ -16,7 +16,7 @@ import (
 
 // everyRegime is the JSON output of searches under several regimes.
 type everyRegime struct {
-	Kind    string                        `json:"kind"` // "explorations"
+	reports.Head
 	Variant string                        `json:"variant"`
 	Verdict harness.Verdict               `json:"verdict"` // the worst of all
 	Summary string                        `json:"summary"`
@@ -49,8 +49,11 @@ func (a *app) exploreRegimes(ctx context.Context, searches []plan.Search, how se
 	stop()
 	worst := harness.Worst(verdicts...)
 	a.code = verdictCode(worst)
+	if err := a.tellOfRegimes(outs); err != nil {
+		return err
+	}
 	if a.json {
-		all := everyRegime{Kind: "explorations", Variant: outs[0].Exploration.Variant, Verdict: worst,
+		all := everyRegime{Head: reports.HeadOf("explorations"), Variant: outs[0].Exploration.Variant, Verdict: worst,
 			Summary: regimesSentence(outs, worst)}
 		for _, out := range outs {
 			all.Regimes = append(all.Regimes, reports.ExplorationDocumentOf(out.Exploration))

@@ -5,11 +5,12 @@ import (
 	"io"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/reports"
 )
 
 // failure is the JSON of a command that failed to produce a result.
 type failure struct {
-	Kind     string          `json:"kind"`    // "error"
+	reports.Head
 	Verdict  harness.Verdict `json:"verdict"` // unknown
 	Error    string          `json:"error"`   // on one line
 	ExitCode int             `json:"exitCode"`
@@ -22,7 +23,7 @@ func (a *app) failed(code int, err error) int {
 	if a.format != "json" || a.tracked.written {
 		return code
 	}
-	f := failure{Kind: "error", Verdict: harness.Unknown, Error: message(err) + mountHint(err), ExitCode: code}
+	f := failure{Head: reports.HeadOf("error"), Verdict: harness.Unknown, Error: message(err) + mountHint(err), ExitCode: code}
 	if kept, ok := errors.AsType[keptError](err); ok {
 		f.Dir = kept.dir
 	}

@@ -13,10 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/cli"
+	"github.com/doublegrant/doublegrant/reports/schemas"
 )
 
 // failure is what -o json prints without a result.
 type failure struct {
+	Schema                    int
 	Kind, Verdict, Error, Dir string
 	ExitCode                  int
 }
@@ -28,7 +30,7 @@ func failureIn(t *testing.T, text string) (f failure) {
 	d.DisallowUnknownFields()
 	require.NoError(t, d.Decode(&f), "%s", text)
 	require.False(t, d.More(), "%s", text)
-	require.Equal(t, "error", f.Kind)
+	require.NoError(t, schemas.Check("error", []byte(text)))
 	require.Equal(t, "unknown", f.Verdict)
 	return f
 }

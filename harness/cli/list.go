@@ -12,13 +12,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness/suggest"
 	"github.com/doublegrant/doublegrant/harness/texttable"
 	"github.com/doublegrant/doublegrant/nemesis"
+	"github.com/doublegrant/doublegrant/reports"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
 // listing is the JSON output of list.
 type listing struct {
+	reports.Head
 	Variants []variantInfo      `json:"variants"`
-	Nemeses  []plan.FaultDoc    `json:"nemeses"`
+	Faults   []plan.FaultDoc    `json:"faults"`
 	Regimes  []workloads.Regime `json:"regimes"`
 }
 
@@ -54,7 +56,7 @@ func (a *app) listCommand() *cobra.Command {
 
 // wholeListing returns the listing of everything.
 func wholeListing() listing {
-	l := listing{Nemeses: plan.FaultDocs(), Regimes: workloads.Regimes()}
+	l := listing{Head: reports.HeadOf("catalogue"), Faults: plan.FaultDocs(), Regimes: workloads.Regimes()}
 	for _, v := range workloads.Catalogue() {
 		l.Variants = append(l.Variants, variantInfo{v.ID, v.Doc, v.Source, v.Claim, v.Flaws})
 	}
@@ -82,14 +84,15 @@ func (l listing) choose(words []string) (out listing, err error) {
 				cmp.Or(meant, "doublegrant list names them all"))
 		}
 	}
+	out.Head = l.Head
 	for _, v := range l.Variants {
 		if l.chooses(words, v.ID, allVariants) {
 			out.Variants = append(out.Variants, v)
 		}
 	}
-	for _, n := range l.Nemeses {
+	for _, n := range l.Faults {
 		if l.chooses(words, n.Name, allFaults) {
-			out.Nemeses = append(out.Nemeses, n)
+			out.Faults = append(out.Faults, n)
 		}
 	}
 	for _, r := range l.Regimes {
@@ -122,7 +125,7 @@ func (l listing) names() (all []string) {
 	for _, v := range l.Variants {
 		all = append(all, v.ID)
 	}
-	for _, n := range l.Nemeses {
+	for _, n := range l.Faults {
 		all = append(all, n.Name)
 	}
 	for _, r := range l.Regimes {
@@ -137,8 +140,8 @@ func (a *app) printListing(l listing) error {
 			return err
 		}
 	}
-	if len(l.Nemeses) > 0 {
-		if err := a.printFaults(l.Nemeses); err != nil {
+	if len(l.Faults) > 0 {
+		if err := a.printFaults(l.Faults); err != nil {
 			return err
 		}
 	}

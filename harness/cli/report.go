@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -64,11 +65,11 @@ func (a *app) reportSearch(dir string) error {
 func (a *app) showSuite(s tally.Suite, dir string) error {
 	a.code = endingCode(s.Ending())
 	if a.json {
-		return a.printJSON(s)
+		return errors.Join(reports.SuiteJSON(a.out, s), a.tellOfSuite(s))
 	}
 	if err := reports.SuiteText(a.out, s); err != nil {
 		return err
 	}
 	a.println("\nreports   %s", filepath.Join(dir, reports.IndexFile))
-	return nil
+	return a.tellOfSuite(s)
 }

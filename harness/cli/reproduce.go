@@ -78,9 +78,21 @@ func chosenExperiments(names []string, all bool) (chosen []experiments.Experimen
 	return chosen, nil
 }
 
+// listedExperiments is the JSON output of reproduce without a name.
+type listedExperiments struct {
+	reports.Head
+	Experiments []experiments.Experiment `json:"experiments"`
+}
+
+// reproductions is the JSON output of reproduce.
+type reproductions struct {
+	reports.Head
+	Reproductions []reports.Reproduction `json:"reproductions"`
+}
+
 func (a *app) listExperiments() error {
 	if a.json {
-		return a.printJSON(experiments.All())
+		return a.printJSON(listedExperiments{reports.HeadOf("experiments"), experiments.All()})
 	}
 	var t texttable.Table
 	t.Add("EXPERIMENT", "TRIALS", "ABOUT", "WHAT IT SHOWS", "SOURCE")
@@ -138,7 +150,7 @@ func (a *app) reproduce(ctx context.Context, chosen []experiments.Experiment, ho
 		a.println("\n  report  %s\n", filepath.Join(dir, reports.ReportFile))
 	}
 	if a.json {
-		return a.printJSON(all)
+		return a.printJSON(reproductions{reports.HeadOf("reproductions"), all})
 	}
 	return nil
 }

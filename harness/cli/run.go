@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -128,11 +127,13 @@ func hasVerdict(out results.Outcome, err error) bool {
 // show prints one run, as text or JSON, and sets the exit code by its verdict.
 func (a *app) show(out results.Outcome) error {
 	a.code = verdictCode(out.Report.Judged.Verdict)
+	var err error
 	if a.json {
-		return reports.JSON(a.out, out.Report)
+		err = reports.JSON(a.out, out.Report)
+	} else {
+		a.printOutcome(out)
 	}
-	a.printOutcome(out)
-	return nil
+	return errors.Join(err, a.tellOfRun(out.Report))
 }
 
 // printOutcome prints one run as text.
@@ -228,11 +229,8 @@ func metWord(out results.Outcome) string {
 
 func (a *app) println(format string, args ...any) { fmt.Fprintf(a.out, format+"\n", args...) }
 
-func (a *app) printJSON(v any) error {
-	enc := json.NewEncoder(a.out)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
-}
+// printJSON prints a document, which begins with a reports.Head.
+func (a *app) printJSON(document any) error { return reports.WriteJSON(a.out, document) }
 
 // exactArgs refuses any number of arguments other than n. what describes the expected ones.
 func exactArgs(n int, what string) cobra.PositionalArgs {

@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/testenv"
+	"github.com/doublegrant/doublegrant/reports"
+	"github.com/doublegrant/doublegrant/reports/schemas"
 )
 
 // TestScripts runs the transcripts in testdata/script in parallel. README.md of this package describes their format.
@@ -139,11 +141,15 @@ func verdict(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// json FILE: the file, or the last output, is one JSON value.
+// json FILE: the file is a JSON document that meets the schema of its kind.
 func isJSON(ts *testscript.TestScript, neg bool, args []string) {
-	if neg == json.Valid([]byte(ts.ReadFile(args[0]))) {
-		ts.Fatalf("is it JSON? %v", neg)
+	text := []byte(ts.ReadFile(args[0]))
+	var head reports.Head
+	ts.Check(json.Unmarshal(text, &head))
+	if neg {
+		ts.Fatalf("usage: json FILE")
 	}
+	ts.Check(schemas.Check(string(head.Kind), text))
 }
 
 // links N FILE: the page links to at least N files, and all of them exist.

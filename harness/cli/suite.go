@@ -13,6 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/suite"
 	"github.com/doublegrant/doublegrant/harness/tally"
 	"github.com/doublegrant/doublegrant/harness/texttable"
+	"github.com/doublegrant/doublegrant/reports"
 )
 
 // suiteFlags hold the flags that only suite has.
@@ -133,21 +134,16 @@ func (a *app) listSuites(args []string) error {
 	if err != nil {
 		return err
 	}
-	type line struct {
-		Name  string   `json:"name"`
-		About string   `json:"about"`
-		Runs  []string `json:"runs"`
-	}
-	var lines []line
+	var lines []listedSuite
 	for _, s := range all {
-		l := line{Name: s.Name, About: s.About}
+		l := listedSuite{Name: s.Name, About: s.About}
 		for _, r := range s.Runs {
 			l.Runs = append(l.Runs, r.Title)
 		}
 		lines = append(lines, l)
 	}
 	if a.json {
-		return a.printJSON(lines)
+		return a.printJSON(listedSuites{reports.HeadOf("suites"), lines})
 	}
 	var t texttable.Table
 	t.Add("SUITE", "RUNS", "WHAT IT IS FOR")
@@ -155,6 +151,19 @@ func (a *app) listSuites(args []string) error {
 		t.Add(l.Name, strconv.Itoa(len(l.Runs)), l.About)
 	}
 	return a.write(&t)
+}
+
+// listedSuites is the JSON output of suite without a file.
+type listedSuites struct {
+	reports.Head
+	Suites []listedSuite `json:"suites"`
+}
+
+// listedSuite is a suite that comes with doublegrant.
+type listedSuite struct {
+	Name  string   `json:"name"`
+	About string   `json:"about"`
+	Runs  []string `json:"runs"` // titles
 }
 
 func (a *app) printSuites(names []string) error {

@@ -8,10 +8,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
+	"github.com/doublegrant/doublegrant/reports"
 )
 
 // built describes the build of this program.
 type built struct {
+	reports.Head
 	Version  string `json:"version"` // of the module; "(devel)" or a pseudo-version outside a release
 	Revision string `json:"revision,omitempty"`
 	Time     string `json:"time,omitempty"`     // of the revision
@@ -48,7 +50,7 @@ func version() string { return buildOf(debug.ReadBuildInfo()).String() }
 
 // buildOf reads the build information that the Go command stored in the program. ok is false if there is none.
 func buildOf(info *debug.BuildInfo, ok bool) built {
-	b := built{Version: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	b := built{Head: reports.HeadOf("version"), Version: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if !ok {
 		return b
 	}

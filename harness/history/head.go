@@ -16,12 +16,17 @@ import (
 
 // head is the optional first line of the text form.
 type head struct {
+	Schema int             `json:"schema,omitempty"` // version of the text form; 0: the first
+	Kind   string          `json:"kind,omitempty"`   // "history"
 	Meta   *harness.Meta   `json:"meta"`
 	Faults []harness.Fault `json:"faults,omitempty"`
 	Cut    string          `json:"cut,omitempty"` // why the history is incomplete; empty: it is complete
 }
 
 const (
+	schema   = 1         // version of the text form
+	headKind = "history" // what its first line says that it is
+
 	defaultDrift = 0.01       // drift of the clocks, see harness.Spec
 	maxWorkers   = 10_000_000 // most workers, groups or clients of a history: checkers keep some bytes for each
 	maxRate      = 1e9        // largest rate of a history, in operations a second
@@ -40,17 +45,29 @@ func headOf(b []byte, name string) (h head, isHead bool, err error) {
 	if err := json.Unmarshal(b, &keys); err != nil {
 		return h, false, rewordJSONError(err, reflect.TypeOf(h))
 	}
-	for _, key := range []string{"meta", "faults", "cut"} {
+	for _, key := range []string{"schema", "meta", "faults", "cut"} {
 		_, there := keys[key]
 		isHead = isHead || there
 	}
 	if !isHead {
 		return h, false, nil
 	}
+	if err := checkSchema(keys["schema"]); err != nil {
+		return h, true, err
+	}
 	if err := decodeStrictly(b, &h, refuseNulls); err != nil {
 		return h, true, err
 	}
 	return h, true, h.check()
+}
+
+// checkSchema refuses the number of a later version, whose fields may be unknown here.
+func checkSchema(v jsontext.Value) error {
+	var n float64
+	if json.Unmarshal(v, &n) == nil && n > schema {
+		return fmt.Errorf("its schema is %v, and this program reads %d: take a newer doublegrant", n, schema)
+	}
+	return nil
 }
 
 // notText maps the first bytes of files that are not text to a description.
@@ -102,6 +119,9 @@ func (h head) check() error {
 		if err := checkFault(f); err != nil {
 			return fmt.Errorf("the fault %q: %w", f.Name, err)
 		}
+	}
+	if h.Kind != "" && h.Kind != headKind {
+		return fmt.Errorf("it is of kind %q, not %q", h.Kind, headKind)
 	}
 	switch m := h.Meta; {
 	case m == nil:

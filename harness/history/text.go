@@ -23,7 +23,7 @@ func Print(w io.Writer, h harness.History) error {
 	b := bufio.NewWriterSize(w, 64<<10)
 	out := json.NewEncoder(b)
 	out.SetEscapeHTML(false)
-	first := head{Meta: &h.Meta, Faults: h.Faults}
+	first := head{Schema: schema, Kind: headKind, Meta: &h.Meta, Faults: h.Faults}
 	switch {
 	case h.End == nil:
 		first.Cut = "the record stops before the run did"

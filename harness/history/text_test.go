@@ -92,6 +92,8 @@ func TestBadLinesAreNamed(t *testing.T) {
 		{"[" + good + ",\n" + good + "]", "line 1: not a history: a list: want one object a line"},
 		{`{"drift":0}` + "\n" + good, `drift is for meta, in the first line: {"meta":{"drift":...}}`},
 		{`{"cut":"x","workers":2}` + "\n" + good, `workers is for meta, in the first line`},
+		{`{"schema":2,"more":[]}` + "\n" + good, "its schema is 2, and this program reads 1: take a newer doublegrant"},
+		{`{"schema":1,"kind":"run","meta":{}}` + "\n" + good, `it is of kind "run", not "history"`},
 		{good + good, "line 1: not a history: there is more than one value"},
 		{`{"meta":{}}` + "\n" + good + " 7", "line 2: not a history: there is more than one value"},
 		{op(`"key"`, `"kye"`), `line 1: not a history: unknown field "kye": choose one of client, kind, key`},

@@ -11,26 +11,25 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// fileFormat and fileVersion are at the head of every counterexample's file.
-const (
-	fileFormat  = "doublegrant schedule"
-	fileVersion = 1
-)
+const kindCounterexample reports.Kind = "counterexample"
 
 // counterexampleFile is the content of a counterexample's file.
 type counterexampleFile struct {
-	Format         string                    `json:"format"`
-	Version        int                       `json:"version"`
-	Search         plan.Search               `json:"search"`
+	reports.Head
+	Search         plan.Search               `json:"search"` // that found it
 	Counterexample interleave.Counterexample `json:"counterexample"`
+}
+
+// olderFormat begins the files of versions before 0.1.0, instead of a reports.Head.
+type olderFormat struct {
+	Format  string `json:"format"`
+	Version int    `json:"version"`
 }
 
 func writeCounterexample(path string, s plan.Search, v workloads.Variant, c interleave.Counterexample) error {
 	s.Variant = v.ID
 	return reports.WriteFile(path, func(w io.Writer) error {
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
-		return enc.Encode(counterexampleFile{fileFormat, fileVersion, s, c})
+		return reports.WriteJSON(w, counterexampleFile{reports.HeadOf(kindCounterexample), s, c})
 	})
 }
 
@@ -42,13 +41,17 @@ func readCounterexample(path, variant string) (f counterexampleFile, err error) 
 			"results), or its word (dg1-...)", err, anomaliesDir)
 	}
 	err = json.Unmarshal(b, &f)
+	var older olderFormat
+	if _ = json.Unmarshal(b, &older); older.Format == "doublegrant schedule" {
+		f.Head = reports.Head{Schema: older.Version, Kind: kindCounterexample}
+	}
 	switch {
-	case f.Format != fileFormat:
+	case f.Kind != kindCounterexample:
 		return f, plan.Usagef("%s is not a schedule of doublegrant: explore leaves them in the folder %s of its results",
 			path, anomaliesDir)
-	case f.Version != fileVersion:
-		return f, plan.Usagef("%s has version %d of the format, this program reads version %d: explore again", path,
-			f.Version, fileVersion)
+	case f.Schema != reports.Schema:
+		return f, plan.Usagef("%s has the schema %d, this program reads %d: explore again", path, f.Schema,
+			reports.Schema)
 	case err != nil:
 		return f, plan.Usagef("%s: %w", path, err)
 	case variant != "" && variant != f.Search.Variant:

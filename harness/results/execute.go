@@ -184,11 +184,14 @@ func (out *Outcome) report(res harness.Result) (err error) {
 }
 
 // write writes the judged run's files.
-func (out *Outcome) write() (err error) {
-	if out.Report.Pages, err = drawAnomalies(out.Dir, out.Report.History, out.Report.Judged); err != nil {
+func (out *Outcome) write() error { return writeReports(out.Dir, &out.Report) }
+
+// writeReports writes the reports of a judged history into dir, and adds porcupine's pages to r.
+func writeReports(dir string, r *reports.Report) (err error) {
+	if r.Pages, err = drawAnomalies(dir, r.History, r.Judged); err != nil {
 		return err
 	}
-	return reports.Write(out.Dir, out.Report)
+	return reports.Write(dir, *r)
 }
 
 // addVerdict fills in the outcome from a judged history.

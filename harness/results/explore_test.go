@@ -12,6 +12,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/reports/schemas"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
@@ -43,6 +44,21 @@ func scheduleFile(t *testing.T) string {
 	return filepath.Join(out.Dir, out.Exploration.Files[0])
 }
 
+func TestAReplayFileOfAnOlderVersionIsRead(t *testing.T) {
+	path := scheduleFile(t)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	schemas.Hold[counterexampleFile](t, string(kindCounterexample), text)
+	older := bytes.Replace(text, []byte(`"schema": 1,`), []byte(`"format": "doublegrant schedule",`), 1)
+	older = bytes.Replace(older, []byte(`"kind": "counterexample"`), []byte(`"version": 1`), 1)
+	require.NoError(t, os.WriteFile(path, older, 0o644))
+	got, err := readCounterexample(path, "")
+	require.NoError(t, err)
+	var want counterexampleFile
+	require.NoError(t, json.Unmarshal(text, &want))
+	require.Equal(t, want, got)
+}
+
 func TestAReplayFileOfSomethingElseIsRefused(t *testing.T) {
 	path := scheduleFile(t)
 	original, err := os.ReadFile(path)
@@ -63,7 +79,7 @@ func TestAReplayFileOfSomethingElseIsRefused(t *testing.T) {
 	for want, path := range map[string]string{
 		"no such file":      path + "x",
 		"is not a schedule": holding([]byte("no schedule")),
-		"has version 99":    changed(func(f *counterexampleFile) { f.Version = 99 }),
+		"has the schema 99": changed(func(f *counterexampleFile) { f.Schema = 99 }),
 		"unknown variant":   changed(func(f *counterexampleFile) { f.Search.Variant = "dedup/none" }),
 		"unknown choice":    holding(bytes.ReplaceAll(original, []byte(`"client 2"`), []byte(`"client 17"`))),
 	} {

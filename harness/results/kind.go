@@ -32,11 +32,11 @@ func KindOf(dir string) (Kind, error) {
 	switch {
 	case has(plan.File):
 		return OfRun, nil
-	case kindInVerdict(dir) == reports.ExplorationKind:
+	case kindInVerdict(dir) == reports.KindExploration:
 		return OfSearch, nil
 	case has(reports.VerdictFile):
-		return Other, plan.Usagef("%s has a %s of a run, and no %s: a report needs the whole results folder of the run",
-			dir, reports.VerdictFile, plan.File)
+		return Other, plan.Usagef("%s has a %s of a run, and no %s: give the whole results folder of the run; if "+
+			"check --history wrote it, give that command its file again", dir, reports.VerdictFile, plan.File)
 	case has(reports.ReproductionFile):
 		return Other, plan.Usagef("%s is the results folder of reproduce: its report.html is there, and reproduce "+
 			"writes it anew; the folders in it are of runs", dir)
@@ -67,13 +67,13 @@ func ofRun(dir string) error {
 }
 
 // kindInVerdict returns the kind in the folder's verdict.json; "" if there is none.
-func kindInVerdict(dir string) string {
+func kindInVerdict(dir string) reports.Kind {
 	text, err := os.ReadFile(filepath.Join(dir, reports.VerdictFile))
 	if err != nil {
 		return ""
 	}
 	var head struct {
-		Kind string `json:"kind"`
+		Kind reports.Kind `json:"kind"`
 	}
 	_ = json.Unmarshal(text, &head) // what cannot be read has no kind
 	return head.Kind

@@ -58,22 +58,45 @@ func Stored(dir string) (harness.History, error) {
 	return history.Open(filepath.Join(dir, historyDir))
 }
 
-// CheckText judges a history in the text form of package history. It reads the history from r; errors call it name. The
-// error wraps plan.ErrUsage if the model is unknown or a line is impossible. The operations of the report's history
-// cannot be read again.
-func CheckText(ctx context.Context, r io.Reader, name string, m Model) (rep reports.Report, err error) {
-	if !slices.Contains(Models(), m) {
-		return rep, plan.Usagef("unknown model %q: choose one of %s", m, ModelNames())
+// Text is a history in the text form of package history, which another program recorded.
+type Text struct {
+	From  io.Reader
+	Name  string // path of the file; what errors call it
+	Again string // command line that checks it again; empty: there is none, as for standard input
+	Model Model
+}
+
+// CheckText judges a history that another program recorded, and writes its reports into a new folder within root, as
+// those of a run. The error wraps plan.ErrUsage if the model is unknown, a line is impossible, or root cannot be
+// written to; then dir is empty. The operations of the report's history cannot be read again.
+func CheckText(ctx context.Context, t Text, root string) (rep reports.Report, dir string, err error) {
+	if err := checkRoot(root); err != nil {
+		return rep, "", err
 	}
-	dir, remove, err := cluster.TempFolder()
+	temp, remove, err := cluster.TempFolder()
 	if err != nil {
-		return rep, fmt.Errorf("results: %w", err)
+		return rep, "", fmt.Errorf("results: %w", err)
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	text := readUntil(ctx, r)
+	if rep, err = judgeText(ctx, t, temp); err != nil {
+		return rep, "", err
+	}
+	rep.Command = t.Again
+	if dir, err = NewFolder(root, "check-"+string(t.Model)); err != nil {
+		return rep, "", err
+	}
+	return rep, dir, writeReports(dir, &rep)
+}
+
+// judgeText stores the history in dir and judges it.
+func judgeText(ctx context.Context, t Text, dir string) (rep reports.Report, err error) {
+	if !slices.Contains(Models(), t.Model) {
+		return rep, plan.Usagef("unknown model %q: choose one of %s", t.Model, ModelNames())
+	}
+	text := readUntil(ctx, t.From)
 	defer func() { err = errors.Join(err, text.Close()) }() // ends a read that is still waiting
-	seen := newWitness(m)
-	h, err := history.ParseEach(text, name, filepath.Join(dir, historyDir), seen.op)
+	seen := newWitness(t.Model)
+	h, err := history.ParseEach(text, t.Name, filepath.Join(dir, historyDir), seen.op)
 	if errors.Is(err, history.ErrText) {
 		return rep, plan.Usagef("%w", err)
 	}
@@ -81,7 +104,7 @@ func CheckText(ctx context.Context, r io.Reader, name string, m Model) (rep repo
 		return rep, err
 	}
 	if err := seen.checkMeta(h.Meta); err != nil {
-		return rep, plan.Usagef("%s: %w", name, err)
+		return rep, plan.Usagef("%s: %w", t.Name, err)
 	}
 	h.Meta = seen.meta(h.Meta)
 	rep, err = reports.New(h, harness.Judge(ctx, h, seen.checkers()))

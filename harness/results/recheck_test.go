@@ -17,7 +17,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness/history"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
+	"github.com/doublegrant/doublegrant/reports"
 )
+
+// checkedText judges a text of the model, and keeps its reports in a folder of the test.
+func checkedText(t *testing.T, ctx context.Context, r io.Reader, m results.Model) (reports.Report, error) {
+	t.Helper()
+	rep, _, err := results.CheckText(ctx, results.Text{From: r, Name: "text", Model: m}, t.TempDir())
+	return rep, err
+}
 
 func TestARunThatWasCutShortIsNeverValid(t *testing.T) {
 	t.Parallel()
@@ -60,7 +68,7 @@ func TestARunIsJudgedTheSameAsText(t *testing.T) {
 			require.NoError(t, err)
 			var text bytes.Buffer
 			require.NoError(t, history.Print(&text, h))
-			rep, err := results.CheckText(t.Context(), &text, "text", m)
+			rep, err := checkedText(t, t.Context(), &text, m)
 			require.NoError(t, err)
 			mine := rep.Judged.Judgements[0]
 			require.Equal(t, out.Report.Judged.Judgements[0], mine)
@@ -77,7 +85,7 @@ func TestTimesThatAreHardlyNanosecondsAreDoubted(t *testing.T) {
 			at := time.Duration(i) * unit
 			fmt.Fprintf(&text, `{"client":%d,"kind":"acquire","key":"k","arg":"t%d","ttl":2000000000,"call":%d,"return":%d,"outcome":"fail"}`+"\n", i%5, i%5, at, at)
 		}
-		rep, err := results.CheckText(t.Context(), &text, "text", results.LockModel)
+		rep, err := checkedText(t, t.Context(), &text, results.LockModel)
 		require.NoError(t, err)
 		require.Equal(t, doubted, len(rep.Notes) == 1, rep.Notes)
 		if doubted {
@@ -94,7 +102,7 @@ func TestAHistoryThatNeverEndsCanBeInterrupted(t *testing.T) {
 	r, w := io.Pipe()
 	ended := make(chan error)
 	go func() {
-		_, err := results.CheckText(ctx, r, "text", results.LockModel)
+		_, err := checkedText(t, ctx, r, results.LockModel)
 		ended <- err
 	}()
 	_, err := w.Write([]byte(`{"meta":{}}` + "\n")) // the other end reads
@@ -127,7 +135,7 @@ func TestCheckTextWaitsForConfirms(t *testing.T) {
 		{firsts + other, true},
 		{firsts, true},
 	} {
-		rep, err := results.CheckText(t.Context(), strings.NewReader(c.text), "text", results.DedupModel)
+		rep, err := checkedText(t, t.Context(), strings.NewReader(c.text), results.DedupModel)
 		require.NoError(t, err)
 		require.Equal(t, c.invalid, rep.Judged.Verdict == harness.Invalid, "%s%s", c.text, rep.Judged.Summary())
 	}
@@ -148,7 +156,7 @@ func TestCheckTextWaitsForConfirmsOfTheHarness(t *testing.T) {
 		write(i%2, "claim", "n", "seen", 1000, 1000+10*i, 1005+10*i)
 	}
 	write(-1, "confirm", "m", "", 100, 50, 50_000)
-	rep, err := results.CheckText(t.Context(), strings.NewReader(b.String()), "text", results.DedupModel)
+	rep, err := checkedText(t, t.Context(), strings.NewReader(b.String()), results.DedupModel)
 	require.NoError(t, err)
 	require.NotEqual(t, harness.Invalid, rep.Judged.Verdict, rep.Judged.Summary())
 }
@@ -161,8 +169,8 @@ func TestCheckTextAsksWhoANewClientIs(t *testing.T) {
 		`{"client":5,"kind":"acquire","key":"l","arg":"a","ttl":1000,"call":40,"return":50,"outcome":"ok"}` + "\n" +
 		`{"client":1,"kind":"acquire","key":"l","arg":"b","ttl":1000,"call":60,"return":70,"outcome":"ok"}` + "\n"
 	for workers, invalid := range map[int]bool{5: false, 6: true} {
-		rep, err := results.CheckText(t.Context(),
-			strings.NewReader(fmt.Sprintf(`{"meta":{"workers":%d}}`+"\n"+text, workers)), "text", results.LockModel)
+		rep, err := checkedText(t, t.Context(),
+			strings.NewReader(fmt.Sprintf(`{"meta":{"workers":%d}}`+"\n"+text, workers)), results.LockModel)
 		require.NoError(t, err)
 		require.Equal(t, invalid, rep.Judged.Verdict == harness.Invalid, "%d workers: %s", workers,
 			rep.Judged.Summary())
@@ -216,7 +224,7 @@ func TestAnotherProgramsHistoryIsJudged(t *testing.T) {
 			[]string{`{"meta":{},"cut":"killed"}`, op("1", "next", "s", "", "5", first),
 				op("2", "next", "s", "", "4", meets)}, harness.Unknown},
 	} {
-		rep, err := results.CheckText(t.Context(), strings.NewReader(strings.Join(c.lines, "\n")), "text", c.model)
+		rep, err := checkedText(t, t.Context(), strings.NewReader(strings.Join(c.lines, "\n")), c.model)
 		require.NoError(t, err, name)
 		require.Equal(t, c.want, rep.Judged.Verdict, "%s: %s", name, rep.Judged.Summary())
 	}

@@ -106,6 +106,9 @@ func readLines(r io.Reader, add func(recordLine) error) (wholeBytes int64, err e
 // addTo applies the line to s, as the suite did when it wrote the line.
 func (l recordLine) addTo(s *tally.Suite) error {
 	switch {
+	case l.Suite != nil && l.Suite.Schema > recordSchema:
+		return fmt.Errorf("its schema is %d, and this program reads %d: take a newer doublegrant", l.Suite.Schema,
+			recordSchema)
 	case l.Suite != nil:
 		l.Suite.begin(s)
 	case l.Sample != nil:

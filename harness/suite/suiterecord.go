@@ -19,6 +19,8 @@ const (
 	recordFile = results.SuiteRecord
 	pageFile   = reports.IndexFile
 
+	recordSchema = 1 // raised when older programs can no longer read a record
+
 	keptOfEach = 10 // runs of each case and ending whose whole folders a soak keeps
 )
 
@@ -39,6 +41,7 @@ type recordLine struct {
 
 // recordHead is the first line: the suite as it began.
 type recordHead struct {
+	Schema  int           `json:"schema,omitempty"` // recordSchema; 0 in records of versions before 0.1.0
 	Name    string        `json:"name"`
 	Started time.Time     `json:"started"`
 	For     time.Duration `json:"for,omitempty"`
@@ -90,6 +93,7 @@ type recordResume struct {
 }
 
 func newRecord(dir string, head recordHead) (*record, error) {
+	head.Schema = recordSchema
 	f, err := os.OpenFile(filepath.Join(dir, recordFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("suite: %w", err)

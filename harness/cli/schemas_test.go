@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"bytes"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/reports"
+	"github.com/doublegrant/doublegrant/reports/schemas"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+func TestWhatCommandsPrintAsJSONMeetsItsSchema(t *testing.T) {
+	t.Chdir(Source) // from there the schemas find the comments of our types
+	printed := func(args ...string) []byte {
+		var out bytes.Buffer
+		Main(append([]string{"-o", "json"}, args...), &out, io.Discard)
+		return out.Bytes()
+	}
+	schemas.Hold[listing](t, "catalogue", printed("list"), printed("list", "kill-primary"))
+	schemas.Hold[built](t, "version", printed("version"))
+	schemas.Hold[examination](t, "doctor", printed("doctor"), printed("doctor", "--redis-server", "/none"))
+	schemas.Hold[listedExperiments](t, "experiments", printed("reproduce"))
+	schemas.Hold[listedSuites](t, "suites", printed("suite", "--list"))
+	schemas.Hold[failure](t, "error", printed("check", "none"))
+
+	written := func(document any) []byte {
+		var out bytes.Buffer
+		require.NoError(t, reports.WriteJSON(&out, document))
+		return out.Bytes()
+	}
+	schemas.Hold[reproductions](t, "reproductions", written(reproductions{reports.HeadOf("reproductions"),
+		[]reports.Reproduction{{Shape: reports.Matches}}}))
+	schemas.Hold[everyRegime](t, "explorations", written(everyRegime{Head: reports.HeadOf("explorations"),
+		Verdict: harness.Valid, Regimes: []reports.ExplorationDocument{}}))
+	schemas.Hold[clientCheck](t, "adapter-check", written(clientCheck{Head: reports.HeadOf("adapter-check"),
+		Steps: []clientStep{{Step: "it starts"}}, Is: &workloads.Client{}}))
+}

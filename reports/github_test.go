@@ -1,0 +1,66 @@
+package reports
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/tally"
+)
+
+func TestAnnotationsForGitHub(t *testing.T) {
+	bad := Row{Name: "lock: a, b\n::error::x", Verdict: harness.Invalid, Sentence: "100 % wrong\r\n::warning::y",
+		Command: "doublegrant run x"}
+	unknown := Row{Name: "u", Verdict: harness.Unknown, Sentence: "no load"}
+	var b bytes.Buffer
+	require.NoError(t, AnnotateRows(&b, []Row{{Verdict: harness.Valid}, bad, unknown}))
+	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	require.Len(t, lines, 2, "a text adds no line of its own: %s", b.String())
+	require.Equal(t, "::error title=doublegrant%3A lock%3A a%2C b%0A%3A%3Aerror%3A%3Ax::100 %25 wrong%0D%0A::warning::y"+
+		"%0A100 %25 wrong%0D%0A::warning::y%0Arun it again: doublegrant run x%0A", lines[0])
+	require.True(t, strings.HasPrefix(lines[1], "::warning title=doublegrant%3A u::no load"), lines[1])
+
+	b.Reset()
+	require.NoError(t, AnnotateRows(&b, make([]Row, 50)))
+	require.Equal(t, maxAnnotations, strings.Count(b.String(), "\n"))
+}
+
+func TestAnnotationsOfASuite(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, AnnotateSuite(&b, suiteWith(tally.Met, tally.NotMet, tally.Unsaid, tally.NotRun)))
+	require.Equal(t, 2, strings.Count(b.String(), "\n"), b.String())
+	require.Equal(t, 1, strings.Count(b.String(), "::error "))
+	require.Equal(t, 1, strings.Count(b.String(), "::warning "))
+	require.Contains(t, b.String(), "%0Arun it again: doublegrant run x")
+}
+
+func TestAStepSummaryStaysBelowItsLimit(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "summary")
+	line := strings.Repeat("x", 99) + "\n"
+	add := func(lines int) {
+		require.NoError(t, AppendStepSummary(path, func(w io.Writer) error {
+			_, err := io.WriteString(w, strings.Repeat(line, lines))
+			return err
+		}))
+	}
+	read := func() string {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		return string(text)
+	}
+	add(3)
+	require.Equal(t, strings.Repeat(line, 3), read())
+	add(20_000)
+	require.LessOrEqual(t, len(read()), maxSummary)
+	require.Greater(t, len(read()), maxSummary-300)
+	require.True(t, strings.HasSuffix(read(), "x\n\n\nThis summary is cut: its results folder has the whole.\n"))
+	full := read()
+	add(10)
+	require.Equal(t, full, read(), "what has no room is left out")
+}

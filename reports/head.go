@@ -1,0 +1,57 @@
+package reports
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Schema is the version of every JSON document. From the first release on it changes when a field changes its meaning
+// or is removed. Before that it stays 1, and the changelog lists changed fields.
+const Schema = 1
+
+// ErrSchema marks a document of another version or kind.
+var ErrSchema = errors.New("unknown schema")
+
+// Head begins every JSON document that doublegrant prints or writes. A folder beside this one, schemas, has a JSON
+// Schema for each kind. Names of fields are in camelCase. Times and lengths of time are integers in nanoseconds, unless
+// a field has a date.
+type Head struct {
+	Schema int  `json:"schema"` // version of the document's fields, from 1; see Schema
+	Kind   Kind `json:"kind"`   // what the document describes
+}
+
+// Kind says what a JSON document describes.
+type Kind string
+
+// Kinds of documents. The command line has more of its own, such as "catalogue".
+const (
+	KindRun          Kind = "run"
+	KindExploration  Kind = "exploration"
+	KindComparison   Kind = "comparison"
+	KindSuite        Kind = "suite"
+	KindReproduction Kind = "reproduction"
+)
+
+// HeadOf returns the head of a document that is written now.
+func HeadOf(k Kind) Head { return Head{Schema, k} }
+
+// check refuses a document of another version or kind. older is a kind that earlier versions wrote instead.
+func (h Head) check(want, older Kind) error {
+	if h.Schema != Schema || h.Kind != want && h.Kind != older {
+		return fmt.Errorf("reports: read json: %w %d of kind %q, want %d of kind %q", ErrSchema, h.Schema, h.Kind, Schema,
+			want)
+	}
+	return nil
+}
+
+// WriteJSON writes a document, indented by two spaces.
+func WriteJSON(w io.Writer, document any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	if err := e.Encode(document); err != nil {
+		return fmt.Errorf("reports: write json: %w", err)
+	}
+	return nil
+}
