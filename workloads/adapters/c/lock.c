@@ -1,6 +1,7 @@
 /* A lock in C (hiredis) for doublegrant: cc -o lock lock.c -lhiredis; doublegrant explore -- ./lock
  *
- * To test your own lock, change take, renew and give. The rest speaks the protocol of ../README.md. */
+ * To test your own lock, change take, renew and give. The rest speaks the protocol:
+ * https://github.com/doublegrant/doublegrant/blob/main/workloads/adapters/README.md */
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
-// A lock in Java (Jedis) for doublegrant: doublegrant explore -- java -cp 'jedis.jar:commons-pool2.jar:slf4j-api.jar:...' Lock.java
+// A lock in Java (Jedis) for doublegrant: doublegrant explore -- java -cp 'lib/*:.' Lock
 //
-// To test your own lock, change the class Lock. The rest speaks the protocol of ../README.md. It compiles, and was never run.
+// To test your own lock, change acquire and release. The rest speaks the protocol:
+// https://github.com/doublegrant/doublegrant/blob/main/workloads/adapters/README.md
 import java.io.*;
 import java.net.URI;
 import java.util.*;

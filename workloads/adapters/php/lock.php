@@ -1,7 +1,8 @@
 <?php
 // A lock in PHP (phpredis) for doublegrant: doublegrant explore -- php lock.php
 //
-// To test your own lock, change the class Lock. The rest speaks the protocol of ../README.md.
+// To test your own lock, change the class Lock. The rest speaks the protocol:
+// https://github.com/doublegrant/doublegrant/blob/main/workloads/adapters/README.md
 
 const RELEASE = 'if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0';
 const EXTEND = 'if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("pexpire", KEYS[1], ARGV[2]) end return 0';

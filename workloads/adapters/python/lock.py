@@ -1,6 +1,7 @@
 """A lock in Python (redis-py) for doublegrant: doublegrant explore -- python3 lock.py
 
-To test your own lock, change the class Lock. The rest speaks the protocol of ../README.md.
+To test your own lock, change the class Lock. The rest speaks the protocol:
+https://github.com/doublegrant/doublegrant/blob/main/workloads/adapters/README.md
 """
 import json, os, queue, sys, threading
 import redis

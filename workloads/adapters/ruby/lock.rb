@@ -1,6 +1,7 @@
 # A lock in Ruby (redis-rb) for doublegrant: doublegrant explore -- ruby lock.rb
 #
-# To test your own lock, change the class Lock. The rest speaks the protocol of ../README.md.
+# To test your own lock, change the class Lock. The rest speaks the protocol:
+# https://github.com/doublegrant/doublegrant/blob/main/workloads/adapters/README.md
 require 'json'
 require 'redis'
 

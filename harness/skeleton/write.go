@@ -1,0 +1,70 @@
+package skeleton
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// Write writes files into a folder, which it creates if it is not there. If one of the files is there already, it
+// writes none. After an error it removes what it has written.
+func Write(dir string, files []File) (err error) {
+	var there []string
+	for _, f := range files {
+		if _, err := os.Lstat(filepath.Join(dir, f.Name)); err == nil {
+			there = append(there, f.Name)
+		}
+	}
+	if len(there) > 0 {
+		return fmt.Errorf("%s already has %s", dir, strings.Join(there, ", "))
+	}
+	var made []string // files and folders, in order
+	defer func() {
+		if err != nil {
+			for _, name := range slices.Backward(made) {
+				err = errors.Join(err, os.Remove(name))
+			}
+		}
+	}()
+	for _, f := range files {
+		name := filepath.Join(dir, f.Name)
+		folders, err := makeFolder(filepath.Dir(name))
+		if made = append(made, folders...); err != nil {
+			return err
+		}
+		file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
+			return err
+		}
+		made = append(made, name)
+		_, err = file.Write(f.Text)
+		if err = errors.Join(err, file.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeFolder creates a folder, and those above it, if they are not there. It returns those that it has created, the
+// highest first.
+func makeFolder(dir string) (made []string, err error) {
+	switch info, err := os.Stat(dir); {
+	case err == nil && info.IsDir():
+		return nil, nil
+	case err == nil:
+		return nil, &os.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
+	}
+	if above := filepath.Dir(dir); above != dir {
+		if made, err = makeFolder(above); err != nil {
+			return made, err
+		}
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return made, err
+	}
+	return append(made, dir), nil
+}

@@ -1,0 +1,5 @@
+package redis.clients.jedis.exceptions;
+
+public class JedisConnectionException extends JedisException {
+    public JedisConnectionException(Throwable cause) { super(cause); }
+}

@@ -1,0 +1,5 @@
+package redis.clients.jedis.exceptions;
+
+public class JedisDataException extends JedisException {
+    public JedisDataException(String message) { super(message); }
+}
