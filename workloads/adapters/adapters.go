@@ -6,5 +6,5 @@ import "embed"
 
 // Files has the adapters, each in the folder of its language.
 //
-//go:embed python/*.py javascript/*.js php/*.php ruby/*.rb
+//go:embed go/*.go python/*.py javascript/*.js php/*.php ruby/*.rb
 var Files embed.FS
