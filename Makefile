@@ -6,7 +6,7 @@ MISSPELL    ?= github.com/golangci/misspell/cmd/misspell@v0.7.0
 BIN         := bin/doublegrant
 RESULTS     ?= results
 
-.PHONY: all build demo explore test test-raced test-others left-out test-busy test-long test-long-algorithms test-long-users \
+.PHONY: all build demo explore bugs test test-raced test-others left-out test-busy test-long test-long-algorithms test-long-users \
 	test-long-searches test-long-random test-long-faults test-long-raced test-long-today test-readmes test-deep verify-checkers verify-planted mutate mutate-today mutate-checkers mutate-interleave mutate-strategy lint bench bench-load image \
 	harness-image redis cc clients browser clean help
 
@@ -24,6 +24,7 @@ help:
 	@echo "make verify-checkers  a million small histories for each checker and every tiny one, against its rule, porcupine and brute force; and a million of correct simulated servers. HISTORIES=100000 for a tenth"
 	@echo "make verify-planted  explorer and load on algorithms with planted defects, and on right but odd ones, about 5 minutes"
 	@echo "make mutate  small changes of the checkers and the explorer, one at a time, and which of them no test notices; hours for all, see MUTATE. Today's, in a minute: make mutate-today"
+	@echo "make bugs    every bug of real libraries, one after the other, and the table of them"
 	@echo "make lint    gofmt, go vet, staticcheck, spelling"
 	@echo "make bench   benchmarks of the checkers, against porcupine too, and of the explorer"
 	@echo "make bench-load  the harness's load beside that of redis-benchmark and of a bare go-redis loop, and clients in Python and JavaScript beside bare loops"
@@ -98,7 +99,7 @@ test-long-algorithms: redis
 	$(LONG) -p 2 ./workloads ./harness/results
 
 test-long-users: redis
-	$(LONG) -p 2 ./harness/granttest ./workloads/adapters ./reports
+	$(LONG) -p 2 ./harness/granttest ./workloads/adapters ./harness/trackrecord ./reports
 
 test-long-searches: redis
 	$(LONG) -skip '^TestLongRandom' ./harness/explore
@@ -125,6 +126,10 @@ test-long-today:
 	echo "today's part of test-long; to repeat it: make test-long-$$1 SEED=$$((day / $(words $(PARTS))))"; \
 	rm -f $(DOUBLEGRANT_LEFT_OUT); \
 	$(MAKE) --no-print-directory test-long-$$1 SEED=$$((day / $(words $(PARTS)))) && $(MAKE) --no-print-directory mutate-today left-out
+
+# Every bug of real libraries, and the table of them: workloads/bugs/README.md.
+bugs: redis build
+	./$(BIN) reproduce bug/all --results $(RESULTS) --table workloads/bugs/README.md
 
 # All cases of the tables of which `test` and `test-long` have a part.
 test-deep: redis cc

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,13 +18,27 @@ import (
 
 func (a *app) reproduceCommand() *cobra.Command {
 	how := experiments.Repetition{}
-	all, list := false, false
+	all, list, table := false, false, ""
 	cmd := &cobra.Command{
-		Use:   "reproduce [EXPERIMENT...]",
-		Short: "repeat a published experiment and put its figures beside ours; without one, list them",
+		Annotations: map[string]string{writesMarkdown: "yes"},
+
+		Use:   "reproduce [EXPERIMENT... | bug/ID...]",
+		Short: "repeat a published experiment beside its figures, or show a library's bug; without a name, list experiments",
 		Example: "  doublegrant reproduce jepsen-redis-2013\n" +
+			"  doublegrant reproduce bug/redislock-token\n" +
+			"  doublegrant reproduce bug/all\n" +
+			"  doublegrant reproduce bug/redislock-token -o markdown   # a report for the library's maintainers\n" +
 			"  doublegrant reproduce split-brain-guards --trials 5 --parallel 2",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if slices.ContainsFunc(args, isBug) {
+				return a.reproduceBugs(cmd, args, table)
+			}
+			if table != "" {
+				return usage("--table is of bugs: name them, or bug/all")
+			}
+			if a.markdown {
+				return usage("-o markdown is a report of a bug for its maintainers: name one, such as bug/redislock-token")
+			}
 			if err := noZeros(cmd, "trials", "parallel"); err != nil {
 				return err
 			}
@@ -49,6 +64,7 @@ func (a *app) reproduceCommand() *cobra.Command {
 	f.Uint64Var(&how.Seed, "seed", 0, "of the first run; the others count on from it (default: chosen and reported)")
 	f.StringVar(&how.On, "on", "", "process or docker (default process)")
 	f.StringVar(&how.Image, "redis-image", "", "Redis image, on docker")
+	f.StringVar(&table, "table", "", "of bugs: write the table of what came out into this Markdown file")
 	a.place.add(cmd)
 	return cmd
 }

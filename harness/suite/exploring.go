@@ -56,8 +56,8 @@ func (r *Entry) dropLoadFields(given []string) error {
 	return nil
 }
 
-// searches lists the searches of the run: one, or one for each regime of a sequence.
-func (r Entry) searches() []plan.Search {
+// Searches lists the searches of a run with Explore: one, or one for each regime of a sequence.
+func (r Entry) Searches() []plan.Search {
 	e := r.Explore
 	s := plan.Search{
 		Variant: r.Variant, Script: r.Script, Client: r.Client, Regime: r.Regime, TTL: r.TTL, Bounds: e.Bounds,
@@ -78,7 +78,7 @@ func (r Entry) checkSearch() error {
 	if err := bare.Check(); err != nil {
 		return err
 	}
-	for _, s := range r.searches() {
+	for _, s := range r.Searches() {
 		if err := s.Check(); err != nil {
 			return r.errorf("explore", "%w", err)
 		}
@@ -92,7 +92,7 @@ func (r Entry) expectedOfSearch() string {
 		return r.Expect.Expectation().String()
 	}
 	var all []string
-	for _, s := range r.searches() {
+	for _, s := range r.Searches() {
 		v, _, err := s.Resolve("")
 		if err != nil { // Check reports it
 			continue
@@ -112,7 +112,7 @@ func (r Entry) search(ctx context.Context, o results.Options) (m repetitionResul
 	var verdicts []harness.Verdict
 	var found []string
 	documented := true
-	for i, s := range r.searches() {
+	for i, s := range r.Searches() {
 		out, err := results.Explore(ctx, s, o)
 		if out.Dir != "" {
 			m.dirs = append(m.dirs, out.Dir)

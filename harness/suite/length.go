@@ -25,7 +25,7 @@ func (r Entry) estimate() time.Duration {
 		if e.For > 0 {
 			one = min(one, e.For)
 		}
-		return one * time.Duration(len(r.searches()))
+		return one * time.Duration(len(r.Searches()))
 	}
 	p := r.Plan
 	p.Seed = cmp.Or(p.Seed, 1) // a random seed would draw other faults each time

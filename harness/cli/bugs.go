@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/doublegrant/doublegrant/harness/texttable"
+	"github.com/doublegrant/doublegrant/harness/trackrecord"
+	"github.com/doublegrant/doublegrant/reports"
+	"github.com/doublegrant/doublegrant/workloads/bugs"
+)
+
+func (a *app) bugsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "bugs [LIBRARY[@VERSION] | FILE]",
+		Short: "list bugs of real libraries that reproduce shows; or say whether the versions that you use have one",
+		Long: "Lists the bugs of real libraries that doublegrant reproduce shows. With a library, lists that library's; " +
+			"with a\n" +
+			"version too, or a file that pins versions (go.mod, requirements.txt, package-lock.json), says which bugs " +
+			"those versions\n" +
+			"have. Nothing is asked of the network. Exit code 1: a version has a bug of the table.",
+		Example: "  doublegrant bugs\n" +
+			"  doublegrant bugs redsync\n" +
+			"  doublegrant bugs redsync@v4.10.0\n" +
+			"  doublegrant bugs go.mod\n" +
+			"  doublegrant reproduce bug/redislock-token",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.bugsOf(strings.Join(args, ""))
+		},
+	}
+}
+
+// listBugs prints entries as a table. It has a column of the versions in use if there are some.
+func (a *app) listBugs(all []bugs.Match) error {
+	if a.json {
+		return a.printJSON(all)
+	}
+	used := slices.ContainsFunc(all, func(m bugs.Match) bool { return m.Used != "" })
+	var t texttable.Table
+	add := func(yours string, cells ...string) {
+		if used {
+			cells = slices.Insert(cells, 2, yours)
+		}
+		t.Add(cells...)
+	}
+	add("YOURS", "BUG", "LIBRARY", "SHOWN WITH", "FIXED IN", "CLASS", "CONDITIONS", "UPSTREAM")
+	for _, b := range all {
+		add(cmp.Or(b.Used, "any"), b.Name(), b.Library, b.Shown.Version, cmp.Or(b.Fixed, "-"), string(b.Class),
+			b.Conditions, b.Upstream.String())
+	}
+	return a.write(&t)
+}
+
+// bugsOf says which bugs a library has, a version of it, or the versions of a file.
+func (a *app) bugsOf(arg string) error {
+	use, err := bugs.ParseUse(arg)
+	if err != nil {
+		return err
+	}
+	found, err := use.Bugs()
+	switch {
+	case err != nil:
+		return err
+	case len(found) == 0 && !a.json:
+		a.println("%s: no bug of the table", arg)
+		return nil
+	case len(found) > 0 && use.Pinned():
+		a.code = ExitInvalid
+	}
+	return a.listBugs(found)
+}
+
+// isBug reports whether an argument of reproduce names a bug.
+func isBug(arg string) bool { return strings.HasPrefix(arg, bugs.Prefix) }
+
+// everyBug is the name of all bugs together.
+const everyBug = "all"
+
+// reproduceBugs shows bugs one after the other, and writes their table to a file, if one is named. The exit code is 1 if one does not show as stated, else 3 if something
+// is missing for one, else 2 if one could tell nothing.
+func (a *app) reproduceBugs(cmd *cobra.Command, names []string, table string) error {
+	ctx := cmd.Context()
+	for _, flag := range []string{"all", "list", "trials", "parallel", "seed", "on", "redis-image"} {
+		if cmd.Flags().Changed(flag) {
+			return usage("--%s is of experiments, and a bug has a search of its own: leave it out", flag)
+		}
+	}
+	chosen, err := chosenBugs(names)
+	if err != nil {
+		return err
+	}
+	var outs []trackrecord.Outcome
+	for i, b := range chosen {
+		if len(chosen) > 1 {
+			fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(chosen), b.Name())
+		}
+		out, err := trackrecord.Show(ctx, b, a.options())
+		if err = orInterrupted(ctx, err); err != nil {
+			return err
+		}
+		outs = append(outs, out)
+		if a.json {
+			continue
+		}
+		if a.markdown {
+			err = trackrecord.Markdown(a.out, out)
+		} else {
+			err = a.printBug(out, len(chosen) == 1)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	a.code = trackrecord.ExitCode(outs)
+	if table != "" {
+		if err := trackrecord.WriteTable(table, outs); err != nil {
+			return err
+		}
+	}
+	switch {
+	case a.json:
+		return a.printJSON(outs)
+	case len(outs) > 1 && !a.markdown:
+		a.println("%s", trackrecord.Summary(outs))
+	}
+	return nil
+}
+
+// chosenBugs returns the named entries, each once.
+func chosenBugs(names []string) (chosen []bugs.Bug, err error) {
+	if slices.Contains(names, bugs.Prefix+everyBug) {
+		if len(names) > 1 {
+			return nil, usage("%s leaves nothing to name beside it", bugs.Prefix+everyBug)
+		}
+		return bugs.All()
+	}
+	for _, name := range names {
+		id, ok := strings.CutPrefix(name, bugs.Prefix)
+		if !ok {
+			return nil, usage("%s is not a bug: reproduce bugs and experiments one after the other", name)
+		}
+		b, err := bugs.Find(id)
+		if err != nil {
+			return nil, usage("%w", err)
+		}
+		chosen = append(chosen, b)
+	}
+	return chosen, nil
+}
+
+// printBug prints what came of showing a bug; in full with the counterexample.
+func (a *app) printBug(out trackrecord.Outcome, full bool) error {
+	if full && out.Shown.Search.Name != "" {
+		if err := reports.ExplorationText(a.out, out.Shown.Search); err != nil {
+			return err
+		}
+		a.println("")
+	}
+	a.println("%s", out.Line())
+	return nil
+}

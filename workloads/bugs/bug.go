@@ -1,0 +1,148 @@
+package bugs
+
+import (
+	"bytes"
+	"cmp"
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/suggest"
+)
+
+// Bug is one entry of the table. Fields that are described as optional may be empty.
+type Bug struct {
+	ID       string `yaml:"-" json:"id"`              // name of its folder
+	Library  string `yaml:"library" json:"library"`   // as its users call it, such as bsm/redislock
+	Language string `yaml:"language" json:"language"` // Go, Python, JavaScript, PHP or Ruby
+	Package  string `yaml:"package" json:"package"`   // its name in go.mod, requirements.txt or another lock file
+
+	Since string `yaml:"since,omitempty" json:"since,omitempty"` // first version that is known to have the bug; optional
+	Fixed string `yaml:"fixed,omitempty" json:"fixed,omitempty"` // first version without it; empty: none is known
+	Shown Build  `yaml:"shown" json:"shown"`                     // the build that shows the bug
+	Holds *Build `yaml:"holds,omitempty" json:"holds,omitempty"` // the build on which the same search finds nothing; nil: there is none
+
+	Class      harness.Class   `yaml:"class" json:"class"`                   // the violation that the search has to find
+	Also       []harness.Class `yaml:"also,omitempty" json:"also,omitempty"` // classes that it may find beside
+	Conditions string          `yaml:"conditions" json:"conditions"`         // what has to happen, in a few words
+	Happens    string          `yaml:"happens" json:"happens"`               // the mechanism, in a few sentences
+	Where      string          `yaml:"where" json:"where"`                   // file and function in the library's source
+	Promise    string          `yaml:"promise" json:"promise"`               // which documentation promises otherwise
+	Upstream   Upstream        `yaml:"upstream" json:"upstream"`
+	Suggestion string          `yaml:"suggestion,omitempty" json:"suggestion,omitempty"` // to the maintainers; required if no issue is known
+
+	// Run has the fields of a run of a suite, without client and expect: see harness/suite. A search has explore.
+	Run map[string]any `yaml:"run" json:"run"`
+}
+
+// Build is a version of the library with everything else that has to be pinned.
+type Build struct {
+	Version string            `yaml:"version" json:"version"`                 // as the language's registry writes it
+	With    map[string]string `yaml:"with,omitempty" json:"with,omitempty"`   // versions of other packages, by name
+	Args    []string          `yaml:"args,omitempty" json:"args,omitempty"`   // arguments of the adapter
+	Needs   []string          `yaml:"needs,omitempty" json:"needs,omitempty"` // Debian packages, for languages other than Go
+}
+
+// Upstream says what the maintainers know.
+type Upstream struct {
+	Issues   []string `yaml:"issues,omitempty" json:"issues,omitempty"`     // such as redis/go-redis#2985; empty: none is known
+	Searched string   `yaml:"searched,omitempty" json:"searched,omitempty"` // where and by which words issues were looked for
+}
+
+// String lists the issues.
+func (u Upstream) String() string {
+	return cmp.Or(strings.Join(u.Issues, ", "), "no upstream issue known")
+}
+
+// Own reports whether the bug was found here: no upstream issue is known.
+func (b Bug) Own() bool { return len(b.Upstream.Issues) == 0 }
+
+// Prefix begins the name of a bug on the command line.
+const Prefix = "bug/"
+
+// Name returns the name by which the command line reproduces the bug.
+func (b Bug) Name() string { return Prefix + b.ID }
+
+//go:embed */*
+var files embed.FS
+
+// Entry is the name of the file that describes a bug, in its folder.
+const Entry = "bug.yaml"
+
+// All lists the entries, by library and id. An error is a defect of an entry.
+func All() (all []Bug, err error) {
+	folders, err := fs.Glob(files, "*/"+Entry)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range folders {
+		text, err := files.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		b := Bug{ID: path.Dir(name)}
+		d := yaml.NewDecoder(bytes.NewReader(text))
+		d.KnownFields(true)
+		if err := d.Decode(&b); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, b)
+	}
+	slices.SortFunc(all, func(a, b Bug) int {
+		return cmp.Or(strings.Compare(a.Library, b.Library), strings.Compare(a.ID, b.ID))
+	})
+	return all, nil
+}
+
+// Find returns the entry with an id. The error says which id may have been meant.
+func Find(id string) (Bug, error) {
+	all, err := All()
+	if err != nil {
+		return Bug{}, err
+	}
+	ids := make([]string, len(all))
+	for i, b := range all {
+		if b.ID == id {
+			return b, nil
+		}
+		ids[i] = b.ID
+	}
+	return Bug{}, fmt.Errorf("unknown bug %q: %s", id, suggest.Meant(id, ids))
+}
+
+// Files returns the files of the entry beside its description, by name: the adapter, and what it needs.
+func (b Bug) Files() (map[string][]byte, error) {
+	all := map[string][]byte{}
+	entries, err := files.ReadDir(b.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if e.Name() == Entry {
+			continue
+		}
+		if all[e.Name()], err = files.ReadFile(path.Join(b.ID, e.Name())); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// Example returns the program that shows the bug to the library's maintainers: the file example.* of the entry, which
+// needs doublegrant for nothing, or else the adapter.
+func (b Bug) Example() (name string, text []byte, err error) {
+	all, err := b.Files()
+	for n, t := range all {
+		base, _, _ := strings.Cut(n, ".")
+		if base == "example" || base == "main" && name == "" {
+			name, text = n, t
+		}
+	}
+	return name, text, err
+}

@@ -1,0 +1,184 @@
+package bugs
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
+)
+
+// Use is what somebody uses: a library, a version of one, or all versions that a file pins. The zero value is every library.
+type Use struct {
+	name     string            // of one library, as it was asked for; empty: any
+	versions map[string]string // by package, or by name; an empty version means any
+}
+
+// Match is an entry, and the version that is used.
+type Match struct {
+	Bug
+	Used string `json:"used,omitempty"` // empty: no version was given
+}
+
+// lockFiles lists how versions are read, by the name of a file.
+var lockFiles = map[string]func(text []byte) (map[string]string, error){
+	"go.mod": readGoMod, "requirements.txt": readRequirements, "package-lock.json": readPackageLock,
+}
+
+// ParseUse reads what a user gives: nothing, which means every library, a library (redsync), a version of one (redsync@v4.10.0), or the path of a file that
+// pins versions. The error names what is wrong with the file.
+func ParseUse(arg string) (Use, error) {
+	if read, ok := lockFiles[filepath.Base(arg)]; ok {
+		text, err := os.ReadFile(arg)
+		if err != nil {
+			return Use{}, fmt.Errorf("no versions: %w", err)
+		}
+		versions, err := read(text)
+		if err != nil {
+			return Use{}, fmt.Errorf("no versions: %s cannot be read: %w", arg, err)
+		}
+		return Use{versions: versions}, nil
+	}
+	if _, err := os.Stat(arg); err == nil {
+		return Use{}, fmt.Errorf("no versions: %s is none of the files that are read: go.mod, requirements.txt, "+
+			"package-lock.json", arg)
+	}
+	if arg == "" {
+		return Use{}, nil
+	}
+	at := strings.LastIndex(arg, "@")
+	if at <= 0 { // the name of a scope begins with it
+		return Use{name: arg}, nil
+	}
+	return Use{name: arg[:at], versions: map[string]string{arg[:at]: arg[at+1:]}}, nil
+}
+
+// Pinned reports whether versions are known.
+func (u Use) Pinned() bool { return u.versions != nil }
+
+// Bugs lists the entries about what is used.
+func (u Use) Bugs() (found []Match, err error) {
+	all, err := All()
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range all {
+		version, used := u.of(b)
+		if used && b.Affects(version) {
+			found = append(found, Match{b, version})
+		}
+	}
+	return found, nil
+}
+
+// of returns the version of the entry's library that is used, and whether it is.
+func (u Use) of(b Bug) (version string, used bool) {
+	if !u.Pinned() && u.name == "" {
+		return "", true
+	}
+	if u.name == "" {
+		for name, v := range u.versions {
+			if normal(name) == normal(b.Package) {
+				return v, true
+			}
+		}
+		return "", false
+	}
+	for _, of := range []string{b.Library, b.Package, b.ID} {
+		if strings.Contains(normal(of), normal(u.name)) {
+			return u.versions[u.name], true
+		}
+	}
+	return "", false
+}
+
+// normal returns a name in which Python's ways of writing one are the same.
+func normal(name string) string {
+	return strings.NewReplacer("_", "-", ".", "-").Replace(strings.ToLower(name))
+}
+
+// Affects reports whether a version has the bug. It is true for a version that cannot be read, and for none.
+func (b Bug) Affects(version string) bool {
+	v := canonical(version)
+	if v == "" {
+		return true
+	}
+	since, fixed := canonical(b.Since), canonical(b.Fixed)
+	return (since == "" || semver.Compare(v, since) >= 0) && (fixed == "" || semver.Compare(v, fixed) < 0)
+}
+
+// canonical returns a version for package semver; empty if it is none.
+func canonical(version string) string {
+	return semver.Canonical("v" + strings.TrimPrefix(version, "v"))
+}
+
+func readGoMod(text []byte) (map[string]string, error) {
+	f, err := modfile.Parse("go.mod", text, nil)
+	switch {
+	case err != nil:
+		return nil, err
+	case f.Module == nil:
+		return nil, errors.New("it has no module line")
+	}
+	all := map[string]string{}
+	for _, r := range f.Require {
+		all[r.Mod.Path] = r.Mod.Version
+	}
+	for _, r := range f.Replace {
+		if _, required := all[r.Old.Path]; required {
+			delete(all, r.Old.Path)
+			all[r.New.Path] = r.New.Version
+		}
+	}
+	return all, nil
+}
+
+// requirement matches a line such as redis[hiredis] == 4.3.4 ; python_version > "3.7".
+var requirement = regexp.MustCompile(`^([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*(?:(===?|[<>~!]=?)\s*([^\s;,#]+))?`)
+
+func readRequirements(text []byte) (map[string]string, error) {
+	all := map[string]string{}
+	for n, line := range strings.Split(string(text), "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "-") {
+			continue
+		}
+		m := requirement.FindStringSubmatch(line)
+		if m == nil {
+			return nil, fmt.Errorf("line %d is no requirement", n+1)
+		}
+		all[m[1]] = ""
+		if strings.HasPrefix(m[2], "==") {
+			all[m[1]] = m[3]
+		}
+	}
+	return all, nil
+}
+
+func readPackageLock(text []byte) (map[string]string, error) {
+	type pinned struct {
+		Version string `json:"version"`
+	}
+	var lock struct {
+		Packages     map[string]pinned `json:"packages"`     // by path, such as node_modules/redis
+		Dependencies map[string]pinned `json:"dependencies"` // of version 1, by name
+	}
+	if err := json.Unmarshal(text, &lock); err != nil {
+		return nil, err
+	}
+	all := map[string]string{}
+	for name, p := range lock.Dependencies {
+		all[name] = p.Version
+	}
+	for path, p := range lock.Packages {
+		if i := strings.LastIndex(path, "node_modules/"); i >= 0 {
+			all[path[i+len("node_modules/"):]] = p.Version
+		}
+	}
+	return all, nil
+}
