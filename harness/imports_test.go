@@ -88,6 +88,7 @@ var allowed = []room{
 		"workloads", "workloads/adapters"}},
 	{"reports/drawing", []string{"harness", "harness/analysis", "harness/interleave", "harness/tally",
 		"harness/units"}},
+	{"reports/schemas", []string{"harness", "harness/tally"}},
 	{"reports", []string{
 		"harness", "harness/analysis", "harness/interleave", "harness/tally", "harness/texttable", "harness/units",
 		"reports/drawing",
@@ -163,7 +164,8 @@ var others = []library{
 	{"github.com/spf13/pflag", []string{"harness/cli"}},
 	// and tests
 	{"github.com/stretchr/testify", []string{"harness/cluster/internal/platformtest",
-		"harness/workqueue/internal/contract"}},
+		"harness/workqueue/internal/contract", "reports/schemas"}},
+	{"github.com/google/jsonschema-go", []string{"reports/schemas"}},
 	{"github.com/nats-io", []string{"harness/workqueue/jetstream"}},
 	{"golang.org/x/term", []string{"harness/texttable"}},
 	{"al.essio.dev/pkg/shellescape", []string{"harness/plan", "reports"}},

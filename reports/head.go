@@ -37,6 +37,9 @@ const (
 // HeadOf returns the head of a document that is written now.
 func HeadOf(k Kind) Head { return Head{Schema, k} }
 
+// DocumentKind returns the document's kind. Only what embeds a Head has it.
+func (h Head) DocumentKind() Kind { return h.Kind }
+
 // check refuses a document of another version or kind. older is a kind that earlier versions wrote instead.
 func (h Head) check(want, older Kind) error {
 	if h.Schema != Schema || h.Kind != want && h.Kind != older {

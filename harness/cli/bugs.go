@@ -35,10 +35,22 @@ func (a *app) bugsCommand() *cobra.Command {
 	}
 }
 
+// listedBugs is the JSON output of bugs.
+type listedBugs struct {
+	reports.Head
+	Bugs []bugs.Match `json:"bugs"`
+}
+
+// shownBugs is the JSON output of reproduce bug/...
+type shownBugs struct {
+	reports.Head
+	Bugs []trackrecord.Outcome `json:"bugs"`
+}
+
 // listBugs prints entries as a table. It has a column of the versions in use if there are some.
 func (a *app) listBugs(all []bugs.Match) error {
 	if a.json {
-		return a.printJSON(all)
+		return a.printJSON(listedBugs{reports.HeadOf("bugs"), all})
 	}
 	used := slices.ContainsFunc(all, func(m bugs.Match) bool { return m.Used != "" })
 	var t texttable.Table
@@ -124,7 +136,7 @@ func (a *app) reproduceBugs(cmd *cobra.Command, names []string, table string) er
 	}
 	switch {
 	case a.json:
-		return a.printJSON(outs)
+		return a.printJSON(shownBugs{reports.HeadOf("bug-reproductions"), outs})
 	case len(outs) > 1 && !a.markdown:
 		a.println("%s", trackrecord.Summary(outs))
 	}

@@ -30,6 +30,12 @@ func (f *exploreFlags) checkReplay() error {
 	return nil
 }
 
+// replayed is the JSON output of explore --replay.
+type replayed struct {
+	reports.Head
+	results.Replayed
+}
+
 // replay runs a counterexample again.
 func (a *app) replay(cmd *cobra.Command, f *exploreFlags, args []string) error {
 	if err := f.checkReplay(); err != nil {
@@ -66,7 +72,7 @@ func (a *app) replay(cmd *cobra.Command, f *exploreFlags, args []string) error {
 	a.code = ExitInvalid
 	switch {
 	case a.json:
-		return a.printJSON(out)
+		return a.printJSON(replayed{reports.HeadOf("replay"), out})
 	case a.markdown:
 		return reports.IssueMarkdown(a.out, out.Exploration)
 	}

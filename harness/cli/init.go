@@ -12,10 +12,12 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/skeleton"
+	"github.com/doublegrant/doublegrant/reports"
 )
 
-// written is the JSON output of init.
-type written struct {
+// skeletonWritten is the JSON output of init.
+type skeletonWritten struct {
+	reports.Head
 	Dir      string   `json:"dir"`
 	Files    []string `json:"files"` // in that folder
 	Change   string   `json:"change"`
@@ -64,7 +66,7 @@ func (a *app) init(name, dir string) error {
 	if err := skeleton.Write(dir, files); err != nil {
 		return cannotWrite(err)
 	}
-	w := written{Dir: dir, Change: s.Change, Needs: s.Needs, Commands: s.Commands}
+	w := skeletonWritten{Head: reports.HeadOf("skeleton"), Dir: dir, Change: s.Change, Needs: s.Needs, Commands: s.Commands}
 	for _, f := range files {
 		w.Files = append(w.Files, f.Name)
 	}

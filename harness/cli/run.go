@@ -230,7 +230,9 @@ func metWord(out results.Outcome) string {
 func (a *app) println(format string, args ...any) { fmt.Fprintf(a.out, format+"\n", args...) }
 
 // printJSON prints a document, which begins with a reports.Head.
-func (a *app) printJSON(document any) error { return reports.WriteJSON(a.out, document) }
+func (a *app) printJSON(document interface{ DocumentKind() reports.Kind }) error {
+	return reports.WriteJSON(a.out, document)
+}
 
 // exactArgs refuses any number of arguments other than n. what describes the expected ones.
 func exactArgs(n int, what string) cobra.PositionalArgs {

@@ -3,14 +3,17 @@ package cli
 import (
 	"bytes"
 	"io"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/trackrecord"
 	"github.com/doublegrant/doublegrant/reports"
 	"github.com/doublegrant/doublegrant/reports/schemas"
 	"github.com/doublegrant/doublegrant/workloads"
+	"github.com/doublegrant/doublegrant/workloads/bugs"
 )
 
 func TestWhatCommandsPrintAsJSONMeetsItsSchema(t *testing.T) {
@@ -36,6 +39,12 @@ func TestWhatCommandsPrintAsJSONMeetsItsSchema(t *testing.T) {
 		[]reports.Reproduction{{Shape: reports.Matches}}}))
 	schemas.Hold[everyRegime](t, "explorations", written(everyRegime{Head: reports.HeadOf("explorations"),
 		Verdict: harness.Valid, Regimes: []reports.ExplorationDocument{}}))
+	schemas.Hold[replayed](t, "replay", written(replayed{Head: reports.HeadOf("replay")}))
+	schemas.Hold[listedBugs](t, "bugs", printed("bugs"))
+	schemas.Hold[shownBugs](t, "bug-reproductions", written(shownBugs{Head: reports.HeadOf("bug-reproductions"),
+		Bugs: []trackrecord.Outcome{{Bug: bugs.Bug{Run: map[string]any{}}, Ending: trackrecord.Refuted}}}))
+	inFolder := filepath.Join(t.TempDir(), "mine")
+	schemas.Hold[skeletonWritten](t, "skeleton", printed("init", "lua", inFolder))
 	schemas.Hold[clientCheck](t, "adapter-check", written(clientCheck{Head: reports.HeadOf("adapter-check"),
 		Steps: []clientStep{{Step: "it starts"}}, Is: &workloads.Client{}}))
 }
