@@ -42,6 +42,7 @@ func (a *app) checkCommand() *cobra.Command {
 			return a.show(out)
 		},
 	}
+	a.verboseFlag(cmd)
 	cmd.Flags().StringVar(&file, "history", "", "a history as JSON lines, - for standard input")
 	cmd.Flags().StringVar(&model, "model", "", "what it is a history of: lock, dedup, sequence or writes")
 	return cmd
@@ -103,6 +104,5 @@ func (a *app) showReport(rep reports.Report) error {
 	if a.json {
 		return reports.JSON(a.out, rep)
 	}
-	a.printReport(rep)
-	return nil
+	return reports.ReportText(a.out, rep, a.layout())
 }

@@ -66,7 +66,7 @@ func (a *app) showSuite(s tally.Suite, dir string) error {
 	if a.json {
 		return a.printJSON(s)
 	}
-	if err := reports.SuiteText(a.out, s); err != nil {
+	if err := reports.SuiteText(a.out, s, a.layout()); err != nil {
 		return err
 	}
 	a.println("\nreports   %s", filepath.Join(dir, reports.IndexFile))
