@@ -30,6 +30,9 @@ func ReportText(w io.Writer, r Report, l Layout) error {
 		judgements(&b, r.Judged, l)
 	} else if line := judgedLine(r.Judged.Judgements); line != "" {
 		b.WriteString(l.Fold("judged    ", line))
+		if r.Judged.Verdict != harness.Unknown { // the sentence says why, otherwise
+			doubts(&b, r.Judged.Judgements, l)
+		}
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("reports: write text: %w", err)
@@ -67,6 +70,15 @@ func judgedLine(all []harness.Judgement) string {
 		words[i] = units.And(by[word]) + " " + word
 	}
 	return strings.Join(words, "; ")
+}
+
+// doubts writes why checkers could not tell.
+func doubts(b *strings.Builder, all []harness.Judgement, l Layout) {
+	for _, g := range all {
+		if g.Doubt() {
+			b.WriteString(l.Fold("  "+g.Checker+" "+g.Said()+": ", g.Reason))
+		}
+	}
 }
 
 // judgements writes what each checker found, with its figures, and the situations that the run met.

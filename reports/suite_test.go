@@ -154,3 +154,14 @@ func TestASuiteOnATerminal(t *testing.T) {
 		}
 	}
 }
+
+// A suite that was repeated counts its runs in one column.
+func TestASoakOnATerminal(t *testing.T) {
+	s := suiteWith(tally.NotMet)
+	for range 1200 {
+		s.Cases[0].Add(tally.Run{Name: "case 0", Ending: tally.Met})
+	}
+	var b strings.Builder
+	require.NoError(t, SuiteText(&b, s, Layout{}))
+	require.Regexp(t, `(?m)^RUN .* RUNS .*\ncase 0  not met .*  1,200 met,`, b.String())
+}

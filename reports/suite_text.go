@@ -120,6 +120,9 @@ func suiteFailures(b *strings.Builder, s tally.Suite, l Layout) {
 func suiteTable(b *strings.Builder, s tally.Suite, l Layout) error {
 	var t texttable.Table
 	heads := append([]string{"run", "ended"}, suiteHeads(s)...)
+	if s.Repeated() {
+		heads = []string{"run", "ended", "expected", "found last", "runs", "operations", "time"}
+	}
 	if l.Verbose {
 		heads = append(heads, "results")
 	}
@@ -129,6 +132,9 @@ func suiteTable(b *strings.Builder, s tally.Suite, l Layout) error {
 	t.Add(heads...)
 	for _, row := range suiteRows(s) {
 		cells := append([]string{row.Name, row.Ends}, row.Cells...)
+		if n := len(row.Cells); s.Repeated() {
+			cells = append([]string{row.Name, row.Ends, row.Cells[0], row.Cells[1], endings(row.Case)}, row.Cells[n-2:]...)
+		}
 		if l.Verbose {
 			cells = append(cells, cmp.Or(folderOf(row.Results), noMedian))
 		}
@@ -138,6 +144,20 @@ func suiteTable(b *strings.Builder, s tally.Suite, l Layout) error {
 		t.Add(cells...)
 	}
 	return t.Write(b, l.width())
+}
+
+// endings counts the runs of a case by how they ended: "12 met, 1 unknown".
+func endings(c tally.Case) string {
+	var all []string
+	for _, e := range []struct {
+		n  int
+		as tally.Ending
+	}{{c.Met, tally.Met}, {c.NotMet, tally.NotMet}, {c.Unknown, tally.Unsaid}, {c.Failed, tally.Failed}} {
+		if e.n > 0 {
+			all = append(all, units.Count(int64(e.n))+" "+e.as.String())
+		}
+	}
+	return cmp.Or(strings.Join(all, ", "), noMedian)
 }
 
 // shardsText writes the shards of a suite as a table.

@@ -19,8 +19,7 @@ func TestARunByGeneratorsOfThisMachine(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	out, _ := p.ends(cli.ExitInvalid, "run", "lock/set-nx-px-blind-del", "--generators", "2", "--clients", "20",
-		"--rate", "1000",
-		"--pacing", "closed", "--duration", "1m", "--stop-on-first")
+		"--rate", "1000", "--pacing", "closed", "--duration", "1m", "--stop-on-first", "-v")
 	require.Contains(t, unbroken(out), "clocks known to within")
 	require.Contains(t, unbroken(out), "as its documentation says")
 	require.Empty(t, p.folders())
