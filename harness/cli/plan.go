@@ -116,11 +116,7 @@ func (pf *planFlags) plans(cmd *cobra.Command) ([]plan.Plan, error) {
 		return nil, usage("--nemesis: an empty name among the faults: leave it out")
 	}
 	if len(pf.files) == 0 {
-		p := pf.plan
-		if p.Pacing == "" && p.Rate > 0 {
-			p.Pacing = plan.OpenPacing
-		}
-		return []plan.Plan{p}, nil
+		return []plan.Plan{pf.plan}, nil
 	}
 	if i := slices.IndexFunc(planFileFlags, cmd.Flags().Changed); i >= 0 {
 		return nil, usage("--%s is the plan's to say: with --plan give --seed, --results, --redis-server and -o only",
