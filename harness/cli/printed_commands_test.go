@@ -147,5 +147,7 @@ func TestTheCommandsOfASearchComeToTheSame(t *testing.T) {
 		for _, field := range []string{"verdict", "command", "summary"} {
 			require.Equal(t, was[field], is[field], "%s: %s", line, field)
 		}
+		schedules := func(v map[string]any) any { return v["result"].(map[string]any)["schedules"] }
+		require.Equal(t, schedules(was), schedules(is), line)
 	}
 }
