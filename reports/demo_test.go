@@ -31,7 +31,7 @@ func TestDemo(t *testing.T) {
 		require.Equal(t, []string{JUnitFile, ReportFile, SummaryFile, VerdictFile},
 			filesIn(t, filepath.Join(out, "explore-"+name)), "the same")
 		rows = append(rows, e.Row("explore-"+name+"/report.html"))
-		require.NoError(t, ExplorationText(t.Output(), e))
+		require.NoError(t, searchText(t.Output(), e))
 	}
 	index := filepath.Join(out, "index.html")
 	require.NoError(t, WriteFile(index, func(w io.Writer) error { return Index(w, rows) }))

@@ -38,14 +38,22 @@ type Exploration struct {
 // otherwise.
 func (e Exploration) Verdict() harness.Verdict { return e.Result.Verdict() }
 
-// Sentence explains the verdict in one sentence.
+// Sentence explains the verdict in one sentence, and says what was searched.
 func (e Exploration) Sentence() string {
+	if len(e.Result.Found) > 0 {
+		return e.headline() + e.searched()
+	}
+	return e.headline()
+}
+
+// headline explains the verdict in one sentence.
+func (e Exploration) headline() string {
 	switch found := e.Result.Found; {
 	case len(found) == 1:
-		return fmt.Sprintf("A counterexample of %s: %s.%s", stepCount(found[0]), found[0].Anomaly.Class, e.searched())
+		return fmt.Sprintf("A counterexample of %s: %s.", stepCount(found[0]), found[0].Anomaly.Class)
 	case len(found) > 1:
-		return fmt.Sprintf("%d counterexamples, the smallest of %s: %s.%s", len(found), stepCount(found[0]),
-			units.And(e.classes()), e.searched())
+		return fmt.Sprintf("%d counterexamples, the smallest of %s: %s.", len(found), stepCount(found[0]),
+			units.And(e.classes()))
 	case e.Verdict() == harness.Valid && len(e.Result.Parts) > 1:
 		return fmt.Sprintf("No interleaving breaks it: %s.", e.parts())
 	case e.Verdict() == harness.Valid:
@@ -69,8 +77,10 @@ func (e Exploration) searched() string {
 }
 
 // parts describes each part of the search: "all 50 schedules of 3 clients, at most 1 crash and 1 expiry".
-func (e Exploration) parts() string {
-	var all []string
+func (e Exploration) parts() string { return strings.Join(e.partsOf(), "; ") }
+
+// partsOf describes each part of the search.
+func (e Exploration) partsOf() (all []string) {
 	for _, p := range e.Result.Parts {
 		extent := "all "
 		if !p.Exhausted {
@@ -84,7 +94,7 @@ func (e Exploration) parts() string {
 			units.Plural(int64(p.Schedules), "schedule", "schedules"), of,
 			units.Plural(int64(p.Budget.Clients), "client", "clients"), boundsOf(p.Budget)))
 	}
-	return strings.Join(all, "; ")
+	return all
 }
 
 // Brief returns the result in two or three words: "4 steps" for the smallest counterexample, or "all 5,040 hold".

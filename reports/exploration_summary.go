@@ -19,7 +19,7 @@ func ExplorationSummary(w io.Writer, e Exploration) error {
 	}
 	if len(e.Result.Found) > 0 {
 		// Only a fence ends a code block, so text without back quotes cannot contain markup.
-		board := strings.ReplaceAll(e.whiteboard(e.Result.Found[0]), "`", "'")
+		board := strings.ReplaceAll(e.whiteboard(e.Result.Found[0], pageWidth), "`", "'")
 		fmt.Fprintf(&b, "```text\n%s```\n\n", board)
 		aboutClass(&b, e.Result.Found[0].Anomaly.Class)
 	}

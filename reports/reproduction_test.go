@@ -2,6 +2,7 @@ package reports
 
 import (
 	"cmp"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -64,7 +65,8 @@ func TestReproductionFiles(t *testing.T) {
 	summary := textOf(t, ReproductionSummary, split())
 	require.Contains(t, summary, "| none | 3 | 1,976 (1,960 to 1,980)")
 	require.NotContains(t, summary, "<b>")
-	text := textOf(t, ReproductionText, split())
+	wide := func(w io.Writer, r Reproduction) error { return ReproductionText(w, r, Layout{Width: 150}) }
+	text := textOf(t, wide, split())
 	require.Contains(t, text, "MATCHES  What keeps a split brain")
 	require.Contains(t, text, "unknown  <b>WAIT 2</b>, trial 2")
 }

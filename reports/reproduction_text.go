@@ -8,15 +8,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness/texttable"
 )
 
-// textWidth is the largest number of columns in a line of running text on a terminal.
-const textWidth = 118
-
 // ReproductionText writes a reproduction for a terminal.
-func ReproductionText(w io.Writer, r Reproduction) error {
+func ReproductionText(w io.Writer, r Reproduction, l Layout) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s\n\n", strings.ToUpper(string(r.Shape)), r.Title)
+	b.WriteString(l.Fold(strings.ToUpper(string(r.Shape))+"  ", r.Title) + "\n")
 	for _, f := range r.facts() {
-		b.WriteString(wrapBehind(fmt.Sprintf("  %-18s  ", f.Name), oneLine(f.Value)))
+		b.WriteString(l.Fold(fmt.Sprintf("  %-18s  ", f.Name), f.Value))
 	}
 	b.WriteString("\n")
 	var t texttable.Table
@@ -31,29 +28,13 @@ func ReproductionText(w io.Writer, r Reproduction) error {
 		}
 		t.Add(row...)
 	}
-	if err := t.Write(&b, texttable.Width(w)); err != nil {
+	if err := t.Write(&b, l.width()); err != nil {
 		return err
 	}
-	b.WriteString("\n  median (least to largest) of the trials; in brackets what was published\n")
+	b.WriteString("\n" + l.Fold("  ", "median (least to largest) of the trials; in brackets what was published"))
 	for _, d := range r.doubts() {
-		fmt.Fprintf(&b, "  unknown  %s\n", oneLine(d))
+		b.WriteString(l.Fold("  unknown  ", d))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// wrapBehind returns text after a head, wrapped into aligned lines of a readable length.
-func wrapBehind(head, text string) string {
-	var b strings.Builder
-	line := head
-	indent := strings.Repeat(" ", len(head))
-	for _, word := range strings.Fields(text) {
-		if len(line)+len(word) > textWidth && strings.TrimSpace(line) != "" && line != head {
-			b.WriteString(strings.TrimRight(line, " ") + "\n")
-			line = indent
-		}
-		line += word + " "
-	}
-	b.WriteString(strings.TrimRight(line, " ") + "\n")
-	return b.String()
 }

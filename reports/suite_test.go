@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/tally"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // suiteWith returns a suite with a case for each of the endings. All runs of a case end that way.
@@ -27,7 +28,12 @@ func suiteWith(endings ...tally.Ending) tally.Suite {
 }
 
 // suiteForms are the formats for people.
-var suiteForms = map[string]func(io.Writer, tally.Suite) error{"text": SuiteText, "html": SuiteHTML, "md": SuiteSummary}
+var suiteForms = map[string]func(io.Writer, tally.Suite) error{"text": suiteText, "html": SuiteHTML, "md": SuiteSummary}
+
+// suiteText writes a suite for a terminal, with statistics.
+func suiteText(w io.Writer, s tally.Suite) error {
+	return SuiteText(w, s, Layout{Width: 150, Verbose: true})
+}
 
 func TestEveryFormOfASuiteSaysWhatFailedAndHowToRepeatIt(t *testing.T) {
 	s := suiteWith(tally.Met, tally.NotMet, tally.Unsaid, tally.Failed, tally.NotRun)
@@ -77,7 +83,7 @@ func TestASuiteOfShardsSaysWhatEachDid(t *testing.T) {
 	require.Contains(t, textOf(t, SuiteHTML, s), `<a href="shard-2/index.html">2/3</a>`)
 	one := suiteWith(tally.Met)
 	one.Shard = &tally.Shard{Number: 2, Of: 3}
-	require.Contains(t, textOf(t, SuiteText, one), "This is shard 2 of 3: doublegrant merge puts all together.")
+	require.Contains(t, textOf(t, suiteText, one), "This is shard 2 of 3: doublegrant merge puts all together.")
 }
 
 func TestASuiteIsATestCaseForEachOfItsOwn(t *testing.T) {
@@ -99,7 +105,7 @@ func TestASuitesHeadlineIsItsWorstCase(t *testing.T) {
 		"NOT CARRIED OUT": suiteWith(tally.Met, tally.Failed, tally.Unsaid),
 		"UNKNOWN":         suiteWith(tally.Met, tally.Unsaid),
 	} {
-		require.Regexp(t, "(?m)^"+want+"  \\d", textOf(t, SuiteText, s))
+		require.Regexp(t, "(?m)^"+want+"  \\d", textOf(t, suiteText, s))
 	}
 }
 
@@ -127,7 +133,35 @@ func TestASuiteSaysHowMemoryGrew(t *testing.T) {
 	require.Contains(t, textOf(t, SuiteHTML, s), "<details>\n<summary><h2>The harness itself</h2>")
 	s.Memory.WarmUp = tally.WarmUp
 	require.Contains(t, textOf(t, SuiteHTML, s), `<details open="open">`)
-	b := textOf(t, SuiteText, s)
+	b := textOf(t, suiteText, s)
 	require.Contains(t, b, "memory under load")
 	require.Contains(t, b, "(+3")
+}
+
+// Failures come before the table, and what a run used only if asked for. Nothing is wider than the terminal.
+func TestASuiteOnATerminal(t *testing.T) {
+	s := suiteWith(tally.Met, tally.NotMet)
+	s.Memory.AfterRun(2, tally.Sample{At: time.Second, RSS: 1 << 20, Goroutines: 3, Files: 11})
+	for _, width := range []int{20, 40, 80} {
+		var b strings.Builder
+		require.NoError(t, SuiteText(&b, s, Layout{Width: width}))
+		require.Regexp(t, `(?s)^FAILED  .*not met .*again   doublegrant run x\n.*case 0`, b.String())
+		require.NotContains(t, b.String(), "memory")
+		for line := range strings.Lines(b.String()) {
+			if !strings.Contains(line, "again") {
+				require.LessOrEqual(t, units.Letters(strings.TrimSpace(line)), width, line)
+			}
+		}
+	}
+}
+
+// A suite that was repeated counts its runs in one column.
+func TestASoakOnATerminal(t *testing.T) {
+	s := suiteWith(tally.NotMet)
+	for range 1200 {
+		s.Cases[0].Add(tally.Run{Name: "case 0", Ending: tally.Met})
+	}
+	var b strings.Builder
+	require.NoError(t, SuiteText(&b, s, Layout{}))
+	require.Regexp(t, `(?m)^RUN .* RUNS .*\ncase 0  not met .*  1,200 met,`, b.String())
 }

@@ -68,58 +68,100 @@ func endingTone(e tally.Ending) string {
 	return "unknown"
 }
 
-// SuiteText writes a suite for a terminal: a table, the reasons of runs that were not as expected, and the commands
-// that repeat them.
-func SuiteText(w io.Writer, s tally.Suite) error {
+// SuiteText writes a suite for a terminal: its verdict, the reasons of runs that were not as expected with the commands
+// that repeat them, a table of all runs, and, if asked for, statistics.
+func SuiteText(w io.Writer, s tally.Suite, l Layout) error {
 	var b strings.Builder
-	var t texttable.Table
-	heads := append([]string{"run", "ended"}, suiteHeads(s)...)
-	for i := range heads {
-		heads[i] = strings.ToUpper(strings.TrimPrefix(heads[i], ":"))
+	b.WriteString(l.Fold(strings.ToUpper(suiteWord(s))+"  ", SuiteSentence(s)))
+	if s.Ended != "" {
+		b.WriteString(l.Fold("", "It ended early: "+s.Ended+"."))
 	}
-	t.Add(append(heads, "RESULTS")...)
-	for _, row := range suiteRows(s) {
-		cells := append([]string{row.Name, row.Ends}, row.Cells...)
-		for i := range cells {
-			cells[i] = oneLine(cells[i])
-		}
-		t.Add(append(cells, cmp.Or(folderOf(row.Results), noMedian))...)
-	}
-	if err := t.Write(&b, texttable.Width(w)); err != nil {
+	suiteFailures(&b, s, l)
+	b.WriteString("\n")
+	if err := suiteTable(&b, s, l); err != nil {
 		return err
 	}
-	b.WriteString("\n" + strings.ToUpper(suiteWord(s)) + "  " + SuiteSentence(s) + "\n")
-	if s.Ended != "" {
-		b.WriteString("It ended early: " + oneLine(s.Ended) + ".\n")
-	}
-	const most = 3
-	failures, others := s.Failures(most)
-	for _, r := range failures {
-		b.WriteString("\n" + wrapBehind(fmt.Sprintf("  %-8s", r.Ending), oneLine(runHeadline(r))))
-		if r.Command != "" {
-			b.WriteString("  again   " + r.Command + "\n") // in one piece, to be copied
-		}
-	}
-	if others > 0 {
-		fmt.Fprintf(&b, "\n  and %s more, in index.html and suite.jsonl\n", units.Count(int64(others)))
-	}
 	if len(s.Shards) > 0 {
-		if err := shardsText(&b, s, texttable.Width(w)); err != nil {
+		if err := shardsText(&b, s, l); err != nil {
 			return err
 		}
 	}
-	if facts := append(failoverFacts(s), memoryFacts(s.Memory)...); len(facts) > 0 {
+	facts := failoverFacts(s)
+	if l.Verbose {
+		facts = append(facts, memoryFacts(s.Memory)...)
+	}
+	if len(facts) > 0 {
 		b.WriteString("\n")
 		for _, f := range facts {
-			b.WriteString(wrapBehind(fmt.Sprintf("  %-20s ", oneLine(f.Name)), f.Value))
+			b.WriteString(l.Fold(fmt.Sprintf("  %-20s ", oneLine(f.Name)), f.Value))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
+// suiteFailures writes the first runs that were not as expected.
+func suiteFailures(b *strings.Builder, s tally.Suite, l Layout) {
+	const most = 3
+	failures, others := s.Failures(most)
+	for _, r := range failures {
+		b.WriteString("\n" + l.Fold(fmt.Sprintf("  %-8s", r.Ending), runHeadline(r)))
+		if r.Command != "" {
+			b.WriteString("  again   " + r.Command + "\n") // in one piece, to be copied
+		}
+	}
+	if others > 0 {
+		b.WriteString("\n" + l.Fold("  ", fmt.Sprintf("and %s more, in index.html and suite.jsonl",
+			units.Count(int64(others)))))
+	}
+}
+
+// suiteTable writes a line for each run. With statistics, it has the folders of their results as well.
+func suiteTable(b *strings.Builder, s tally.Suite, l Layout) error {
+	var t texttable.Table
+	heads := append([]string{"run", "ended"}, suiteHeads(s)...)
+	if s.Repeated() {
+		heads = []string{"run", "ended", "expected", "found last", "runs", "operations", "time"}
+	}
+	if l.Verbose {
+		heads = append(heads, "results")
+	}
+	for i := range heads {
+		heads[i] = strings.ToUpper(strings.TrimPrefix(heads[i], ":"))
+	}
+	t.Add(heads...)
+	for _, row := range suiteRows(s) {
+		cells := append([]string{row.Name, row.Ends}, row.Cells...)
+		if n := len(row.Cells); s.Repeated() {
+			cells = append([]string{row.Name, row.Ends, row.Cells[0], row.Cells[1], endings(row.Case)}, row.Cells[n-2:]...)
+		}
+		if l.Verbose {
+			cells = append(cells, cmp.Or(folderOf(row.Results), noMedian))
+		}
+		for i := range cells {
+			cells[i] = oneLine(cells[i])
+		}
+		t.Add(cells...)
+	}
+	return t.Write(b, l.width())
+}
+
+// endings counts the runs of a case by how they ended: "12 met, 1 unknown".
+func endings(c tally.Case) string {
+	var all []string
+	for _, e := range []struct {
+		n  int
+		as tally.Ending
+	}{{c.Met, tally.Met}, {c.NotMet, tally.NotMet}, {c.Unknown, tally.Unsaid}, {c.Failed, tally.Failed}} {
+		if e.n > 0 {
+			all = append(all, units.Count(int64(e.n))+" "+e.as.String())
+		}
+	}
+	return cmp.Or(strings.Join(all, ", "), noMedian)
+}
+
 // shardsText writes the shards of a suite as a table.
-func shardsText(b *strings.Builder, s tally.Suite, width int) error {
+func shardsText(b *strings.Builder, s tally.Suite, l Layout) error {
 	var t texttable.Table
 	heads := []string{"SHARD"}
 	for _, h := range shardHeads {
@@ -134,11 +176,11 @@ func shardsText(b *strings.Builder, s tally.Suite, width int) error {
 		t.Add(cells...)
 	}
 	b.WriteString("\n")
-	if err := t.Write(b, width); err != nil {
+	if err := t.Write(b, l.width()); err != nil {
 		return err
 	}
 	for _, f := range shardFacts(s) {
-		b.WriteString(wrapBehind(fmt.Sprintf("  %-20s", f.Name), oneLine(f.Value)))
+		b.WriteString(l.Fold(fmt.Sprintf("  %-20s", f.Name), f.Value))
 	}
 	return nil
 }

@@ -7,33 +7,23 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/units"
-	"github.com/doublegrant/doublegrant/reports/drawing"
 )
 
 const (
-	lineWidth    = 150 // width of a line on a terminal, if possible
-	longCommand  = 70
-	shortCommand = 40
-	longReply    = 40
-	longBelief   = 80
+	pageWidth   = 150 // columns of a whiteboard in a page
+	longCommand = 160
+	longReply   = 40
+	longBelief  = 160
+	narrowRoom  = 24 // columns for commands below which they stand below their clients
 )
 
-// ExplorationText writes a search for a terminal, with its counterexamples as on a whiteboard.
-func ExplorationText(w io.Writer, e Exploration) error {
+// ExplorationText writes a search for a terminal: its counterexamples as on a whiteboard, and then how much was
+// searched.
+func ExplorationText(w io.Writer, e Exploration, l Layout) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s\n", strings.ToUpper(e.Verdict().String()), units.Visible(e.Sentence()))
-	fmt.Fprintf(&b, "  %s\n", units.Visible(e.pace()))
-	for _, warning := range e.warnings() {
-		fmt.Fprintf(&b, "  %s\n", units.Visible(warning))
-	}
-	for _, line := range SituationsText(e.situations()) {
-		fmt.Fprintf(&b, "  %s\n", units.Visible(line))
-	}
-	if e.Expected != "" {
-		fmt.Fprintf(&b, "  expected %s: %s\n", units.Visible(e.Expected), metWord(e.Met))
-	}
+	b.WriteString(l.Fold(strings.ToUpper(e.Verdict().String())+"  ", e.headline()))
 	for i, c := range e.Result.Found {
-		fmt.Fprintf(&b, "\n%s", e.whiteboard(c))
+		fmt.Fprintf(&b, "\n%s", e.whiteboard(c, l.width()))
 		if replay := e.replay(i); replay != "" {
 			fmt.Fprintf(&b, "  replay: %s\n", replay)
 		}
@@ -41,8 +31,21 @@ func ExplorationText(w io.Writer, e Exploration) error {
 			fmt.Fprintf(&b, "  replay anywhere: %s\n", units.Visible(again))
 		}
 	}
+	if len(e.Result.Found) > 0 {
+		b.WriteString("\n")
+	}
+	b.WriteString(l.Fold("searched: ", e.pace()))
+	if l.Verbose {
+		b.WriteString(e.statistics(l))
+	}
+	for _, warning := range e.warnings() {
+		b.WriteString(l.Fold("  ", warning))
+	}
+	if e.Expected != "" {
+		b.WriteString(l.Fold("expected: ", e.Expected+": "+metWord(e.Met)))
+	}
 	if e.Command != "" {
-		fmt.Fprintf(&b, "\nsearch again: %s\n", units.Visible(e.Command))
+		fmt.Fprintf(&b, "search again: %s\n", units.Visible(e.Command))
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("reports: write text: %w", err)
@@ -50,60 +53,60 @@ func ExplorationText(w io.Writer, e Exploration) error {
 	return nil
 }
 
-// pace returns how much was searched, and how fast.
-func (e Exploration) pace() string {
-	r := e.Result
-	s := fmt.Sprintf("%s: %s schedules and %s pruned, %s steps, in %s (%s schedules a second)", e.title(),
-		units.Count(int64(r.Schedules)), units.Count(int64(r.Pruned)), units.Count(int64(r.Steps)),
-		units.Duration(r.Elapsed), units.Whole(r.Rate()))
-	if len(r.Found) > 0 {
-		s += ", first counterexample after " + units.Took(r.First)
+// ReplayText writes a counterexample of e that came out the same each of so many times.
+func ReplayText(w io.Writer, e Exploration, c interleave.Counterexample, times int, l Layout) error {
+	var b strings.Builder
+	b.WriteString(l.Fold("INVALID  ", fmt.Sprintf("%s: %s in %s, the same %d of %d times", e.Variant, c.Anomaly.Class,
+		stepCount(c), times, times)))
+	b.WriteString("\n" + e.whiteboard(c, l.width()))
+	if again := e.PassOn(c); again != "" {
+		fmt.Fprintf(&b, "  replay anywhere: %s\n", units.Visible(again))
 	}
-	return s
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("reports: write text: %w", err)
+	}
+	return nil
 }
 
-// whiteboard writes one counterexample: a numbered list in columns, followed by the violation in one sentence.
-func (e Exploration) whiteboard(c interleave.Counterexample) string {
-	lines := e.story(c).Lines()
+// statistics lists the parts of a search and the situations that it met.
+func (e Exploration) statistics(l Layout) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s in %s:\n", units.Visible(string(c.Anomaly.Class)), stepCount(c))
-	w := columnsOf(lines)
-	for _, l := range lines {
-		b.WriteString("  " + w.write(l) + "\n")
+	r := e.Result
+	b.WriteString(l.Fold("  ", fmt.Sprintf("%s steps, %s schedules pruned, %s schedules a second",
+		units.Count(int64(r.Steps)), units.Count(int64(r.Pruned)), units.Whole(r.Rate()))))
+	for _, part := range e.partsOf() {
+		b.WriteString(l.Fold("  ", part))
 	}
-	fmt.Fprintf(&b, "  %s\n", e.note(c))
-	if c.Shrunk != nil {
-		fmt.Fprintf(&b, "  %s\n", c.Shrunk)
+	for _, line := range SituationsText(e.situations()) {
+		b.WriteString(l.Fold("  ", line))
 	}
 	return b.String()
 }
 
-// columns holds the widths of a whiteboard's columns, in letters.
-type columns struct{ number, who, command, reply int }
-
-// columnsOf makes every column as wide as its longest text. If the lines get too long, the column of commands is
-// narrowed.
-func columnsOf(lines []drawing.Line) columns {
-	var w columns
-	belief := 0
-	for _, l := range lines {
-		w.number, w.who = max(w.number, units.Letters(l.Number)), max(w.who, units.Letters(l.Who))
-		w.command, w.reply = max(w.command, units.Letters(l.Command)),
-			max(w.reply, min(longReply, units.Letters(l.Reply)))
-		belief = max(belief, min(longBelief, units.Letters(l.Belief)))
+// pace returns how much was searched, and how fast.
+func (e Exploration) pace() string {
+	r := e.Result
+	s := e.schedules()
+	if n := len(r.Parts); n > 1 {
+		s += fmt.Sprintf(" in %d parts", n)
 	}
-	rest := w.number + w.who + w.reply + belief + len("  ")*4 + len(" -> ")
-	w.command = min(w.command, longCommand, max(shortCommand, lineWidth-rest))
-	return w
+	s += ", in " + units.Duration(r.Elapsed)
+	if len(r.Found) > 0 {
+		s += "; first found after " + units.Took(r.First)
+	}
+	return s
 }
 
-// write writes one line.
-func (w columns) write(l drawing.Line) string {
-	s := fmt.Sprintf("%*s  %-*s  %-*s  %-*s", w.number, l.Number, w.who, l.Who, w.command,
-		units.Squeeze(l.Command, w.command),
-		w.reply, units.Squeeze(l.Reply, w.reply))
-	if l.Belief != "" {
-		return s + " -> " + units.Squeeze(l.Belief, longBelief)
+// whiteboard writes one counterexample: a numbered list in columns, followed by the violation in one sentence. Lines
+// have at most width columns.
+func (e Exploration) whiteboard(c interleave.Counterexample, width int) string {
+	var b strings.Builder
+	l := Layout{Width: width}
+	b.WriteString(l.Fold("", fmt.Sprintf("%s in %s:", c.Anomaly.Class, stepCount(c))))
+	b.WriteString(stepTable(e.story(c).Lines(), width))
+	b.WriteString(l.Fold("  ", e.note(c)))
+	if c.Shrunk != nil {
+		b.WriteString(l.Fold("  ", c.Shrunk.String()))
 	}
-	return strings.TrimRight(s, " ")
+	return b.String()
 }

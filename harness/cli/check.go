@@ -45,6 +45,7 @@ func (a *app) checkCommand() *cobra.Command {
 			return a.show(out)
 		},
 	}
+	a.verboseFlag(cmd)
 	cmd.Flags().StringVar(&file, "history", "", "a history as JSON lines, - for standard input")
 	cmd.Flags().StringVar(&root, "results", "results", "folder for the results folder of --history")
 	cmd.Flags().StringVar(&model, "model", "", "what it is a history of: lock, dedup, sequence or writes")
@@ -112,7 +113,7 @@ func (a *app) showReport(rep reports.Report, dir string) error {
 	if a.json {
 		err = reports.JSON(a.out, rep)
 	} else {
-		a.printReport(rep)
+		err = reports.ReportText(a.out, rep, a.layout())
 		a.println("report    %s", filepath.Join(dir, reports.ReportFile))
 	}
 	return errors.Join(err, a.tellOfRun(rep))

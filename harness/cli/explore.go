@@ -75,6 +75,7 @@ func (a *app) exploreCommand() *cobra.Command {
 	}
 	f.add(cmd)
 	a.place.add(cmd)
+	a.verboseFlag(cmd)
 	return a.groupFlags(cmd, ofSearches)
 }
 
@@ -299,7 +300,7 @@ func (a *app) showExploration(e reports.Exploration, situation string) error {
 
 // printExploration prints one search as text.
 func (a *app) printExploration(e reports.Exploration, situation string) error {
-	if err := reports.ExplorationText(a.out, e); err != nil {
+	if err := reports.ExplorationText(a.out, e, a.layout()); err != nil {
 		return err
 	}
 	a.explainLost(e)

@@ -82,7 +82,7 @@ func (a *app) markdownRegimes(outs []results.Searched) error {
 // printRegimes prints a line for each regime, then the counterexamples of broken ones, then the paths of the other
 // reports.
 func (a *app) printRegimes(outs []results.Searched, worst harness.Verdict, situation string) error {
-	a.println("%s  %s", strings.ToUpper(worst.String()), regimesSentence(outs, worst))
+	fmt.Fprint(a.out, a.layout().Fold(strings.ToUpper(worst.String())+"  ", regimesSentence(outs, worst)))
 	var t texttable.Table
 	for _, out := range outs {
 		t.Add("  "+out.Search.Regime, out.Exploration.Verdict().String(), out.Exploration.Sentence())

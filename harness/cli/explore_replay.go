@@ -76,12 +76,5 @@ func (a *app) replay(cmd *cobra.Command, f *exploreFlags, args []string) error {
 	case a.markdown:
 		return reports.IssueMarkdown(a.out, out.Exploration)
 	}
-	c := out.Counterexample
-	a.println("INVALID  %s: %s in %d steps, the same %d of %d times\n", out.Variant, c.Anomaly.Class, c.Length(),
-		f.replay.times, f.replay.times)
-	a.println("%s  %s", c.Text(), c.Anomaly.Note)
-	if again := out.Exploration.PassOn(c); again != "" {
-		a.println("  replay anywhere: %s", again)
-	}
-	return nil
+	return reports.ReplayText(a.out, out.Exploration, out.Counterexample, f.replay.times, a.layout())
 }

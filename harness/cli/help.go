@@ -38,7 +38,7 @@ var (
 		}},
 		{"Faults", []string{"nemesis", "repeat", "fault-for", "calm"}},
 		ofScripts,
-		{"Results", []string{"results", "output", "color", "no-color", "help"}},
+		{"Results", []string{"results", "verbose", "output", "color", "no-color", "help"}},
 	}
 
 	ofSearches = []flagGroup{
@@ -49,7 +49,7 @@ var (
 		ofScripts,
 		{"In pieces", []string{"save", "resume", "workers"}},
 		{"Replay", []string{"replay", "times"}},
-		{"Results", []string{"situation", "results", "redis-server", "output", "color", "no-color", "help"}},
+		{"Results", []string{"situation", "results", "redis-server", "verbose", "output", "color", "no-color", "help"}},
 	}
 )
 

@@ -99,7 +99,8 @@ runs:
 	require.Contains(t, out, "each pass, for 1h")
 	require.Regexp(t, `(?m)^      interrupted: found .*duplicate-number.* by then, expected invalid: `, out)
 	require.NotContains(t, out, "not run: invalid")
-	named := regexp.MustCompile(`It ended early: interrupted in the run "endless", which is in (\S+)\.\n`).FindStringSubmatch(out)
+	named := regexp.MustCompile(`It ended early: interrupted in the run "endless", which is in (\S+)\. `).
+		FindStringSubmatch(unbroken(out))
 	require.Len(t, named, 2, out)
 	require.FileExists(t, filepath.Join(p.dir, "results/latest", named[1], "report.html"))
 }

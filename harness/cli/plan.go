@@ -39,12 +39,11 @@ func (pf *planFlags) add(cmd *cobra.Command) {
 			"not\n"+
 			"within --duration (default 5m)")
 	f.Float64Var(&p.Rate, "rate", 0,
-		"operations a second, due at times of their own, so that latency counts from when each was meant to begin;\n"+
-			"negative: as fast as clients can (default: clients think between operations, and aim at 20000, on "+
+		"operations a second to aim at, as rate in a plan; negative: as fast as clients can (default 20000, on "+
 			"several masters 500)")
 	f.StringVar(&p.Pacing, "pacing", "",
-		"closed: clients think between operations, a slow one delays the next; open: what --rate means (default open "+
-			"with --rate)")
+		"closed: clients think between operations, and a slow one delays the next; open: operations are due at fixed "+
+			"times, from which their latency counts (default closed)")
 	f.BoolVar(&p.StopOnFirst, "stop-on-first", false, "end the load when the first violation is found")
 	f.IntVar(&p.Keys, "key-count", 0, "locks or sequences (default: a lock for every ten clients, one sequence)")
 	f.DurationVar(&p.TTL, "ttl", 0, "lease of a lock (default 1337, 350 and 77ms) or window of a message filter "+
@@ -117,11 +116,7 @@ func (pf *planFlags) plans(cmd *cobra.Command) ([]plan.Plan, error) {
 		return nil, usage("--nemesis: an empty name among the faults: leave it out")
 	}
 	if len(pf.files) == 0 {
-		p := pf.plan
-		if p.Pacing == "" && p.Rate > 0 {
-			p.Pacing = plan.OpenPacing
-		}
-		return []plan.Plan{p}, nil
+		return []plan.Plan{pf.plan}, nil
 	}
 	if i := slices.IndexFunc(planFileFlags, cmd.Flags().Changed); i >= 0 {
 		return nil, usage("--%s is the plan's to say: with --plan give --seed, --results, --redis-server and -o only",

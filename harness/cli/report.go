@@ -67,7 +67,7 @@ func (a *app) showSuite(s tally.Suite, dir string) error {
 	if a.json {
 		return errors.Join(reports.SuiteJSON(a.out, s), a.tellOfSuite(s))
 	}
-	if err := reports.SuiteText(a.out, s); err != nil {
+	if err := reports.SuiteText(a.out, s, a.layout()); err != nil {
 		return err
 	}
 	a.println("\nreports   %s", filepath.Join(dir, reports.IndexFile))

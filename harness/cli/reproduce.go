@@ -160,7 +160,7 @@ func (a *app) reproduce(ctx context.Context, chosen []experiments.Experiment, ho
 		if a.json {
 			continue
 		}
-		if err := reports.ReproductionText(a.out, r); err != nil {
+		if err := reports.ReproductionText(a.out, r, a.layout()); err != nil {
 			return err
 		}
 		a.println("\n  report  %s\n", filepath.Join(dir, reports.ReportFile))

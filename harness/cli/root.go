@@ -101,6 +101,7 @@ type app struct {
 	format   string // of -o; empty: flags could not be parsed
 	json     bool   // -o json
 	markdown bool   // -o markdown
+	verbose  bool   // -v: with statistics
 	place    placeFlags
 	external plan.OnExternal // where plans of topology external run
 	warned   sync.Map        // warnings that have been printed
@@ -130,6 +131,7 @@ func (a *app) root() *cobra.Command {
 		Version: version(),
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
+	root.Flags().Bool("version", false, "print the version") // without -v, which means --verbose elsewhere
 	var colors colorFlags
 	colors.add(root.PersistentFlags())
 	root.PersistentFlags().StringVarP(&a.format, "output", "o", "text",

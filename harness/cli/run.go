@@ -3,8 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"math"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/history"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
+	"github.com/doublegrant/doublegrant/harness/texttable"
 	"github.com/doublegrant/doublegrant/harness/units"
 	"github.com/doublegrant/doublegrant/reports"
 )
@@ -48,7 +47,14 @@ func (a *app) runCommand() *cobra.Command {
 	}
 	f.add(cmd)
 	a.place.add(cmd)
+	a.verboseFlag(cmd)
 	return a.groupFlags(cmd, ofPlans)
+}
+
+// verboseFlag adds -v.
+func (a *app) verboseFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&a.verbose, "verbose", "v", false,
+		"print statistics, too: what was counted and met, by checkers and in each part of a search")
 }
 
 // longRun is the estimate from which a run prints it in advance.
@@ -131,84 +137,34 @@ func (a *app) show(out results.Outcome) error {
 	if a.json {
 		err = reports.JSON(a.out, out.Report)
 	} else {
-		a.printOutcome(out)
+		err = a.printOutcome(out)
 	}
 	return errors.Join(err, a.tellOfRun(out.Report))
 }
 
+// layout says how text on standard output is laid out.
+func (a *app) layout() reports.Layout {
+	return reports.Layout{Width: texttable.Columns(a.terminal), Verbose: a.verbose}
+}
+
 // printOutcome prints one run as text.
-func (a *app) printOutcome(out results.Outcome) {
-	a.printReport(out.Report)
-	if out.Undocumented() {
-		a.println("expected  nothing: no documentation says what %s does; a suite can say what you expect of it",
-			out.Plan.Variant)
-	} else {
-		a.println("expected  %s: %s", out.Expectation, metWord(out))
+func (a *app) printOutcome(out results.Outcome) error {
+	if err := reports.ReportText(a.out, out.Report, a.layout()); err != nil {
+		return err
 	}
+	l := a.layout()
+	expected := fmt.Sprintf("%s: %s", out.Expectation, metWord(out))
+	if out.Undocumented() {
+		expected = fmt.Sprintf("nothing: no documentation says what %s does; a suite can say what you expect of it",
+			out.Plan.Variant)
+	}
+	fmt.Fprint(a.out, l.Fold("expected  ", expected))
 	a.println("seed      %d", out.Plan.Seed)
 	if path := out.ReportPath(); path != "" {
+		a.println("again     %s", out.Command())
 		a.println("report    %s", path)
 	}
-}
-
-// printReport prints what the history itself shows.
-func (a *app) printReport(r reports.Report) {
-	a.println("%s  %s", strings.ToUpper(r.Judged.Verdict.String()), r.Sentence())
-	for _, g := range r.Judged.Judgements {
-		a.println("  %-9s %-9s %s", g.Checker, g.Said(), g.Reason)
-		a.printFigures(g.Figures)
-	}
-	for _, line := range reports.SituationsText(r.Judged.Situations) {
-		a.println("  %s", line)
-	}
-	a.printFirstOfEachClass(r.Judged.Anomalies)
-	for _, f := range r.Failovers {
-		a.println("  failover  %s", f)
-	}
-	if line := r.FailoversLine(); line != "" {
-		a.println("  in all    %s", line)
-	}
-	for _, note := range r.Notes {
-		a.println("  note      %s", note)
-	}
-}
-
-// printFigures prints figures in lines of a readable length.
-func (a *app) printFigures(figures []harness.Figure) {
-	const indent, width = "                      ", 118
-	line := indent
-	for i, f := range figures {
-		word := strings.TrimSpace(fmt.Sprintf("%s %s %s", f.Name, units.Figure(f.Value), f.Unit))
-		if f.Value != math.Trunc(f.Value) {
-			word = strings.TrimSpace(fmt.Sprintf("%s %.2f %s", f.Name, f.Value, f.Unit))
-		}
-		if i < len(figures)-1 {
-			word += ", "
-		}
-		if len(line)+len(word) > width {
-			a.println("%s", strings.TrimRight(line, " "))
-			line = indent
-		}
-		line += word
-	}
-	if len(figures) > 0 {
-		a.println("%s", line)
-	}
-}
-
-func (a *app) printFirstOfEachClass(anomalies []harness.Anomaly) {
-	seen := map[harness.Class]bool{}
-	for _, an := range anomalies {
-		if seen[an.Class] {
-			continue
-		}
-		seen[an.Class] = true
-		certified := ""
-		if an.Certified {
-			certified = ", certified by porcupine"
-		}
-		a.println("  the first %s%s: %s", an.Class, certified, an.Note)
-	}
+	return nil
 }
 
 func metWord(out results.Outcome) string {

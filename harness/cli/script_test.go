@@ -76,6 +76,7 @@ func scripts(t *testing.T, dir string) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "refuses": refuses, "again": again, "verdict": verdict, "json": isJSON, "links": links,
+			"says": says,
 		},
 	})
 }
@@ -140,6 +141,20 @@ func verdict(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("the verdict is\n%s\nand was\n%s", is, want)
 	}
 }
+
+// says PATTERN: the last output, as one line with single spaces, matches the regular expression. Text breaks its lines
+// anywhere between words.
+func says(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: says PATTERN")
+	}
+	if regexp.MustCompile(args[0]).MatchString(unbroken(ts.ReadFile("stdout"))) == neg {
+		ts.Fatalf("does the output say %s? %v", args[0], neg)
+	}
+}
+
+// unbroken returns text on one line.
+func unbroken(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // json FILE: the file is a JSON document that meets the schema of its kind.
 func isJSON(ts *testscript.TestScript, neg bool, args []string) {

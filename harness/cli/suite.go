@@ -88,6 +88,7 @@ func (a *app) suiteCommand() *cobra.Command {
 	flags.StringVar(&f.how.Resume, "resume", "",
 		"go on with the suite in this results folder, which was interrupted or killed: the runs that are left, for "+
 			"the rest of its time")
+	a.verboseFlag(cmd)
 	a.place.add(cmd)
 	f.external.add(cmd)
 	return cmd

@@ -89,6 +89,7 @@ func (s Search) Resolve(redis string) (v workloads.Variant, spec explore.Spec, e
 		Program: program, Checkers: checkers.ForSearch(program.Kinds...), Bounds: s.Bounds, Random: s.random(),
 		Twice: s.twice(),
 		Skew:  s.Skew, MaxSchedules: s.MaxSchedules, For: s.For, First: s.First, Unreduced: s.Unpruned, Redis: redis,
+		Workers: s.workers(),
 	}, nil
 }
 
@@ -271,6 +272,15 @@ func (s Search) Under() string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// workers returns how many goroutines run schedules; 0: the default. A search that ends at its first counterexample has
+// one, so that the same search again ends at the same schedule.
+func (s Search) workers() int {
+	if s.First {
+		return 1
+	}
+	return 0
 }
 
 // Name returns a short name for the search, fit for a file name.

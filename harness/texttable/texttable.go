@@ -13,6 +13,9 @@ import (
 const (
 	gap       = 2  // spaces between two columns
 	narrowest = 10 // width in runes below which no column is shrunk
+
+	usual = 80 // columns of running text that no terminal shows
+	least = 20 // columns of running text on a narrower terminal
 )
 
 // Width returns the width of the terminal w in columns. It is 0 if w is not a terminal, and lines may have any length.
@@ -26,6 +29,14 @@ func Width(w io.Writer) int {
 		return 0
 	}
 	return width
+}
+
+// Columns returns the width of running text on w: that of the terminal, but at least 20, or 80 if w is not a terminal.
+func Columns(w io.Writer) int {
+	if width := Width(w); width > 0 {
+		return max(least, width)
+	}
+	return usual
 }
 
 // Terminal reports whether w is a terminal.
@@ -42,53 +53,123 @@ type Table struct{ rows [][]string }
 func (t *Table) Add(cells ...string) { t.rows = append(t.rows, cells) }
 
 // Write writes the table in lines of at most width runes, or of any length if width is 0. If that is too narrow, the
-// widest columns shrink, down to 10 runes, and their cells are wrapped. If even that is too wide, lines are longer than
-// width.
+// widest columns shrink, and their cells are wrapped: between words or, if that does not do, after a dash, slash or
+// comma. If even that is too wide, each row becomes a list of its cells. A word that is wider than width has a line of
+// its own, which is longer than width.
 func (t *Table) Write(w io.Writer, width int) error {
-	widths := t.widths()
-	shrink(widths, width)
 	var b strings.Builder
-	for _, row := range t.rows {
-		writeRow(&b, row, widths)
+	if widths := t.fitted(width); widths != nil {
+		for _, row := range t.rows {
+			writeRow(&b, row, widths)
+		}
+	} else {
+		t.writeList(&b, width)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// widths returns the width of the widest cell of each column, in runes.
-func (t *Table) widths() (all []int) {
+// fitted returns the widths of columns that fit into width; nil: there are none.
+func (t *Table) fitted(width int) []int {
+	for _, lowest := range []func(string) int{longestWord, longestPiece} {
+		if widths := t.widths(utf8.RuneCountInString); shrink(widths, t.widths(lowest), width) {
+			return widths
+		}
+	}
+	return nil
+}
+
+// widths returns the width of the widest cell of each column, in runes, as measured by of.
+func (t *Table) widths(of func(cell string) int) (all []int) {
 	for _, row := range t.rows {
 		for i, cell := range row {
 			if i == len(all) {
 				all = append(all, 0)
 			}
-			all[i] = max(all[i], utf8.RuneCountInString(cell))
+			all[i] = max(all[i], of(cell))
 		}
 	}
 	return all
 }
 
-// shrink narrows the widest column, again and again, until all fit into width or none is wider than narrowest.
-func shrink(widths []int, width int) {
-	if width <= 0 {
-		return
+// longestWord returns the length of the longest word of a cell.
+func longestWord(cell string) (n int) {
+	for word := range strings.FieldsSeq(cell) {
+		n = max(n, utf8.RuneCountInString(word))
 	}
+	return n
+}
+
+// longestPiece returns the length of the longest part of a cell that Wrap does not break.
+func longestPiece(cell string) (n int) {
+	for word := range strings.FieldsSeq(cell) {
+		for _, piece := range pieces(word) {
+			n = max(n, utf8.RuneCountInString(piece))
+		}
+	}
+	return n
+}
+
+// shrink narrows the widest column that may be narrower, again and again, until all fit into width. It reports whether
+// they do. No column becomes narrower than in lowest, or than narrowest.
+func shrink(widths, lowest []int, width int) bool {
 	total := gap * (len(widths) - 1)
 	for _, w := range widths {
 		total += w
 	}
-	for ; total > width; total-- {
-		widest := 0
+	for ; width > 0 && total > width; total-- {
+		widest := -1
 		for i, w := range widths {
-			if w > widths[widest] {
+			if w > max(narrowest, lowest[i]) && (widest < 0 || w > widths[widest]) {
 				widest = i
 			}
 		}
-		if widths[widest] <= narrowest {
-			return
+		if widest < 0 {
+			return false
 		}
 		widths[widest]--
 	}
+	return true
+}
+
+// writeList writes each row as its first cell and, below it, the other cells with the heads of their columns.
+func (t *Table) writeList(b *strings.Builder, width int) {
+	if len(t.rows) == 0 {
+		return
+	}
+	heads := t.rows[0]
+	for _, row := range t.rows[1:] {
+		for i, cell := range row {
+			switch {
+			case i == 0:
+				b.WriteString(Fold("", cell, width))
+			case strings.TrimSpace(cell) != "" && i < len(heads):
+				b.WriteString(Fold("  "+strings.ToLower(strings.TrimSpace(heads[i]))+": ", cell, width))
+			}
+		}
+	}
+}
+
+// Fold returns text behind a head, in lines of at most width runes that end with a line break. Lines after the first
+// are indented as far as the text, or by 4 if the head takes more than half of the width. Lines break only at spaces. A
+// word that is longer than width has a line of its own.
+func Fold(head, text string, width int) string {
+	indent := utf8.RuneCountInString(head)
+	if indent > width/2 {
+		indent = min(4, width/4)
+	}
+	var b strings.Builder
+	line, length := head, utf8.RuneCountInString(head)
+	begun := strings.TrimSpace(head) != ""
+	for word := range strings.SplitSeq(text, " ") {
+		n := utf8.RuneCountInString(word)
+		if begun && length+n > width {
+			b.WriteString(strings.TrimRight(line, " ") + "\n")
+			line, length = strings.Repeat(" ", indent), indent
+		}
+		line, length, begun = line+word+" ", length+n+1, true
+	}
+	return b.String() + strings.TrimRight(line, " ") + "\n"
 }
 
 // writeRow writes one row in as many lines as its longest cell needs.
@@ -112,32 +193,45 @@ func writeRow(b *strings.Builder, row []string, widths []int) {
 	}
 }
 
-// Wrap breaks text into lines of at most width runes: between words, else after a dash or slash, else inside a word.
-// Text that fits is not changed, and neither is any text if width is 0.
+// Wrap breaks text into lines of at most width runes: between words, else after a dash, slash or comma. A longer piece
+// has a line of its own, which is longer than width. Text that fits is not changed, and neither is any text if width is
+// 0.
 func Wrap(text string, width int) (lines []string) {
-	if width <= 0 {
+	if width <= 0 || utf8.RuneCountInString(text) <= width {
 		return []string{text}
 	}
-	for utf8.RuneCountInString(text) > width {
-		runes := []rune(text)
-		cut := lastBreak(runes[:width+1])
-		lines = append(lines, strings.TrimRight(string(runes[:cut]), " "))
-		text = strings.TrimLeft(string(runes[cut:]), " ")
+	line, length := "", 0
+	for word := range strings.FieldsSeq(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case line == "":
+		case length+1+n <= width:
+			line, length = line+" ", length+1
+		default:
+			lines, line, length = append(lines, line), "", 0
+		}
+		if length+n <= width {
+			line, length = line+word, length+n
+			continue
+		}
+		for _, piece := range pieces(word) {
+			n := utf8.RuneCountInString(piece)
+			if line != "" && length+n > width {
+				lines, line, length = append(lines, line), "", 0
+			}
+			line, length = line+piece, length+n
+		}
 	}
-	return append(lines, text)
+	return append(lines, line)
 }
 
-// lastBreak returns where to end a line. runes has one rune more than fits.
-func lastBreak(runes []rune) int {
-	for i := len(runes) - 1; i > 0; i-- {
-		if runes[i] == ' ' {
-			return i
+// pieces splits a word after each dash, slash and comma.
+func pieces(word string) (all []string) {
+	for {
+		i := strings.IndexAny(word, "-/,")
+		if i < 0 || i == len(word)-1 {
+			return append(all, word)
 		}
+		all, word = append(all, word[:i+1]), word[i+1:]
 	}
-	for i := len(runes) - 1; i > len(runes)/2; i-- {
-		if strings.ContainsRune("-/,", runes[i-1]) {
-			return i
-		}
-	}
-	return len(runes) - 1
 }

@@ -1,0 +1,23 @@
+package reports
+
+import (
+	"cmp"
+
+	"github.com/doublegrant/doublegrant/harness/texttable"
+	"github.com/doublegrant/doublegrant/harness/units"
+)
+
+// Layout says how text for a terminal looks. The zero value is brief text of 80 columns.
+type Layout struct {
+	Width   int  // columns of a line, 20 or more; 0: 80. Commands, and words that are longer, are not broken
+	Verbose bool // with statistics, and what each part of a search or each checker came to
+}
+
+const usualWidth = 80
+
+// Fold returns text behind a head, on one line or more. Line breaks and control characters in the text become harmless.
+func (l Layout) Fold(head, text string) string {
+	return texttable.Fold(head, units.Visible(text), l.width())
+}
+
+func (l Layout) width() int { return cmp.Or(l.Width, usualWidth) }

@@ -1,0 +1,108 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
+)
+
+// ReportText writes a run for a terminal: its verdict, the first violation of each class, and what its failovers did.
+// Then it says in one line what each checker found or, if asked for, with figures and situations.
+func ReportText(w io.Writer, r Report, l Layout) error {
+	var b strings.Builder
+	b.WriteString(l.Fold(strings.ToUpper(r.Judged.Verdict.String())+"  ", r.Sentence()))
+	firstOfEachClass(&b, r.Judged.Anomalies, l)
+	for _, f := range r.Failovers {
+		b.WriteString(l.Fold("  failover  ", f.String()))
+	}
+	if line := r.FailoversLine(); line != "" {
+		b.WriteString(l.Fold("  in all    ", line))
+	}
+	for _, note := range r.Notes {
+		b.WriteString(l.Fold("  note      ", note))
+	}
+	if l.Verbose {
+		judgements(&b, r.Judged, l)
+	} else if line := judgedLine(r.Judged.Judgements); line != "" {
+		b.WriteString(l.Fold("judged    ", line))
+		if r.Judged.Verdict != harness.Unknown { // the sentence says why, otherwise
+			doubts(&b, r.Judged.Judgements, l)
+		}
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("reports: write text: %w", err)
+	}
+	return nil
+}
+
+// firstOfEachClass writes the first violation of each class.
+func firstOfEachClass(b *strings.Builder, anomalies []harness.Anomaly, l Layout) {
+	seen := map[harness.Class]bool{}
+	for _, an := range anomalies {
+		if seen[an.Class] {
+			continue
+		}
+		seen[an.Class] = true
+		certified := ""
+		if an.Certified {
+			certified = ", certified by porcupine"
+		}
+		b.WriteString(l.Fold("  ", fmt.Sprintf("the first %s%s:", an.Class, certified)) + l.Fold("    ", an.Note))
+	}
+}
+
+// judgedLine says what each checker found: "mutex invalid; stuck and gates valid". It is empty if none was asked.
+func judgedLine(all []harness.Judgement) string {
+	by := map[string][]string{}
+	var words []string
+	for _, g := range all {
+		if !slices.Contains(words, g.Said()) {
+			words = append(words, g.Said())
+		}
+		by[g.Said()] = append(by[g.Said()], g.Checker)
+	}
+	for i, word := range words {
+		words[i] = units.And(by[word]) + " " + word
+	}
+	return strings.Join(words, "; ")
+}
+
+// doubts writes why checkers could not tell.
+func doubts(b *strings.Builder, all []harness.Judgement, l Layout) {
+	for _, g := range all {
+		if g.Doubt() {
+			b.WriteString(l.Fold("  "+g.Checker+" "+g.Said()+": ", g.Reason))
+		}
+	}
+}
+
+// judgements writes what each checker found, with its figures, and the situations that the run met.
+func judgements(b *strings.Builder, j harness.Judged, l Layout) {
+	for _, g := range j.Judgements {
+		b.WriteString(l.Fold(fmt.Sprintf("  %-9s %-9s ", g.Checker, g.Said()), g.Reason))
+		if len(g.Figures) > 0 {
+			b.WriteString(l.Fold(strings.Repeat(" ", 22), figureLine(g.Figures)))
+		}
+	}
+	for _, line := range SituationsText(j.Situations) {
+		b.WriteString(l.Fold("  ", line))
+	}
+}
+
+// figureLine lists figures: "grants 591, keys 2".
+func figureLine(figures []harness.Figure) string {
+	var words []string
+	for _, f := range figures {
+		value := units.Figure(f.Value)
+		if f.Value != math.Trunc(f.Value) {
+			value = fmt.Sprintf("%.2f", f.Value)
+		}
+		words = append(words, strings.TrimSpace(f.Name+" "+value+" "+f.Unit))
+	}
+	return strings.Join(words, ", ")
+}
