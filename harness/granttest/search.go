@@ -24,6 +24,9 @@ const (
 // searchFor is the default time limit of a search. It is less than go test gives a package.
 const searchFor = 5 * time.Minute
 
+// leastSearch is how long a search goes on at least, if those before it have taken all the time.
+const leastSearch = 100 * time.Millisecond
+
 // minimizeFor is the default of Search.Minimize.
 const minimizeFor = 2 * time.Second
 
@@ -83,7 +86,7 @@ func (s Search) bounds() interleave.Bounds {
 }
 
 // searchPrograms searches each program, and reports whether the test may go on with the load. It may unless a violation
-// was found.
+// was found. The time limit is for all searches together.
 func (s subject) searchPrograms(t TB) (goOn bool) {
 	t.Helper()
 	until := time.Now().Add(cmp.Or(s.search.For, searchFor))
@@ -136,7 +139,7 @@ func (s subject) runSearch(t TB, p parameters, until time.Time, random *explore.
 			cmp.Or(s.search.Random.Clients, randomClients), 0
 		spec.Program.Symmetric = false
 	}
-	spec.For = max(time.Second, time.Until(until))
+	spec.For = max(leastSearch, time.Until(until))
 	began := time.Now()
 	var res interleave.Result
 	err := g.runSupervised(searchGrace, func() (err error) {
