@@ -154,6 +154,7 @@ func (s subject) runSearch(t TB, p parameters, until time.Time, random *explore.
 	s.writeSearchReport(t, p, res, began)
 	switch verdict := res.Verdict(); {
 	case verdict == harness.Invalid:
+		p.TTL = spec.Program.Lease
 		s.reportAndSave(t, p, res, spec.Skew)
 		return false, true
 	case res.Random != nil && res.WhyAtRandom() == "":
