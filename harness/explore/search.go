@@ -77,7 +77,7 @@ type search struct {
 	spec  *Spec
 	began time.Time
 
-	// Shared with workers. mu guards these fields, and wake is signaled when one of them has changed.
+	// Shared with workers. While they run, mu guards these fields, and wake is signaled when one of them has changed.
 	mu         sync.Mutex
 	wake       *sync.Cond
 	source     frontier.Source    // current source: branches or draws
