@@ -18,25 +18,28 @@ type indexedOp struct {
 
 // hold is what one ok acquire or extend was granted. See [Mutex] for its end.
 type hold struct {
-	indexedOp
-	owner          owner
-	tenure         *tenure
-	ownTenure      tenure        // the tenure that this hold starts, if it does
+	indexedOp // the grant
+	owner     owner
+	tenure    *tenure
+	ownTenure tenure // the tenure that this hold starts, if it does
+
+	// When it begins and ends. It is certain from certainFrom, the Return of the first of links, or of op.
+	certainFrom    time.Duration
+	links          []*link       // earlier grants of the owner that prove certainFrom
+	linksDropped   bool          // links misses some of these
 	until          time.Duration // the end of the hold if nobody releases it; not before op.Call
 	untilAtReturn  time.Duration // until, as it was known when op returned
 	confirmedUntil time.Duration // every overlap before this time is decided; the hold lasted at least that long
-	lastExcluded   time.Duration // the Return of the latest hold that this one may exclude, or noTime
-	overlap        *overlap      // with earlier holds; nil if it excludes none
-	// thefts are late releases by other owners that may have removed this lock, in the order of the history.
-	thefts   []*theft
-	reported bool // it was reported as the second hold of an overlap
-	// certainFrom is the time from which on the owner certainly had the lock: the Return of the first of links, or of
-	// op.
-	certainFrom  time.Duration
-	links        []*link // earlier grants of the owner that prove certainFrom
-	linksDropped bool    // links misses some of these
-	queued       bool    // it is in the queue of its worker
-	previous     *hold   // an earlier hold of the same lock and token whose overlaps are undecided
+
+	// What it is part of.
+	overlap      *overlap      // with earlier holds; nil: it excludes none, or that is decided
+	reported     bool          // it was reported as the second hold of an overlap
+	lastExcluded time.Duration // the Return of the latest hold that this one may exclude, or noTime
+	thefts       []*theft      // late releases by other owners that may have removed this lock, in their order
+
+	// Its place among the holds of its worker: see workerHolds.
+	previous *hold // an earlier hold of the same lock and token whose overlaps are undecided
+	queued   bool  // it is in the queue
 }
 
 // noTime stands for a time that is not known. Times of a run are never negative.

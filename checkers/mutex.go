@@ -11,6 +11,29 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
+// How Mutex works. It goes through the operations once, in order of Return. When a grant B returns, the leases say
+// which earlier holds A may exclude it, but not whether the owner of A has released the lock by then: that release has
+// not returned yet. A worker does one thing after the other, so its next operation tells. If that is a release, A ended
+// at its Call. If it is anything else, A lasted until it returned. The same holds for B, where both returned in one
+// instant. So each operation x of a worker is handled in two steps:
+//
+//  1. applyToHolds says what x proves about the holds of its worker: a release ends them, a new lease may shorten them,
+//     anything else confirms them. That decides overlaps which waited for them.
+//  2. If x is a grant, grant begins a hold. If holds of other owners may exclude it, openOverlap opens one overlap for
+//     all of them.
+//
+// An overlap (overlap.go) is over in one of these ways:
+//
+//   - confirm reports it: a first hold and the second certainly lasted long enough. It is not reported if it was
+//     counted before.
+//   - close drops it: each first hold was released in time, or got a shorter lease, or the second ended at its Return.
+//   - The record ends. In a complete one, silent owners have released nothing, so end decides it. Otherwise it is a
+//     doubt.
+//   - It was never opened, for one of three bounds on memory. Each has a counter in mutexPass, and is a doubt.
+//
+// hold.go has the holds of a lock, held.go those of a worker, late.go and lease.go the ends of leases.
+// mutex_doubts.go says what the counters mean.
+
 // Mutex returns the checker of mutual exclusion: no two owners certainly hold one lock at one time.
 //
 // An owner is a worker together with its token, Arg. It may acquire a lock again that it holds.
@@ -74,61 +97,27 @@ func (c mutex) Check(ctx context.Context, h harness.History, report func(harness
 	})
 }
 
-func (p *mutexPass) figures() []harness.Figure {
-	out := [...]harness.Figure{
-		figureGrants.Count(p.grants), figureCertain.Count(p.certain), figureReleases.Count(p.releases),
-		figureKeys.Count(len(p.locks)), figureExtends.Count(p.extends),
-	}
-	if p.extends == 0 {
-		return out[:4]
-	}
-	return out[:]
-}
-
-// uncertain returns a doubt if most grants were answered after their lease may have ended. Such a history cannot show
-// much.
-func (p *mutexPass) uncertain() string {
-	if p.grants == 0 || 2*p.certain >= p.grants {
-		return ""
-	}
-	return fmt.Sprintf("only %d of %d grants were answered inside their lease: the TTL is too short for this load",
-		p.certain, p.grants)
-}
-
-// tooManyWaiting returns a doubt if too many grants waited for a silent owner.
-func (p *mutexPass) tooManyWaiting() string {
-	if p.unjudged == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d grants were not judged: %d others waited already for owners that have fallen silent",
-		p.unjudged, maxUndecided)
-}
-
-// tooLittleKnown returns a doubt if the late commands of some owners were forgotten before these were granted a lock.
-func (p *mutexPass) tooLittleKnown() string {
-	if p.forgotten == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d grants were not judged: their owners have commands that may still be executed, and more "+
-		"than %d other owners have had some since",
-		p.forgotten, lateKept)
-}
-
 // mutexPass is one pass over a history.
 type mutexPass struct {
 	*tally
-	faults                     []harness.Influence
-	holdsOf                    map[int]*workerHolds // by worker
-	locks                      map[string]*lock
-	pending                    lateOwners
-	seq                        int // place of the current operation in the history, from 1
+	faults []harness.Influence
+
+	// What is known by now.
+	seq               int // place of the current operation in the history, from 1
+	locks             map[string]*lock
+	holdsOf           map[int]*workerHolds // by worker
+	pending           lateOwners           // owners with operations in info
+	undecidedOverlaps int                  // at most maxUndecided
+
+	// For the figures.
 	acquires, grants, releases int
 	extends                    int // ok ones
 	certain                    int // grants answered before their hold ended
-	undecidedOverlaps          int // overlaps
-	unjudged                   int // grants whose overlaps found no room
-	overtaken                  int // grants that were under way while another owner renewed its lease many times
-	forgotten                  int // grants of owners whose late commands were forgotten
+
+	// Grants that were not judged; see Mutex.
+	unjudged  int // no room for another overlap
+	overtaken int // under way while another owner renewed its lease many times
+	forgotten int // the late commands of their owner were forgotten
 }
 
 // op first applies x to the holds of its worker, then begins the hold that x was granted.
@@ -240,6 +229,52 @@ func (p *mutexPass) heldAtLeastUntil(x harness.Op) time.Duration {
 	return x.Return
 }
 
+// release ends h at the Call of r and decides the overlaps that waited for it.
+func (p *mutexPass) release(h *hold, r harness.Op) {
+	h.tenure.releasedAt = r.Call
+	if h.isAwaited() {
+		released := &indexedOp{r, p.seq}
+		if r.Call <= h.op.Return {
+			p.endedAtReturn(h, r.Call, released)
+		}
+		p.heldUntil(h, r.Call, released)
+		p.locks[h.op.Key].sweep()
+	}
+	p.remove(h)
+}
+
+// renew applies the lease of x, which may be shorter, to h and drops the overlaps that no longer hold. An ok extend
+// also proves that no release which had returned before it was called removed the lock.
+func (p *mutexPass) renew(h *hold, x harness.Op) {
+	if x.Kind == harness.Extend && x.Outcome == harness.OK {
+		h.thefts = slices.DeleteFunc(h.thefts, func(t *theft) bool { return x.Call > t.release.op.Return })
+	}
+	until := renewedUntil(x, p.meta.Drift)
+	if until >= h.until {
+		return
+	}
+	// In a widened history a release still to come may have been called earlier.
+	if until <= h.op.Return && !p.meta.Widened {
+		p.endedAtReturn(h, until, nil)
+	}
+	l := p.locks[h.op.Key]
+	for o := range l.overlapsAfter(h, until) {
+		p.dropFirst(o, h)
+	}
+	h.until = until
+	l.sweep()
+}
+
+// remove takes h out of its lock and clears its references. Otherwise each theft would keep the one before it in
+// memory.
+func (p *mutexPass) remove(h *hold) {
+	h.overlap = nil
+	h.thefts = nil
+	h.previous = nil
+	l := p.locks[h.op.Key]
+	l.holds = slices.DeleteFunc(l.holds, func(other *hold) bool { return other == h })
+}
+
 // grant begins the hold of the ok acquire or extend x, which renews previous if that is not nil. It also opens the
 // overlap with earlier holds, if there may be one.
 func (p *mutexPass) grant(worker int, x harness.Op, previous *hold) {
@@ -310,52 +345,6 @@ func (p *mutexPass) openOverlap(l *lock, h *hold) {
 	case mayExclude:
 		p.overtaken++
 	}
-}
-
-// release ends h at the Call of r and decides the overlaps that waited for it.
-func (p *mutexPass) release(h *hold, r harness.Op) {
-	h.tenure.releasedAt = r.Call
-	if h.isAwaited() {
-		released := &indexedOp{r, p.seq}
-		if r.Call <= h.op.Return {
-			p.endedAtReturn(h, r.Call, released)
-		}
-		p.heldUntil(h, r.Call, released)
-		p.locks[h.op.Key].sweep()
-	}
-	p.remove(h)
-}
-
-// renew applies the lease of x, which may be shorter, to h and drops the overlaps that no longer hold. An ok extend
-// also proves that no release which had returned before it was called removed the lock.
-func (p *mutexPass) renew(h *hold, x harness.Op) {
-	if x.Kind == harness.Extend && x.Outcome == harness.OK {
-		h.thefts = slices.DeleteFunc(h.thefts, func(t *theft) bool { return x.Call > t.release.op.Return })
-	}
-	until := renewedUntil(x, p.meta.Drift)
-	if until >= h.until {
-		return
-	}
-	// In a widened history a release still to come may have been called earlier.
-	if until <= h.op.Return && !p.meta.Widened {
-		p.endedAtReturn(h, until, nil)
-	}
-	l := p.locks[h.op.Key]
-	for o := range l.overlapsAfter(h, until) {
-		p.dropFirst(o, h)
-	}
-	h.until = until
-	l.sweep()
-}
-
-// remove takes h out of its lock and clears its references. Otherwise each theft would keep the one before it in
-// memory.
-func (p *mutexPass) remove(h *hold) {
-	h.overlap = nil
-	h.thefts = nil
-	h.previous = nil
-	l := p.locks[h.op.Key]
-	l.holds = slices.DeleteFunc(l.holds, func(other *hold) bool { return other == h })
 }
 
 // end decides the remaining overlaps. In a complete record, owners that were silent since have not released anything,

@@ -1,7 +1,6 @@
 package checkers
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -43,34 +42,52 @@ func (o *overlap) needsSecond() bool {
 		(o.widened || o.ties > 0 || o.first != nil && o.first.beginsAtReturnOf(o.second))
 }
 
-// close marks o as decided. It removes the second hold's reference to o: otherwise chains of overlaps would keep every
-// hold of a run in memory.
-func (p *mutexPass) close(o *overlap) {
-	if o.open() {
-		o.decided, o.second.overlap = true, nil
-		p.locks[o.second.op.Key].decidedOverlaps++
-		p.undecidedOverlaps--
+// heldUntil notes that h was not released before t. release ended it then, unless it is nil. h is first confirmed as
+// the second hold of its own overlap, then as the first hold of later ones: an order that reports overlaps as the
+// history does.
+func (p *mutexPass) heldUntil(h *hold, t time.Duration, release *indexedOp) {
+	p.confirmSecond(h, t, release)
+	p.confirmFirsts(h, t, release)
+}
+
+// confirmSecond decides the overlap of h with earlier holds, if h lasted beyond its own Return.
+func (p *mutexPass) confirmSecond(h *hold, t time.Duration, release *indexedOp) {
+	if o := h.overlap; o.open() && !o.secondLasted && !o.secondOver && h.op.Return < t {
+		o.secondLasted, o.releases[1] = true, release
+		p.confirm(o)
 	}
 }
 
-// dropFirst rules out h as a first hold of o.
-func (p *mutexPass) dropFirst(o *overlap, h *hold) {
-	o.removeFirst(h)
-	p.closeIfNoFirst(o)
-}
-
-// removeFirst takes h out of the count of possible first holds.
-func (o *overlap) removeFirst(h *hold) {
-	o.firsts--
-	if !o.widened && h.beginsAtReturnOf(o.second) {
-		o.ties--
+// confirmFirsts decides the overlaps in which h may be the first hold. h excludes the holds that were granted before t
+// and before its lease ended. If release ended it, h excludes nothing else.
+func (p *mutexPass) confirmFirsts(h *hold, t time.Duration, release *indexedOp) {
+	if h.lastExcluded < h.confirmedUntil || release == nil && t <= h.confirmedUntil {
+		return
 	}
+	for o := range p.locks[h.op.Key].overlapsAfter(h, h.confirmedUntil) {
+		if o.second.op.Return < t {
+			o.removeFirst(h)
+			o.confirmFirst(h, release)
+			p.confirm(o)
+		} else if release != nil {
+			p.dropFirst(o, h)
+		}
+	}
+	h.confirmedUntil = max(h.confirmedUntil, t)
 }
 
-// closeIfNoFirst closes o if it has no first hold and none can become it.
-func (p *mutexPass) closeIfNoFirst(o *overlap) {
-	if o.firsts == 0 && o.first == nil {
-		p.close(o)
+// confirmFirst notes that first lasted beyond the Return of the second hold. release ended it, unless it is nil. The
+// earliest such hold counts.
+func (o *overlap) confirmFirst(first *hold, release *indexedOp) {
+	if o.first != nil && o.first.seq < first.seq {
+		return
+	}
+	o.first = first
+	o.firstUntil = first.until
+	o.releases[0] = release
+	o.theft = first.theftBefore(o.second)
+	if release != nil {
+		o.firstUntil = min(o.firstUntil, release.op.Call)
 	}
 }
 
@@ -95,19 +112,41 @@ func (p *mutexPass) endedAtReturn(h *hold, t time.Duration, release *indexedOp) 
 	p.closeIfNoFirst(o)
 }
 
-// confirmFirst notes that first lasted beyond the Return of the second hold. release ended it, unless it is nil. The
-// earliest such hold counts.
-func (o *overlap) confirmFirst(first *hold, release *indexedOp) {
-	if o.first != nil && o.first.seq < first.seq {
+// dropFirst rules out h as a first hold of o.
+func (p *mutexPass) dropFirst(o *overlap, h *hold) {
+	o.removeFirst(h)
+	p.closeIfNoFirst(o)
+}
+
+// removeFirst takes h out of the count of possible first holds.
+func (o *overlap) removeFirst(h *hold) {
+	o.firsts--
+	if !o.widened && h.beginsAtReturnOf(o.second) {
+		o.ties--
+	}
+}
+
+// confirm reports o once its holds are known to exclude each other.
+func (p *mutexPass) confirm(o *overlap) {
+	if o.open() && o.first != nil && o.secondEndedFirst() {
+		o.first = nil
+	}
+	if !o.open() || o.first == nil || !o.isSecondDecided() {
+		p.closeIfNoFirst(o)
 		return
 	}
-	o.first = first
-	o.firstUntil = first.until
-	o.releases[0] = release
-	o.theft = first.theftBefore(o.second)
-	if release != nil {
-		o.firstUntil = min(o.firstUntil, release.op.Call)
+	p.close(o)
+	if o.second.alreadyCounted() {
+		return
 	}
+	o.second.reported = true
+	o.first.tenure.reported = true
+	o.second.tenure.reported = true
+	a := o.anomaly()
+	if o.theft != nil && !p.faultMayExplain(a) {
+		o.blameRelease(&a)
+	}
+	p.add(a)
 }
 
 // secondEndedFirst reports whether the second hold ended before the first became certain. Only widened times allow
@@ -122,6 +161,28 @@ func (o *overlap) isSecondDecided() bool {
 		return o.secondLasted || o.secondOver
 	}
 	return o.secondLasted || !o.first.beginsAtReturnOf(o.second)
+}
+
+// closeIfNoFirst closes o if it has no first hold and none can become it.
+func (p *mutexPass) closeIfNoFirst(o *overlap) {
+	if o.firsts == 0 && o.first == nil {
+		p.close(o)
+	}
+}
+
+// close marks o as decided. It removes the second hold's reference to o: otherwise chains of overlaps would keep every
+// hold of a run in memory.
+func (p *mutexPass) close(o *overlap) {
+	if o.open() {
+		o.decided, o.second.overlap = true, nil
+		p.locks[o.second.op.Key].decidedOverlaps++
+		p.undecidedOverlaps--
+	}
+}
+
+// faultMayExplain reports whether a fault may explain what happened in the time of a.
+func (p *mutexPass) faultMayExplain(a harness.Anomaly) bool {
+	return slices.ContainsFunc(p.faults, func(f harness.Influence) bool { return f.Overlaps(a.From, a.To) })
 }
 
 func (o *overlap) anomaly() harness.Anomaly {
@@ -179,98 +240,4 @@ func (h *hold) span(began harness.Op, owner int) []harness.Span {
 		until, why = releasedAt, harness.OwnRelease
 	}
 	return certainSpan(harness.Span{Client: began.Client, Owner: owner, From: began.Return, To: until, Until: why})
-}
-
-// pastLease returns the spans of an anomaly in which late met a lock or mark that only by can have left behind,
-// although every lease had ended by over: one from the Call of by to over, and one from there to the Call of late, if
-// that is later.
-func pastLease(by harness.Op, over time.Duration, late harness.Op) []harness.Span {
-	all := []harness.Span{{Client: by.Client, Kind: harness.PossibleHold, From: by.Call, To: over}}
-	if late.Call > over {
-		all = append(all, harness.Span{Client: by.Client, Kind: harness.PastLease, From: over, To: late.Call})
-	}
-	return all
-}
-
-// certainSpan returns s with its end as reports want it. It returns nothing for an empty span.
-func certainSpan(s harness.Span) []harness.Span {
-	switch {
-	case s.To == forever:
-		s.To, s.Until = 0, harness.NothingEnds
-	case s.To <= s.From:
-		return nil
-	}
-	return []harness.Span{s}
-}
-
-// inOrder lists the operations in the order of the history.
-func inOrder(sights []indexedOp) []harness.Op {
-	slices.SortFunc(sights, func(a, b indexedOp) int { return cmp.Compare(a.seq, b.seq) })
-	ops := make([]harness.Op, len(sights))
-	for i, s := range sights {
-		ops[i] = s.op
-	}
-	return ops
-}
-
-// heldUntil notes that h was not released before t. release ended it then, unless it is nil. h is first confirmed as
-// the second hold of its own overlap, then as the first hold of later ones: an order that reports overlaps as the
-// history does.
-func (p *mutexPass) heldUntil(h *hold, t time.Duration, release *indexedOp) {
-	p.confirmSecond(h, t, release)
-	p.confirmFirsts(h, t, release)
-}
-
-// confirmSecond decides the overlap of h with earlier holds, if h lasted beyond its own Return.
-func (p *mutexPass) confirmSecond(h *hold, t time.Duration, release *indexedOp) {
-	if o := h.overlap; o.open() && !o.secondLasted && !o.secondOver && h.op.Return < t {
-		o.secondLasted, o.releases[1] = true, release
-		p.confirm(o)
-	}
-}
-
-// confirmFirsts decides the overlaps in which h may be the first hold. h excludes the holds that were granted before t
-// and before its lease ended. If release ended it, h excludes nothing else.
-func (p *mutexPass) confirmFirsts(h *hold, t time.Duration, release *indexedOp) {
-	if h.lastExcluded < h.confirmedUntil || release == nil && t <= h.confirmedUntil {
-		return
-	}
-	for o := range p.locks[h.op.Key].overlapsAfter(h, h.confirmedUntil) {
-		if o.second.op.Return < t {
-			o.removeFirst(h)
-			o.confirmFirst(h, release)
-			p.confirm(o)
-		} else if release != nil {
-			p.dropFirst(o, h)
-		}
-	}
-	h.confirmedUntil = max(h.confirmedUntil, t)
-}
-
-// confirm reports o once its holds are known to exclude each other.
-func (p *mutexPass) confirm(o *overlap) {
-	if o.open() && o.first != nil && o.secondEndedFirst() {
-		o.first = nil
-	}
-	if !o.open() || o.first == nil || !o.isSecondDecided() {
-		p.closeIfNoFirst(o)
-		return
-	}
-	p.close(o)
-	if o.second.alreadyCounted() {
-		return
-	}
-	o.second.reported = true
-	o.first.tenure.reported = true
-	o.second.tenure.reported = true
-	a := o.anomaly()
-	if o.theft != nil && !p.faultMayExplain(a) {
-		o.blameRelease(&a)
-	}
-	p.add(a)
-}
-
-// faultMayExplain reports whether a fault may explain what happened in the time of a.
-func (p *mutexPass) faultMayExplain(a harness.Anomaly) bool {
-	return slices.ContainsFunc(p.faults, func(f harness.Influence) bool { return f.Overlaps(a.From, a.To) })
 }

@@ -124,5 +124,8 @@ func (l *redissonLock) Release(ctx context.Context, key, owner string) (bool, er
 	if err == redis.Nil {
 		return false, nil
 	}
-	return err == nil, err
+	if err != nil {
+		return false, err
+	}
+	return true, nil
 }

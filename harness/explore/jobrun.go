@@ -34,6 +34,55 @@ func (v *jobRun) restart() {
 	v.ended = strategy.Take
 }
 
+// worker runs a search's schedules in one world.
+type worker struct {
+	runner
+	search *search
+}
+
+// explore runs a schedule, again if it was disturbed.
+func (k worker) explore(ctx context.Context, v *jobRun) error {
+	_, err := k.undisturbed(ctx, k.search.budget, func() (*execution, error) { return k.attempt(ctx, v) })
+	if err != nil && len(v.claimed) > 0 {
+		k.search.states.Forget(v.claimed)
+	}
+	return err
+}
+
+// attempt runs a schedule. It returns the live execution, or nil if the schedule was run from memory.
+func (k worker) attempt(ctx context.Context, v *jobRun) (liveRun *execution, err error) {
+	if v.restart(); k.search.memory.Works() {
+		if done, err := k.runFromMemory(ctx, v); done || err != nil {
+			return nil, err
+		}
+	}
+	ex, err := beginSchedule(ctx, k.spec, k.search.budget, k.w, k.alarm)
+	if err != nil {
+		return nil, err
+	}
+	if k.search.states != nil && k.search.followsTrails(k.w) {
+		ex.beginTrails()
+	}
+	v.ex = ex.execution
+	return v.ex, k.drive(ctx, v)
+}
+
+// drive runs a schedule that has begun.
+func (k worker) drive(ctx context.Context, v *jobRun) (err error) {
+	isVisited := func(asleep []*schedule.Move) (bool, error) { return k.isVisited(ctx, v, asleep) }
+	v.ended, err = v.ex.drive(ctx, v.job.Strategy(), stateView{v.ex, isVisited})
+	return err
+}
+
+// stateView is the strategy's view in a search that looks up states.
+type stateView struct {
+	*execution
+	isVisited func(asleep []*schedule.Move) (bool, error)
+}
+
+// Visited reports whether another schedule was in this state before.
+func (v stateView) Visited(asleep []*schedule.Move) (bool, error) { return v.isVisited(asleep) }
+
 // isVisited reports whether another schedule was in the current state of v before.
 func (k worker) isVisited(ctx context.Context, v *jobRun, asleep []*schedule.Move) (known bool, err error) {
 	if k.spec.Unreduced || len(v.ex.path) < v.lookedUp {

@@ -1,21 +1,44 @@
 package explore
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 
-	"github.com/doublegrant/doublegrant/harness/await"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/findings"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/frontier"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
-	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
+
+// This file is the search. A schedule is a list of choices. The source of a search has a queue of branches, each a
+// prefix of choices and its sleep set. In the beginning it has one branch, with the empty prefix. Then each worker
+// repeats (see goThrough):
+//
+//  1. next takes the branch with the fewest preemptions and faults (iterative context bounding: Musuvathi and Qadeer,
+//     PLDI 2007), and of those the last that was planned. So it is a depth-first search within a cost.
+//  2. explore (jobrun.go) runs one schedule: the choices of the prefix, then always the first move that is not asleep.
+//     For every other such move it meets after the prefix, it plans a branch (strategy.Exhaustive).
+//  3. plan puts these branches into the queue, and judge has the checkers judge the schedule.
+//
+// Two rules leave out schedules that show nothing new. A move that was tried is asleep in later branches, until
+// something happens that is not independent of it (sleep sets: Godefroid, LNCS 1032, 1996). A schedule that comes to a
+// known state, with the same moves asleep, ends there (states.go).
+//
+// Invariants, whenever mu is free:
+//
+//   - Every schedule within the budget, or one that shows the same, was run, is under way, or belongs to a branch in
+//     the queue. A branch that fails goes back into the queue as it was, so the queue of a stopped search is the work
+//     that is left.
+//   - The branches that leave a schedule are planned before it is judged, and its worker is busy until both are done.
+//     So a part is complete when the queue is empty and no worker is busy.
+//
+// A search has several parts, one after the other, each with its own budget and queue (fewer.go). Random schedules have
+// another source (random.go), and pieces hand parts of the queue to other processes (pieces.go). ending.go lists how a
+// search ends.
 
 // Search runs every schedule of spec's program within its budget, or an equivalent one, and has the checkers judge
 // each. Violations are in Result.Found. If the search ends early, Result.Stopped says why. An error says that the
@@ -35,45 +58,11 @@ func searchOnce(ctx context.Context, spec Spec) (interleave.Result, error) {
 	}
 	s := newSearch(&spec)
 	s.resume(spec.Resume)
-	err = s.run(ctx, worlds)
-	if err == nil {
-		s.save(worlds)
-		err = s.failure
-	}
-	background := ""
-	if err == nil {
-		background, err = s.backgroundWork(context.WithoutCancel(ctx), worlds[0])
-	}
-	res := s.result(worlds, background)
-	if err == nil {
-		err = s.addFindings(ctx, worlds[0], &res)
-	}
-	// the runners of pieces have met the WAIT, and have replicas
-	if errors.Is(err, errAwaitsReplicas) && spec.Pieces != nil {
-		spec.Program.Replicas = true
-		if err = worlds[0].replace(ctx, &spec, &worlds[0]); err == nil {
-			err = s.addFindings(ctx, worlds[0], &res)
-		}
-	}
+	res, err := s.complete(ctx, worlds)
 	for _, w := range worlds {
 		err = errors.Join(err, w.stop())
 	}
 	return res, err
-}
-
-// addFindings runs counterexamples and situations again and adds them to the result.
-func (s *search) addFindings(ctx context.Context, w *world, res *interleave.Result) (err error) {
-	if err = s.shrinkFound(ctx, w); err != nil {
-		return err
-	}
-	if err = s.orderFound(ctx, w); err != nil {
-		return err
-	}
-	if err = s.addCounterexamples(ctx, w, res); err != nil {
-		return err
-	}
-	res.Situations, err = s.rerunSituations(ctx, w)
-	return err
 }
 
 func newSearch(spec *Spec) *search {
@@ -83,54 +72,28 @@ func newSearch(spec *Spec) *search {
 	return s
 }
 
-func startWorlds(ctx context.Context, spec *Spec) ([]*world, error) {
-	worlds := make([]*world, spec.Workers)
-	err := errors.Join(await.All(len(worlds), func(i int) (err error) {
-		worlds[i], err = newWorld(ctx, spec)
-		return err
-	})...)
-	if err == nil {
-		return worlds, nil
-	}
-	for _, w := range worlds {
-		if w != nil {
-			err = errors.Join(err, w.stop())
-		}
-	}
-	return nil, err
-}
-
-// search is a search under way. Workers share the fields from wake to ending, and pieceState: mu guards these. The
-// others change only while no worker runs.
+// search is a search under way. One goroutine, that of Search, goes through its parts. Workers run schedules meanwhile.
 type search struct {
 	spec  *Spec
 	began time.Time
 
+	// Shared with workers. While they run, mu guards these fields, and wake is signaled when one of them has changed.
 	mu         sync.Mutex
-	wake       *sync.Cond         // signaled when a field that mu guards has changed
+	wake       *sync.Cond
 	source     frontier.Source    // current source: branches or draws
 	branches   *frontier.Branches // of the part that runs every schedule; nil: none has begun
 	draws      frontier.Draws     // current round of random schedules
 	busy       int                // workers that run a schedule
 	seen       findings.Findings
 	untilFirst time.Duration // real time to the first counterexample; 0: none
-	ending
-
-	currentPart
-	symmetryTest
+	ending                   // how the search ended early
 	pieceState
 
+	// Changed only while no worker runs.
+	currentPart
+	symmetryTest
 	elapsed       time.Duration // real time of the whole search
 	limitsClients bool          // use fewer clients, since they wait or have threads: see budgets
-}
-
-// ending is how a search ended early. The zero value: it has not.
-type ending struct {
-	over       bool   // for the reason in stopped, or with failure
-	stopped    string // see interleave.Result.Stopped
-	outOfTime  bool   // the search's time is up
-	partTimeUp bool   // the current part's time is up, but not the search's: see runPartFor
-	failure    error  // of the harness, its environment, the program or a checker; nil: none
 }
 
 // currentPart is the part of a search that is under way, and what earlier parts have left.
@@ -160,6 +123,30 @@ type pieceState struct {
 	savedAt      time.Time // time of the last checkpoint
 }
 
+// complete runs the search and returns its result, with counterexamples and situations.
+func (s *search) complete(ctx context.Context, worlds []*world) (res interleave.Result, err error) {
+	if err = s.run(ctx, worlds); err == nil {
+		s.save(worlds)
+		err = s.failure
+	}
+	background := ""
+	if err == nil {
+		background, err = s.backgroundWork(context.WithoutCancel(ctx), worlds[0])
+	}
+	res = s.result(worlds, background)
+	if err == nil {
+		err = s.addFindings(ctx, worlds[0], &res)
+	}
+	// the runners of pieces have met the WAIT, and have replicas
+	if errors.Is(err, errAwaitsReplicas) && s.spec.Pieces != nil {
+		s.spec.Program.Replicas = true
+		if err = worlds[0].replace(ctx, s.spec, &worlds[0]); err == nil {
+			err = s.addFindings(ctx, worlds[0], &res)
+		}
+	}
+	return res, err
+}
+
 // run goes through the parts of the search.
 func (s *search) run(ctx context.Context, worlds []*world) error {
 	if s.spec.For > 0 {
@@ -179,16 +166,6 @@ func (s *search) run(ctx context.Context, worlds []*world) error {
 	s.checkPieces(ctx)
 	s.elapsed = time.Since(s.began)
 	return s.failure
-}
-
-// checkPieces asks whether the results of pieces are reliable.
-func (s *search) checkPieces(ctx context.Context) {
-	if s.spec.Pieces == nil || s.spec.Pieces.Settled == nil {
-		return
-	}
-	if err := s.spec.Pieces.Settled(ctx); err != nil && ctx.Err() == nil {
-		s.stop(err.Error())
-	}
 }
 
 // runParts goes through the parts of a search of every schedule. asymmetric is true if clients turned out not to be
@@ -230,126 +207,88 @@ func (s *search) runPart(ctx context.Context, b interleave.Budget, worlds []*wor
 	})
 }
 
-// runSource runs the source's schedules, with a worker in each world.
-func (s *search) runSource(ctx context.Context, worlds []*world) {
-	var working sync.WaitGroup
-	ctx = context.WithoutCancel(ctx)
-	// schedules of the first worker that others judge; closed when it is done, or goes on without memory
-	toJudge := make(chan jobRun, judgedAtOnce)
-	for i, w := range worlds {
-		working.Go(func() {
-			if i > 0 {
-				s.judgeAll(ctx, toJudge)
-				s.work(ctx, w)
-				return
-			}
-			s.workFromMemory(ctx, w, toJudge, len(worlds) > 1)
-			s.work(ctx, w)
-		})
-	}
-	working.Wait()
-}
-
-// stop ends the search early.
-func (s *search) stop(reason string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.endLocked(reason)
-}
-
-// stopInTime ends the search because its time is up.
-func (s *search) stopInTime() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.outOfTime = !s.over
-	s.endLocked(fmt.Sprintf("the time is up (%v%s)", s.spec.For, s.noPieceDone()))
-}
-
-// endLocked ends the search early, if it has not ended. The caller holds s.mu.
-func (s *search) endLocked(reason string) {
-	if !s.over {
-		s.over, s.stopped = true, reason
-	}
-	s.wake.Broadcast()
-}
-
-// isEndingLocked reports whether the current part ends early, alone or with the search. The caller holds s.mu.
-func (s *search) isEndingLocked() bool { return s.over || s.partTimeUp }
-
-// What users can do about a nondeterministic client.
-const (
-	remedyInside = ". Let it act on what it reads alone: without goroutines and timers of its own, without time.Now " +
-		"(harness.Now), without random numbers that are not seeded, and without the order of a map"
-	remedyOutside = ". Let it act on what it reads alone: one command at a time, nothing between an answer and the " +
-		"next request, so no thread or timer beside it, no random decisions, and no clock but those of " +
-		"workloads/adapters/README.md; if it keeps something from one schedule to the next, let it ask for reset in " +
-		"its answer to init, and forget all then (keeps_state of lock.py)"
-)
-
-// remedy returns what the author of a program can do about a nondeterministic client.
-func remedy(p interleave.Program) string {
-	if p.Gate == interleave.TCP {
-		return remedyOutside
-	}
-	return remedyInside
-}
-
-func (s *search) fail(err error) {
-	if errors.Is(err, schedule.ErrStopped) {
-		why := schedule.Why(err)
-		if errors.Is(err, schedule.ErrNotRepeated) {
-			why += remedy(s.spec.Program)
+// goThrough is the loop of a worker: it takes, runs and judges schedules in one world while more returns true.
+func (s *search) goThrough(ctx context.Context, w *world, judge func(context.Context, jobRun), more func() bool) {
+	k := worker{newRunner(s.spec, w), s}
+	defer k.alarm.Stop()
+	for more() {
+		j, ok := s.next()
+		if !ok {
+			return
 		}
-		s.stop(why)
-		return
+		v := jobRun{job: j}
+		err := catchPanics(func() error { return k.explore(ctx, &v) })
+		if err == nil {
+			s.plan(j.Done)
+			err = s.judgeSafely(ctx, v, judge)
+		} else {
+			s.plan(j.PutBack)
+		}
+		s.workerDone()
+		if err != nil {
+			s.fail(err)
+			return
+		}
 	}
+}
+
+// judgeSafely judges a schedule. An error says that a checker panicked.
+func (s *search) judgeSafely(ctx context.Context, v jobRun, judge func(context.Context, jobRun)) error {
+	return catchPanics(func() error {
+		judge(ctx, v)
+		return nil
+	})
+}
+
+// next takes the next schedule. It waits while other workers may plan some. ok is false when the part, the round or the
+// search is over.
+func (s *search) next() (j frontier.Job, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.over, s.failure = true, cmp.Or(s.failure, err)
+	for {
+		if s.isEndingLocked() {
+			return nil, false
+		}
+		switch planned := s.source.Planned(); {
+		case planned == 0 && s.busy == 0:
+			return nil, false
+		case planned == 0:
+			s.wake.Wait()
+		case s.endAtLimitLocked():
+			return nil, false
+		case s.spec.MaxSchedules > 0 && s.seen.Schedules+s.busy >= s.spec.MaxSchedules:
+			s.wake.Wait() // some of those under way may be pruned
+		default:
+			if j, ok = s.source.Next(); ok {
+				s.busy++
+			}
+			return j, ok
+		}
+	}
+}
+
+// workerDone records that a worker has finished its schedule, or given it up.
+func (s *search) workerDone() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy--
 	s.wake.Broadcast()
 }
 
-// result returns the result so far, without counterexamples and situations.
-func (s *search) result(worlds []*world, background string) interleave.Result {
+// mostPlanned bounds the planned schedules, of about a kilobyte each. The whole catalogue needs less than a tenth of
+// it.
+const mostPlanned = 2_000_000
+
+// plan calls change, which plans schedules, and ends the search if there are too many.
+func (s *search) plan(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := interleave.Result{
-		Schedules: s.seen.Schedules, Pruned: s.seen.Pruned, Steps: s.seen.Steps, Stopped: s.stopped,
-		First: s.untilFirst, Elapsed: s.elapsed, Budget: s.parts[0].Budget, Parts: s.parts,
+	change()
+	if planned := s.source.Planned(); planned > mostPlanned {
+		s.endLocked(fmt.Sprintf("the budget multiplies to more than fits into memory: after %d schedules %d more were "+
+			"planned, which plan others in turn; "+
+			"ask for fewer clients, for less in one schedule, or for schedules at random (--random)",
+			s.seen.Schedules, planned))
 	}
-	s.promise(&r)
-	if s.seen.Coverage.WakesCut {
-		r.Limits = append(r.Limits, "in one schedule at most one time-out, or sleep of a client with goroutines, "+
-			"ended while others could go on")
-	}
-	if unfinished := s.unfinished(); unfinished != "" {
-		r.Limits = append(r.Limits, unfinished)
-	}
-	if s.limitsClients {
-		r.Limits = append(r.Limits, fmt.Sprintf("3 clients or more: these wait, or have goroutines of their own, so "+
-			"the search is of %d (--clients 3 asks for more, and may take long)", fewerClients))
-	}
-	if why := s.vacuousAtRandom(worlds, background); why != "" {
-		r.Stopped = why
-	}
-	r.Exhausted = r.Stopped == "" && s.failure == nil
-	if r.Exhausted && len(s.seen.Found) == 0 {
-		r.Stopped = s.vacuous(worlds, background)
-		r.Exhausted = r.Stopped == ""
-	}
-	if background != "" && s.stopped != "" && len(s.seen.Found) == 0 {
-		r.Stopped += " (it does something by itself: " + background + ")"
-	}
-	if limit := s.asymmetryLimit(); limit != "" {
-		r.Limits = append(r.Limits, limit)
-	}
-	if s.spec.Program.RealClock {
-		r.Limits = append(r.Limits, "the clients read the machine's clock, so time did not pass, and nobody looked "+
-			"whether all is free in the end")
-	}
-	if why := worlds[0].WhyNoClock; why != "" {
-		r.Limits = append(r.Limits, "the servers' clocks could not be set ("+why+"): leases end early to an eighth, "+
-			"and none was in its last millisecond")
-	}
-	return r
+	s.wake.Broadcast()
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/doublegrant/doublegrant/harness/await"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
@@ -44,6 +45,24 @@ type world struct {
 	probe       redis.UniversalClient   // the harness's own client, without a gate
 	probeDialer *dialer                 // of probe
 	gates       gates                   // addresses of clients outside this process
+}
+
+// startWorlds starts a world for each worker; if one fails, none.
+func startWorlds(ctx context.Context, spec *Spec) ([]*world, error) {
+	worlds := make([]*world, spec.Workers)
+	err := errors.Join(await.All(len(worlds), func(i int) (err error) {
+		worlds[i], err = newWorld(ctx, spec)
+		return err
+	})...)
+	if err == nil {
+		return worlds, nil
+	}
+	for _, w := range worlds {
+		if w != nil {
+			err = errors.Join(err, w.stop())
+		}
+	}
+	return nil, err
 }
 
 // newWorld starts Redis and connects s.Clients clients and a probe. The caller has the turn until stop.

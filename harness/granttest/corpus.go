@@ -61,17 +61,30 @@ func safeNames(parts []string) []string {
 
 // save writes a counterexample to the test's corpus. The same counterexample always gets the same file name.
 func (s subject) save(t TB, p parameters, c interleave.Counterexample, skew time.Duration) (path string, err error) {
-	p.TTL = s.program(newSupervisor(callTime), p).Lease
 	c.Ops = nil // the steps have all of it
-	hash := fnv.New32a()
-	_, _ = fmt.Fprintln(hash, s.kind, p, skew, c.Budget, c.Schedule) // writing to a hash never fails
-	path = filepath.Join(testDir(corpusDir, t.Name()), fmt.Sprintf("%s-%08x.json", c.Anomaly.Class, hash.Sum32()))
-	err = reports.WriteFile(path, func(w io.Writer) error {
+	f := saved{savedFormat, s.kind, commandToRepeat(t.Name()), p, skew, c}
+	name, err := f.name()
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(testDir(corpusDir, t.Name()), name)
+	return path, reports.WriteFile(path, func(w io.Writer) error {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
-		return e.Encode(saved{savedFormat, s.kind, commandToRepeat(t.Name()), p, skew, c})
+		return e.Encode(f)
 	})
-	return path, err
+}
+
+// name returns the file's name: the class of the violation, and a hash of what a replay does. The hash is over JSON, so
+// that a field added later changes no name while it is empty. Files of any other name are replayed as well.
+func (f saved) name() (string, error) {
+	text, err := json.Marshal(map[string]any{
+		"kind": f.Kind, "ttl": f.Parameters.TTL, "regime": f.Parameters.Regime, "skew": f.Skew,
+		"budget": f.Counterexample.Budget, "schedule": f.Counterexample.Schedule,
+	})
+	hash := fnv.New32a()
+	hash.Write(text)
+	return fmt.Sprintf("%s-%08x.json", f.Counterexample.Anomaly.Class, hash.Sum32()), err
 }
 
 // read reads a file of the corpus. The error says why the file cannot be used.
@@ -97,7 +110,8 @@ func (s subject) read(path string) (f saved, err error) {
 	case c.Budget.Place < 0 || c.Budget.Place > interleave.MaxPlaces-c.Budget.Clients:
 		return f, fmt.Errorf("its clients begin at place %d, and there are %d places", c.Budget.Place,
 			interleave.MaxPlaces)
-	case f.Parameters.Regime != "":
+	}
+	if f.Parameters.Regime != "" {
 		_, err = workloads.ParseRegime(string(f.Parameters.Regime))
 	}
 	return f, err

@@ -72,6 +72,33 @@ func TestAFoundRaceStaysARegressionTest(t *testing.T) {
 	require.Equal(t, files, corpus(t, "TestIt/with_a/slash"))
 }
 
+// The name of a file follows from what its replay does, and from nothing else. Corpora in repositories have these names.
+func TestTheNameOfASavedSchedule(t *testing.T) {
+	t.Chdir(t.TempDir())
+	named := func(o granttest.LockOptions) string {
+		record(t, "TestIt", lock(newGetSet, o)).failure(t)
+		files := corpus(t, "TestIt")
+		require.Len(t, files, 1)
+		require.NoError(t, os.Remove(files[0]))
+		return filepath.Base(files[0])
+	}
+	require.Equal(t, "double-grant-e6247ca1.json", named(quick))
+	require.Equal(t, "double-grant-e6247ca1.json", named(quick), "of the same schedule")
+	long := quick
+	long.TTL = time.Minute
+	require.NotEqual(t, named(quick), named(long), "of another lease")
+}
+
+// Earlier versions named files in another way.
+func TestASavedScheduleOfAnyName(t *testing.T) {
+	t.Chdir(t.TempDir())
+	record(t, "TestIt", lock(newGetSet, quick)).failure(t)
+	file := corpus(t, "TestIt")[0]
+	other := filepath.Join(filepath.Dir(file), "double-grant-0badcafe.json")
+	require.NoError(t, os.Rename(file, other))
+	require.Contains(t, record(t, "TestIt", lock(newGetSet)).failure(t), "happens again, replayed from "+other)
+}
+
 // A fixed algorithm may send other commands. The replay follows the schedule as far as it can.
 func TestASavedScheduleOfOtherCommands(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -115,6 +142,8 @@ func TestASavedScheduleOfAnotherVersion(t *testing.T) {
 			lock(newGoodLock, quick), `unknown field "more"`},
 		"too many clients": {strings.Replace(string(good), `"clients": 2`, `"clients": 300`, 1),
 			lock(newGoodLock, quick), "it is of 300 clients"},
+		"a regime of tomorrow": {strings.Replace(string(good), `"parameters": {`, `"parameters": {"regime": "odd",`, 1),
+			lock(newGoodLock, quick), `unknown regime "odd"`},
 		"cut short": {string(good[:len(good)/2]), lock(newGoodLock, quick), "unexpected EOF"},
 		"empty":     {"", lock(newGoodLock, quick), "EOF"},
 		"of another kind": {string(good), dedup(newGoodFilter,

@@ -1,6 +1,7 @@
 package granttest_test
 
 import (
+	"regexp"
 	"testing"
 	"time"
 
@@ -8,6 +9,25 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/granttest"
 )
+
+// The time limit is for all searches of a test together: those that begin when it is over take a moment each.
+func TestTheTimeLimitIsForAllSearchesTogether(t *testing.T) {
+	t.Chdir(t.TempDir())
+	got := record(t, t.Name(), sequence(newGoodSequence, granttest.SequenceOptions{
+		Search: granttest.Search{Clients: 4, Crashes: 3, Expiries: 3, LostAnswers: 1, For: time.Second},
+		Load:   granttest.Load{Skip: true},
+	}))
+	require.Greater(t, len(got.failures), 2, "a search for each regime, and no time for any of them")
+	for i, failure := range got.failures {
+		limit := regexp.MustCompile(`the time is up \((\S+)\)`).FindStringSubmatch(failure)
+		require.NotNil(t, limit, failure)
+		took, err := time.ParseDuration(limit[1])
+		require.NoError(t, err)
+		if i > 0 {
+			require.Less(t, took, time.Second, failure)
+		}
+	}
+}
 
 // A search that reaches its time limit says how far it came, what remains, and which fields of Search would leave less.
 func TestASearchWhoseTimeIsUpSaysWhatIsLeft(t *testing.T) {

@@ -90,7 +90,7 @@ type Search struct {
 	LostAnswers, LostCommands, Late int
 
 	Skew time.Duration // how far the last client's clock is ahead of the others'; default 0, negative: behind
-	For  time.Duration // time limit; default 5 minutes
+	For  time.Duration // time limit of all searches together; default 5 minutes
 
 	// Minimize is how long the search goes on after a violation, for the shortest schedule of each class; default 2s,
 	// negative: not at all. If the search completes within it, the schedules are the shortest. Otherwise the failure

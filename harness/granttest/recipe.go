@@ -51,7 +51,8 @@ func (s subject) parse(t TB, word string) (f saved, err error) {
 		return f, fmt.Errorf("it is of a %s, and this is the test of a %s", of, s.kind)
 	case test != t.Name():
 		return f, fmt.Errorf("it is of %s, and this is %s: choose that one with -run", test, t.Name())
-	case r.Regime != "":
+	}
+	if r.Regime != "" {
 		if _, err = workloads.ParseRegime(r.Regime); err != nil {
 			return f, err
 		}

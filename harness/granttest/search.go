@@ -24,6 +24,9 @@ const (
 // searchFor is the default time limit of a search. It is less than go test gives a package.
 const searchFor = 5 * time.Minute
 
+// leastSearch is how long a search goes on at least, if those before it have taken all the time.
+const leastSearch = 100 * time.Millisecond
+
 // minimizeFor is the default of Search.Minimize.
 const minimizeFor = 2 * time.Second
 
@@ -83,7 +86,7 @@ func (s Search) bounds() interleave.Bounds {
 }
 
 // searchPrograms searches each program, and reports whether the test may go on with the load. It may unless a violation
-// was found.
+// was found. The time limit is for all searches together.
 func (s subject) searchPrograms(t TB) (goOn bool) {
 	t.Helper()
 	until := time.Now().Add(cmp.Or(s.search.For, searchFor))
@@ -105,38 +108,41 @@ func (s subject) searchProgram(t TB, p parameters, until time.Time) (goOn bool) 
 	if s.isSymmetric() { // a lock that confuses two names shows it with three clients, too
 		smaller := s
 		smaller.search.Clients = mostInEveryOrder
-		if goOn, decided := smaller.runSearch(t, p, until, nil); !goOn || !decided {
+		if goOn, decided := smaller.runSearch(t, p, until, everySchedule); !goOn || !decided {
 			t.Logf("the search of %d clients has not begun", s.search.Clients)
 			return goOn
 		}
 	}
-	goOn, _ = s.runSearch(t, p, until, nil)
-	r := s.search.Random
-	if !goOn || r.Schedules == 0 {
-		return goOn
+	goOn, _ = s.runSearch(t, p, until, everySchedule)
+	if goOn && s.search.Random.Schedules > 0 {
+		goOn, _ = s.runSearch(t, p, until, s.search.Random.draws)
 	}
-	goOn, _ = s.runSearch(t, p, until, &explore.Random{Schedules: r.Schedules, Strategy: r.Strategy, Depth: r.Depth,
-		Seed: r.Seed})
 	return goOn
 }
 
 // randomClients is the default number of clients in random schedules.
 const randomClients = 8
 
-// runSearch runs every schedule of a program; with random, only random ones. It reports whether the test may go on, and
-// whether the search reached a verdict.
-func (s subject) runSearch(t TB, p parameters, until time.Time, random *explore.Random) (goOn, decided bool) {
+// everySchedule leaves a spec as it is: a search of every schedule.
+func everySchedule(*explore.Spec) {}
+
+// draws makes spec a search of random schedules, with clients that all do the same.
+func (r Random) draws(spec *explore.Spec) {
+	spec.Random = &explore.Random{Schedules: r.Schedules, Strategy: r.Strategy, Depth: r.Depth, Seed: r.Seed}
+	spec.Clients, spec.Twice = cmp.Or(r.Clients, randomClients), 0
+	spec.Program.Apart, spec.Program.Symmetric = nil, false
+}
+
+// runSearch runs the schedules of a program that shape selects: everySchedule or Random.draws. It reports whether the
+// test may go on, and whether the search reached a verdict.
+func (s subject) runSearch(t TB, p parameters, until time.Time, shape func(*explore.Spec)) (goOn, decided bool) {
 	t.Helper()
 	g := newLastingSupervisor(callTime)
 	spec := s.spec(g, p)
 	asked := &operations{}
 	spec.Checkers = append(spec.Checkers, tally{asked})
-	if random != nil {
-		spec.Program.Apart, spec.Random, spec.Clients, spec.Twice = nil, random,
-			cmp.Or(s.search.Random.Clients, randomClients), 0
-		spec.Program.Symmetric = false
-	}
-	spec.For = max(time.Second, time.Until(until))
+	shape(&spec)
+	spec.For = max(leastSearch, time.Until(until))
 	began := time.Now()
 	var res interleave.Result
 	err := g.runSupervised(searchGrace, func() (err error) {
@@ -151,6 +157,7 @@ func (s subject) runSearch(t TB, p parameters, until time.Time, random *explore.
 	s.writeSearchReport(t, p, res, began)
 	switch verdict := res.Verdict(); {
 	case verdict == harness.Invalid:
+		p.TTL = spec.Program.Lease
 		s.reportAndSave(t, p, res, spec.Skew)
 		return false, true
 	case res.Random != nil && res.WhyAtRandom() == "":

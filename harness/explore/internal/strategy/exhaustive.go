@@ -18,19 +18,25 @@ type Branch struct {
 	Cost     int // preemptions and faults in Prefix
 }
 
-// Exhaustive runs the first schedule of a branch and plans the branches that leave it. Going through all of them covers
-// every schedule, except those that differ from another only in the order of independent moves (sleep sets: Godefroid,
-// LNCS 1032, 1996).
+// Exhaustive is one step of a depth-first search with sleep sets (Godefroid, LNCS 1032, 1996). It runs the first
+// schedule of a branch: the moves of the prefix, then always the first move that is not asleep. On the way it plans a
+// branch for each other move that is not asleep. Whoever goes through a branch and all that are planned in turn has run
+// every schedule that begins with the prefix, except those that differ from another only in the order of independent
+// moves.
+//
+// A move falls asleep in a branch because an earlier branch begins with it at the same place. It wakes when something
+// happens that is not independent of it, since the order of the two then matters. If all moves are asleep, what follows
+// belongs to other branches, and the schedule is left.
 type Exhaustive struct {
 	Branch
 	Planned []Branch // branches that it has planned
 
-	unreduced bool // plans also schedules that differ only in the order of independent moves
+	unreduced bool // no move falls asleep
 
-	taken  int
-	asleep []*schedule.Move
-	next   *schedule.Move // current choice; nil: it belongs to Prefix
-	cost   int
+	taken  int              // moves so far, those of Prefix included
+	cost   int              // their preemptions and faults
+	asleep []*schedule.Move // moves that are asleep now
+	next   *schedule.Move   // the move that is being made; nil: it belongs to Prefix
 }
 
 // NewExhaustive returns the strategy for the first schedule of a branch. With unreduced it also plans schedules that

@@ -10,18 +10,34 @@ import (
 )
 
 // pct is probabilistic concurrency testing: Burckhardt, Kothari, Musuvathi and Nagarakatte, "A Randomized Scheduler
-// with Probabilistic Guarantees of Finding Bugs", ASPLOS 2010. Each actor gets a random priority, and the actor with
-// the highest priority that can take a step does. After each of depth-1 random steps, the priority change points, the
-// actor that took the step falls below all others.
+// with Probabilistic Guarantees of Finding Bugs", ASPLOS 2010.
+//
+// Each actor gets a random priority. The actor with the highest priority, of those that can take a step, takes it.
+// After each of depth-1 random steps, the priority change points, the actor that took the step falls below all others.
+// With n actors and at most k steps, a schedule shows a bug of depth d with a probability of at least 1/(n*k^(d-1)).
+// interleave.Random has the bound with faults, which are drawn apart (faults.go).
+//
+// It differs from the paper in three ways. Actors are not known in advance, so each draws its priority when it is first
+// able to take a step. k is the length of the longest schedule of earlier rounds, and there are no change points while
+// it is unknown. Interchangeable clients begin in one order only, so their priorities are not drawn.
+//
+// Random calls pick for each move, and took after it.
 type pct struct {
-	rng      *rand.Rand
-	priority map[int]float64 // by actor; 0 or more as drawn, negative after a change point
-	// number of interchangeable clients: their first threads get falling priorities, in order; 0: none
-	inOrder      int
-	changePoints []int // changePoints[i] is the step after which its actor falls to priority -1-i
+	rng *rand.Rand
+
+	// priority by actor. Priorities differ: those drawn are at least 0, and the actor of change point i has -1-i.
+	priority map[int]float64
+
+	// inOrder is the number of interchangeable clients; 0: none. Their first threads have the priorities 1, 1/2, 1/3
+	// and so on, in the order of the clients.
+	inOrder int
+
+	// changePoints[i] is the number of a move, from 1. After it its actor falls to priority -1-i. There are depth-1, or
+	// none.
+	changePoints []int
 }
 
-// drawPCT draws the change points. There are none while the length of schedules is unknown.
+// drawPCT draws the change points.
 func drawPCT(rng *rand.Rand, shape Shape) sampler {
 	p := &pct{rng: rng, priority: map[int]float64{}}
 	if shape.InOrder {

@@ -1,0 +1,114 @@
+package explore
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// This file ends a search early. A search without any of these endings has run every schedule. The first one counts,
+// but a failure always does:
+//
+//   - its time is up: stopInTime
+//   - ctx was canceled: run
+//   - it has the first counterexample, or its number of schedules, as asked: endAtLimitLocked
+//   - a piece has run its number of schedules: endAtLimitLocked
+//   - more schedules are planned than fit into memory: plan
+//   - every random schedule was drawn: runAtRandom
+//   - a piece says so, or pieces turn out to be unreliable: afterPiece, checkPieces
+//   - a client does not do the same again, or cannot be followed (schedule.ErrStopped): fail
+//   - a failure of the harness, its environment, the program or a checker: fail. Search returns its error
+//
+// A part can end without the search if its own time is up: runPartFor.
+
+// ending is how a search ended early. The zero value: it has not.
+type ending struct {
+	over       bool   // for the reason in stopped, or with failure
+	stopped    string // see interleave.Result.Stopped
+	outOfTime  bool   // the search's time is up
+	partTimeUp bool   // the current part's time is up, but not the search's: see runPartFor
+	failure    error  // of the harness, its environment, the program or a checker; nil: none
+}
+
+// isEndingLocked reports whether the current part ends early, alone or with the search. The caller holds s.mu.
+func (s *search) isEndingLocked() bool { return s.over || s.partTimeUp }
+
+// isEnding reports whether the current part ends early.
+func (s *search) isEnding() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.isEndingLocked()
+}
+
+// stop ends the search early.
+func (s *search) stop(reason string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.endLocked(reason)
+}
+
+// stopInTime ends the search because its time is up.
+func (s *search) stopInTime() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.outOfTime = !s.over
+	s.endLocked(fmt.Sprintf("the time is up (%v%s)", s.spec.For, s.noPieceDone()))
+}
+
+// endLocked ends the search early, if it has not ended. The caller holds s.mu.
+func (s *search) endLocked(reason string) {
+	if !s.over {
+		s.over, s.stopped = true, reason
+	}
+	s.wake.Broadcast()
+}
+
+// endAtLimitLocked ends the search at a limit, and reports whether it has ended. The caller holds s.mu.
+func (s *search) endAtLimitLocked() bool {
+	switch {
+	case s.spec.First && len(s.seen.Found) > 0:
+		s.endLocked("a counterexample was found")
+	case s.spec.MaxSchedules > 0 && s.seen.Schedules >= s.spec.MaxSchedules:
+		s.endLocked(fmt.Sprintf("%d schedules were run", s.spec.MaxSchedules))
+	case s.mostRuns > 0 && s.seen.Schedules+s.seen.Pruned >= s.mostRuns:
+		s.endLocked(pieceOver)
+	}
+	return s.over
+}
+
+// fail ends the search because of an error. One that wraps ErrStopped is about the program, and becomes the reason.
+func (s *search) fail(err error) {
+	if errors.Is(err, schedule.ErrStopped) {
+		why := schedule.Why(err)
+		if errors.Is(err, schedule.ErrNotRepeated) {
+			why += remedy(s.spec.Program)
+		}
+		s.stop(why)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over, s.failure = true, cmp.Or(s.failure, err)
+	s.wake.Broadcast()
+}
+
+// What users can do about a nondeterministic client.
+const (
+	remedyInside = ". Let it act on what it reads alone: without goroutines and timers of its own, without time.Now " +
+		"(harness.Now), without random numbers that are not seeded, and without the order of a map"
+	remedyOutside = ". Let it act on what it reads alone: one command at a time, nothing between an answer and the " +
+		"next request, so no thread or timer beside it, no random decisions, and no clock but those of " +
+		"workloads/adapters/README.md; if it keeps something from one schedule to the next, let it ask for reset in " +
+		"its answer to init, and forget all then (keeps_state of lock.py)"
+)
+
+// remedy returns what the author of a program can do about a nondeterministic client.
+func remedy(p interleave.Program) string {
+	if p.Gate == interleave.TCP {
+		return remedyOutside
+	}
+	return remedyInside
+}

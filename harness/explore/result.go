@@ -1,0 +1,80 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// This file makes the result of a search.
+
+// result returns the result so far, without counterexamples and situations.
+func (s *search) result(worlds []*world, background string) interleave.Result {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := interleave.Result{
+		Schedules: s.seen.Schedules, Pruned: s.seen.Pruned, Steps: s.seen.Steps, Stopped: s.stopped,
+		First: s.untilFirst, Elapsed: s.elapsed, Budget: s.parts[0].Budget, Parts: s.parts,
+	}
+	s.promise(&r)
+	if s.seen.Coverage.WakesCut {
+		r.Limits = append(r.Limits, "in one schedule at most one time-out, or sleep of a client with goroutines, "+
+			"ended while others could go on")
+	}
+	if unfinished := s.unfinished(); unfinished != "" {
+		r.Limits = append(r.Limits, unfinished)
+	}
+	if s.limitsClients {
+		r.Limits = append(r.Limits, fmt.Sprintf("3 clients or more: these wait, or have goroutines of their own, so "+
+			"the search is of %d (--clients 3 asks for more, and may take long)", fewerClients))
+	}
+	if why := s.vacuousAtRandom(worlds, background); why != "" {
+		r.Stopped = why
+	}
+	r.Exhausted = r.Stopped == "" && s.failure == nil
+	if r.Exhausted && len(s.seen.Found) == 0 {
+		r.Stopped = s.vacuous(worlds, background)
+		r.Exhausted = r.Stopped == ""
+	}
+	if background != "" && s.stopped != "" && len(s.seen.Found) == 0 {
+		r.Stopped += " (it does something by itself: " + background + ")"
+	}
+	if limit := s.asymmetryLimit(); limit != "" {
+		r.Limits = append(r.Limits, limit)
+	}
+	if s.spec.Program.RealClock {
+		r.Limits = append(r.Limits, "the clients read the machine's clock, so time did not pass, and nobody looked "+
+			"whether all is free in the end")
+	}
+	if why := worlds[0].WhyNoClock; why != "" {
+		r.Limits = append(r.Limits, "the servers' clocks could not be set ("+why+"): leases end early to an eighth, "+
+			"and none was in its last millisecond")
+	}
+	return r
+}
+
+// addFindings runs counterexamples and situations again and adds them to the result.
+func (s *search) addFindings(ctx context.Context, w *world, res *interleave.Result) (err error) {
+	if err = s.shrinkFound(ctx, w); err != nil {
+		return err
+	}
+	if err = s.orderFound(ctx, w); err != nil {
+		return err
+	}
+	if err = s.addCounterexamples(ctx, w, res); err != nil {
+		return err
+	}
+	res.Situations, err = s.rerunSituations(ctx, w)
+	return err
+}
+
+// checkPieces asks whether the results of pieces are reliable.
+func (s *search) checkPieces(ctx context.Context) {
+	if s.spec.Pieces == nil || s.spec.Pieces.Settled == nil {
+		return
+	}
+	if err := s.spec.Pieces.Settled(ctx); err != nil && ctx.Err() == nil {
+		s.stop(err.Error())
+	}
+}
