@@ -168,7 +168,7 @@ func chosenBugs(names []string) (chosen []bugs.Bug, err error) {
 // printBug prints what came of showing a bug; in full with the counterexample.
 func (a *app) printBug(out trackrecord.Outcome, full bool) error {
 	if full && out.Shown.Search.Name != "" {
-		if err := reports.ExplorationText(a.out, out.Shown.Search); err != nil {
+		if err := reports.ExplorationText(a.out, out.Shown.Search, a.layout()); err != nil {
 			return err
 		}
 		a.println("")
