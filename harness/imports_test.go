@@ -126,7 +126,8 @@ var allowed = []room{
 		"checkers", "reports",
 	}},
 	{"harness/cli", []string{
-		"harness", "harness/cluster", "harness/cluster/docker", "harness/cluster/external", "harness/coordinate",
+		"harness", "harness/analysis", "harness/cluster", "harness/cluster/docker", "harness/cluster/external",
+		"harness/coordinate",
 		"harness/experiments", "harness/explore", "harness/generators", "harness/interleave",
 		"harness/history", "harness/plan", "harness/results", "harness/skeleton", "harness/suggest", "harness/suite",
 		"harness/tally", "harness/texttable", "harness/trackrecord", "harness/units",
