@@ -89,6 +89,9 @@ func SuiteText(w io.Writer, s tally.Suite) error {
 		return err
 	}
 	b.WriteString("\n" + strings.ToUpper(suiteWord(s)) + "  " + SuiteSentence(s) + "\n")
+	if on := serversOf(s); on != "" {
+		b.WriteString(oneLine(on) + "\n")
+	}
 	if s.Ended != "" {
 		b.WriteString("It ended early: " + oneLine(s.Ended) + ".\n")
 	}
@@ -96,6 +99,7 @@ func SuiteText(w io.Writer, s tally.Suite) error {
 	failures, others := s.Failures(most)
 	for _, r := range failures {
 		b.WriteString("\n" + wrapBehind(fmt.Sprintf("  %-8s", r.Ending), oneLine(runHeadline(r))))
+		b.WriteString(wrapBehind("  to do   ", advice(r)))
 		if r.Command != "" {
 			b.WriteString("  again   " + r.Command + "\n") // in one piece, to be copied
 		}
