@@ -275,17 +275,11 @@ func (a *app) runAll(ctx context.Context, cases []plan.Case) (rows []reports.Row
 		progress := a.newProgress()
 		o := a.options()
 		o.Progress, o.Found = progress.show, progress.found
-		out, err := results.Execute(ctx, c.Plan, o)
-		if err = orInterrupted(ctx, err); err != nil {
-			return rows, outs, keptIn(out.Dir, fmt.Errorf("%s: %w", c.Title, err))
-		}
-		if !out.Met && !out.Undocumented() {
-			a.code = ExitInvalid
+		out, row, err := a.runCase(ctx, c, o)
+		if err != nil {
+			return rows, outs, err
 		}
 		fmt.Fprintf(a.err, "      %s, %s\n", describeResult(out), metWord(out))
-		row := reports.RowOf(out.Report, filepath.Join(filepath.Base(out.Dir), filepath.Base(out.ReportPath())))
-		row.Name = row.Variant
-		row.Regime = strings.Trim(row.Regime+", "+out.Plan.Conditions(), ", ")
 		rows = append(rows, row)
 		outs = append(outs, out)
 	}

@@ -13,14 +13,13 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
-	"github.com/doublegrant/doublegrant/harness/units"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
 func (a *app) demoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "a tour in about 90 seconds: naive variants caught, scripts compared, a failover reported",
+		Short: "a tour in about 80 seconds: a race step by step, naive and right side by side, failovers",
 		Args:  exactArgs(0, "none"),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context()) },
 	}
@@ -28,101 +27,119 @@ func (a *app) demoCommand() *cobra.Command {
 	return cmd
 }
 
+// scene is one search or run of the tour, with what came of it.
+type scene struct {
+	plan.Scene
+	searched *reports.Exploration // nil: it was a run
+	ran      reports.Report
+	first    time.Duration // when the first violation was seen; 0: never
+	row      reports.Row
+}
+
 func (a *app) demo(ctx context.Context) error {
 	began := time.Now()
-	stop := a.startBar(time.Duration(len(plan.DemoSearches()))*perSearch+lengthOf(plan.Demo()), "about")
-	defer stop()
-	searches, searched, err := a.searchAll(ctx, plan.DemoSearches())
-	if err != nil {
-		return err
+	tour := plan.Demo()
+	scenes, err := a.playAll(ctx, tour.Scenes())
+	var rows []reports.Row
+	for _, s := range scenes {
+		rows = append(rows, s.row)
 	}
-	rows, outs, err := a.runAll(ctx, plan.Demo())
-	stop()
 	if err != nil {
 		if a.json && len(rows) > 0 {
 			return errors.Join(err, a.printJSON(reports.ComparisonOf(rows)))
 		}
 		return err
 	}
-	all := append(searched, rows...)
-	index, err := a.writeIndex(all)
+	index, err := a.writeIndex(rows)
 	if err != nil {
 		return err
 	}
 	if a.json {
-		return a.printJSON(reports.ComparisonOf(all))
+		return a.printJSON(reports.ComparisonOf(rows))
 	}
-	a.println("Every interleaving of three clients, with a crash and an expiry, or a failover:\n")
-	if err := a.searchTable(searches); err != nil {
-		return err
+	pairs, numbers := len(tour.Pairs), len(tour.Pairs)+len(tour.Numbers)
+	a.println("%s", story{scenes[:pairs], scenes[pairs:numbers], scenes[numbers:]})
+	a.println("%s", wrap(demoEnding(scenes)))
+	a.println("It took %v. Reports: %s", time.Since(began).Round(time.Second), index)
+	return nil
+}
+
+// playAll plays scenes one after the other, with a line of progress for each. It stops at the first error, and returns
+// the earlier ones with it.
+func (a *app) playAll(ctx context.Context, all []plan.Scene) (played []scene, err error) {
+	var total time.Duration
+	for _, s := range all {
+		total += s.Takes()
 	}
-	a.println("\nThousands of operations on a real cluster:\n")
-	if err := a.table(rows); err != nil {
-		return err
+	stop := a.startBar(total, "about")
+	defer stop()
+	for i, s := range all {
+		a.err.beginStage(s.Takes())
+		a.err.say(s.Title)
+		now, err := a.play(ctx, s)
+		if err != nil {
+			return played, err
+		}
+		fmt.Fprintf(a.err, "[%2d/%d] %-32s %s\n", i+1, len(all), s.Title, now.brief())
+		played = append(played, now)
 	}
-	a.println("")
-	a.println("What was found, in %v:", time.Since(began).Round(time.Second))
-	cases := plan.Demo()
-	for i, out := range outs {
-		a.println("  %s%s", caseLine(cases[i].Title, describeResult(out)), onlyExplored(out, searches))
+	return played, nil
+}
+
+// play makes the search or the run of a scene.
+func (a *app) play(ctx context.Context, s plan.Scene) (scene, error) {
+	now := scene{Scene: s}
+	if s.Search.Variant != "" {
+		out, err := a.search(ctx, s.Search)
+		now.searched, now.row = &out.Exploration, searchRow(out)
+		return now, err
 	}
-	for _, out := range outs {
-		for _, f := range out.Report.Failovers {
-			a.println("  failover in %s: %s", filepath.Base(out.Dir), f)
+	o := a.options()
+	o.Found = func(_ harness.Anomaly, at time.Duration) {
+		if now.first == 0 {
+			now.first = at
 		}
 	}
-	a.println("")
-	a.println("%s", demoEnding(outs, searches))
-	a.println("All reports: %s", index)
-	return nil
+	out, row, err := a.runCase(ctx, plan.Case{Title: s.Title, Plan: s.Plan}, o)
+	now.ran, now.row = out.Report, row
+	return now, err
+}
+
+// runCase makes one of several runs, and returns it with its row of a table. The exit code becomes 1 if a variant of
+// the catalogue did not do what is documented.
+func (a *app) runCase(ctx context.Context, c plan.Case, o results.Options) (results.Outcome, reports.Row, error) {
+	out, err := results.Execute(ctx, c.Plan, o)
+	if err = orInterrupted(ctx, err); err != nil {
+		return out, reports.Row{}, keptIn(out.Dir, fmt.Errorf("%s: %w", c.Title, err))
+	}
+	if !out.Met && !out.Undocumented() {
+		a.code = ExitInvalid
+	}
+	row := reports.RowOf(out.Report, filepath.Join(filepath.Base(out.Dir), filepath.Base(out.ReportPath())))
+	row.Name = row.Variant
+	row.Regime = strings.Trim(row.Regime+", "+out.Plan.Conditions(), ", ")
+	return out, row, nil
 }
 
 // demoEnding returns the last sentence of the tour. Runs on a slow or busy machine may be undecided, which the sentence
 // does not blame on the variants.
-func demoEnding(outs []results.Outcome, searches []results.Searched) string {
-	wrong, unclear := 0, 0
-	count := func(met bool, v harness.Verdict) {
+func demoEnding(scenes []scene) string {
+	var wrong, unclear []string
+	for _, s := range scenes {
 		switch {
-		case met:
-		case v == harness.Unknown:
-			unclear++
+		case s.row.Met:
+		case s.row.Verdict == harness.Unknown:
+			unclear = append(unclear, s.Title)
 		default:
-			wrong++
+			wrong = append(wrong, s.Title)
 		}
-	}
-	for _, out := range outs {
-		count(out.Met, out.Report.Judged.Verdict)
-	}
-	for _, s := range searches {
-		count(s.Exploration.Met, s.Exploration.Verdict())
 	}
 	switch {
-	case wrong > 0:
-		return "NOT every variant did what its documentation says: see the column AS DOCUMENTED."
-	case unclear > 0:
-		return fmt.Sprintf("Of %s nothing can be said: the machine may be too slow or too busy, and each run above "+
-			"says what it lacked. "+
-			"The others did what their documentation says.", units.Plural(int64(unclear), "run", "runs"))
+	case len(wrong) > 0:
+		return "NOT as documented: " + strings.Join(wrong, "; ") + "."
+	case len(unclear) > 0:
+		return "Nothing can be said of: " + strings.Join(unclear, "; ") +
+			". The machine may be too slow or too busy; the reports say what was lacking."
 	}
-	return "Every variant did what its documentation says."
-}
-
-// caseLine returns the line of one case: its title, which may contain a colon, and its result.
-func caseLine(title, result string) string {
-	return title + " -> " + strings.ToLower(result[:1]) + result[1:]
-}
-
-// onlyExplored returns what the explorer found in a variant whose load found nothing.
-func onlyExplored(out results.Outcome, searches []results.Searched) string {
-	if out.Report.Judged.Verdict != harness.Valid || len(out.Plan.Nemesis) > 0 {
-		return ""
-	}
-	for _, s := range searches {
-		e := s.Exploration
-		if e.Variant == out.Plan.Variant && s.Search.Regime == out.Plan.Regime && e.Verdict() == harness.Invalid &&
-			s.Search.Failovers == 0 {
-			return "; this load did not meet what breaks it: the explorer did, in " + e.Brief()
-		}
-	}
-	return ""
+	return "Everything is as documented."
 }

@@ -6,48 +6,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/plan"
-	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// TestAValidLoadOfABrokenLockSaysWhatTheExplorerFound checks the demo's list of findings.
-func TestAValidLoadOfABrokenLockSaysWhatTheExplorerFound(t *testing.T) {
-	broken := interleave.Counterexample{Steps: make([]interleave.Step, 8)}
-	searches := []results.Searched{
-		{Exploration: reports.Exploration{Variant: "lock/set-nx-px",
-			Result: interleave.Result{Found: []interleave.Counterexample{broken}}},
-			Search: plan.Search{Bounds: interleave.Bounds{Failovers: 1}}},
-		{Exploration: reports.Exploration{Variant: "lock/setnx-expire",
-			Result: interleave.Result{Found: []interleave.Counterexample{broken}}}},
-	}
-	load := func(variant string, v harness.Verdict) results.Outcome {
-		return results.Outcome{Plan: plan.Plan{Variant: variant},
-			Report: reports.Report{Judged: harness.Judged{Verdict: v}}}
-	}
-	require.Contains(t, onlyExplored(load("lock/setnx-expire", harness.Valid), searches),
-		"the explorer did, in 8 steps")
-	require.Empty(t, onlyExplored(load("lock/setnx-expire", harness.Invalid), searches), "the load says it itself")
-	require.Empty(t, onlyExplored(load("lock/set-nx-px", harness.Valid), searches),
-		"only a failover breaks it, and the load had none")
-}
-
 // An undecided run is not the variant's fault.
 func TestTheDemoTellsWhatIsWrongFromWhatIsUnknown(t *testing.T) {
-	load := func(met bool, v harness.Verdict) results.Outcome {
-		return results.Outcome{Met: met, Report: reports.Report{Judged: harness.Judged{Verdict: v}}}
+	made := func(title string, met bool, v harness.Verdict) scene {
+		return scene{Scene: plan.Scene{Title: title}, row: reports.Row{Met: met, Verdict: v}}
 	}
-	good, broken, slow := load(true, harness.Invalid), load(false, harness.Invalid), load(false, harness.Unknown)
-	found := results.Searched{Exploration: reports.Exploration{Met: true}}
-	// not documented
-	unexpected := results.Searched{Exploration: reports.Exploration{Result: interleave.Result{Found: make([]interleave.Counterexample, 1)}}}
-	require.Equal(t, "Every variant did what its documentation says.",
-		demoEnding([]results.Outcome{good}, []results.Searched{found}))
-	require.Contains(t, demoEnding([]results.Outcome{good, slow}, []results.Searched{found}),
-		"Of 1 run nothing can be said")
-	require.Contains(t, demoEnding([]results.Outcome{slow, broken}, []results.Searched{found}), "NOT every variant")
-	require.Contains(t, demoEnding([]results.Outcome{slow}, []results.Searched{unexpected}), "NOT every variant")
+	good, broken := made("good", true, harness.Invalid), made("odd", false, harness.Invalid)
+	slow := made("slow", false, harness.Unknown)
+	require.Equal(t, "Everything is as documented.", demoEnding([]scene{good}))
+	require.Contains(t, demoEnding([]scene{good, slow}), "Nothing can be said of: slow.")
+	require.Equal(t, "NOT as documented: odd.", demoEnding([]scene{slow, broken}))
+}
+
+func TestRowsOfTablesSayWhatIsDocumented(t *testing.T) {
 	require.Equal(t, "cannot tell", asDocumented(reports.Row{Expected: "valid", Verdict: harness.Unknown}))
 	require.Equal(t, "NO", asDocumented(reports.Row{Expected: "valid", Verdict: harness.Invalid}))
 	for _, c := range []struct {

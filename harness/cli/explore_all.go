@@ -59,12 +59,16 @@ func (a *app) searchAll(ctx context.Context, searches []plan.Search) (outs []res
 			return outs, rows, err
 		}
 		outs = append(outs, out)
-		row := out.Exploration.Row(filepath.Join(filepath.Base(out.Dir), reports.ReportFile))
-		// one variant may be searched under several conditions
-		row.Regime = strings.TrimSuffix("every interleaving, "+s.Under(), ", ")
-		rows = append(rows, row)
+		rows = append(rows, searchRow(out))
 	}
 	return outs, rows, nil
+}
+
+// searchRow returns a search's row of a table. One variant may be searched under several conditions.
+func searchRow(out results.Searched) reports.Row {
+	row := out.Exploration.Row(filepath.Join(filepath.Base(out.Dir), reports.ReportFile))
+	row.Regime = strings.TrimSuffix("every interleaving, "+out.Search.Under(), ", ")
+	return row
 }
 
 // search makes one of several searches. The exit code becomes 1 if the result is not as documented.

@@ -23,7 +23,7 @@ var trials = map[string]map[string]trial{
 		"doublegrant explore --replay dg1":             {exits: "1"},
 		"go install github.com": {long: true, before: `export GOBIN=$PWD/bin; cd "$ROOT"`,
 			instead: []string{"@latest", ""}},
-		"doublegrant demo":             {cannot: "it takes a minute and a half; TestLongDemo runs it"},
+		"doublegrant demo":             {cannot: "testdata/long/demo.txtar runs it, for more than a minute"},
 		"docker run":                   {cannot: aDaemon},
 		"package mylock":               {long: true, by: testFile},
 		"Acquire(":                     {long: true, by: methods},

@@ -1,10 +1,6 @@
 package plan
 
-import (
-	"time"
-
-	"github.com/doublegrant/doublegrant/harness/interleave"
-)
+import "time"
 
 // Case is a plan with a title for readers.
 type Case struct {
@@ -12,52 +8,76 @@ type Case struct {
 	Plan  Plan
 }
 
-// Demo lists the runs of a tour that takes about 90 seconds.
-func Demo() []Case {
-	locks := Plan{Clients: 200, Keys: 10, TTL: 300 * time.Millisecond, Duration: 5 * time.Second}
-	workers := Plan{Clients: 200, Duration: 5 * time.Second}
-	numbers := Plan{Duration: 3 * time.Second}
-	cases := []Case{
-		{"SETNX, EXPIRE, GET, DEL, each a command of its own: a lease that ends in a release", Plan{
-			Variant: "lock/setnx-expire", Clients: 300, Keys: 10, TTL: time.Second, Duration: 8 * time.Second}},
-		{"a lock released by a blind DEL", locks.withVariant("lock/set-nx-px-blind-del")},
-		{"the same lock released by compare-and-delete", locks.withVariant("lock/set-nx-px")},
-		{"GET, then SET: who pushes the message", workers.withVariant("dedup/get-set")},
-		{"the same commands in one script", workers.withVariant("dedup/get-set-lua")},
+// Scene is one search or run of a tour.
+type Scene struct {
+	Title  string // what is shown, in at most 32 letters
+	Right  bool   // nothing may be found; else something has to be
+	Search Search // of an empty Variant: there is none, and Plan is run
+	Plan   Plan
+}
+
+// Takes estimates how long the scene takes.
+func (s Scene) Takes() time.Duration {
+	if s.Search.Variant != "" {
+		return time.Second
 	}
-	for _, regime := range []string{"fixed", "timestamp17"} {
-		numbers.Regime = regime
-		for _, script := range []string{"string-compare-hash", "numeric-compare-hash", "digits-compare"} {
-			cases = append(cases, Case{script + ", regime " + regime, numbers.withVariant("sequence/" + script)})
-		}
+	length, _ := s.Plan.Takes() // running it reports errors
+	return length
+}
+
+// Tour is what the command demo shows, in this order. It takes about 80 seconds.
+type Tour struct {
+	Pairs     []Scene // naive and right in turn. The first has a counterexample to be told step by step
+	Numbers   []Scene // sequences: text, doubles and digits
+	Failovers []Scene // runs in which a replica becomes the primary
+}
+
+// Scenes lists all of the tour, in order.
+func (t Tour) Scenes() (all []Scene) {
+	return append(append(append(all, t.Pairs...), t.Numbers...), t.Failovers...)
+}
+
+// Demo returns the tour.
+func Demo() (t Tour) {
+	search := func(title, variant string, right bool) {
+		t.Pairs = append(t.Pairs, Scene{Title: title, Right: right, Search: Search{Variant: variant}})
 	}
-	return append(cases,
-		Case{"a split brain under the reference lock", Plan{
+	run := func(title, variant string, right bool, p Plan) {
+		p.Variant, p.Clients, p.Duration = variant, 200, 5*time.Second
+		t.Pairs = append(t.Pairs, Scene{Title: title, Right: right, Plan: p})
+	}
+	locks := Plan{Keys: 10, TTL: 300 * time.Millisecond}
+	search("SET NX PX, given up by DEL", "lock/set-nx-px-blind-del", false)
+	search("given up only by its owner", "lock/set-nx-px", true)
+	run("by DEL, under load: owned twice", "lock/set-nx-px-blind-del", false, locks)
+	run("by its owner, under load", "lock/set-nx-px", true, locks)
+	search("SETNX, then EXPIRE", "lock/setnx-expire", false)
+	search("both in one script", "lock/lua-owner", true)
+	search("marked, then worked on", "dedup/set-nx-ex", false)
+	search("claimed, worked on, then marked", "dedup/claim-confirm", true)
+	run("GET, then SET: delivered twice", "dedup/get-set", false, Plan{})
+	run("both in one script, under load", "dedup/get-set-lua", true, Plan{})
+
+	for _, n := range []struct {
+		title, script, regime string
+		right                 bool
+	}{
+		{"compared as text, 23 proposed", "string-compare-hash", "fixed", false},
+		{"as numbers of Lua, 17 digits", "numeric-compare-hash", "timestamp17", false},
+		{"digit by digit, 23 proposed", "digits-compare", "fixed", true},
+		{"digit by digit, 17 digits", "digits-compare", "timestamp17", true},
+	} {
+		t.Numbers = append(t.Numbers, Scene{Title: n.title, Right: n.right,
+			Plan: Plan{Variant: "sequence/" + n.script, Regime: n.regime, Duration: 3 * time.Second}})
+	}
+
+	t.Failovers = []Scene{
+		{Title: "a split brain", Plan: Plan{
 			Variant: "lock/set-nx-px", Nemesis: []string{"partition-primary"}, With: []string{"writes/sadd"},
 			Clients: 200, Rate: 5000, Duration: 10 * time.Second}},
-		Case{"a counter through the kill of the primary", Plan{
+		{Title: "the primary is killed", Right: true, Plan: Plan{
 			Variant: "sequence/incr", Nemesis: []string{"kill-primary"}, Clients: 100, Rate: 5000,
-			Duration: 8 * time.Second,
-			FaultFor: 4 * time.Second}},
-	)
-}
-
-// DemoSearches lists the searches of the tour, which take one or two seconds together.
-func DemoSearches() []Search {
-	var all []Search
-	for _, id := range []string{"lock/setnx-expire", "lock/set-nx-px-blind-del", "lock/set-nx-px", "dedup/get-set",
-		"dedup/claim-confirm"} {
-		all = append(all, Search{Variant: id})
+			Duration: 8 * time.Second, FaultFor: 4 * time.Second}},
 	}
-	return append(all,
-		Search{Variant: "lock/set-nx-px", Bounds: interleave.Bounds{Crashes: -1, Expiries: -1, Failovers: 1}},
-		Search{Variant: "sequence/string-compare-hash", Regime: "growing"},
-		Search{Variant: "sequence/digits-compare", Regime: "growing"},
-	)
-}
-
-// withVariant returns the plan with another variant.
-func (p Plan) withVariant(variant string) Plan {
-	p.Variant = variant
-	return p
+	return t
 }

@@ -1,0 +1,209 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/texttable"
+	"github.com/doublegrant/doublegrant/harness/units"
+)
+
+// story is what the tour has shown, on one screen of 80 columns and 50 lines.
+type story struct{ pairs, numbers, failovers []scene }
+
+func (s story) String() string {
+	var b strings.Builder
+	s.whiteboard(&b)
+	b.WriteString("\nNAIVE (-) AND RIGHT (+)               shown by, and how soon\n")
+	for _, p := range s.pairs {
+		b.WriteString(p.line())
+	}
+	b.WriteString("\nTHE NEXT NUMBER                       drawn twice, and how soon\n")
+	for _, n := range s.numbers {
+		b.WriteString(n.line())
+	}
+	s.comparisons(&b)
+	s.waterfall(&b)
+	b.WriteString("\nYOUR OWN LOCK, after doublegrant init go, python or lua\n" +
+		"  Go      go mod tidy && go test\n" +
+		"  Python  doublegrant explore -- python3 lock.py\n" +
+		"  Lua     doublegrant explore --script take.lua --as lock --release give.lua\n")
+	return b.String()
+}
+
+// storyWidth is the width of the story, in columns.
+const storyWidth = 80
+
+// wrap breaks cells of a line into lines of storyWidth, by words.
+func wrap(cells ...string) string {
+	var b strings.Builder
+	var t texttable.Table
+	t.Add(cells...)
+	_ = t.Write(&b, storyWidth) // a strings.Builder never fails
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// whiteboard writes the first search's counterexample that a lease brings about, or else its smallest one.
+func (s story) whiteboard(b *strings.Builder) {
+	search := s.pairs[0].searched
+	if len(search.Result.Found) == 0 {
+		return // the last line of the tour says so
+	}
+	told := search.Result.Found[0]
+	if i := slices.IndexFunc(search.Result.Found, func(c interleave.Counterexample) bool {
+		return c.Anomaly.Class == harness.StolenRelease
+	}); i >= 0 {
+		told = search.Result.Found[i]
+	}
+	fmt.Fprintf(b, "A LOCK THAT TWO OWN: %s\n", s.pairs[0].Title)
+	for line := range strings.Lines(told.Text()) {
+		b.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+	note, _, _ := strings.Cut(told.Anomaly.Note, ";")
+	b.WriteString(wrap("  =>", fmt.Sprintf("%s: one of %s orders, found after %s", note,
+		units.Count(int64(search.Result.Schedules)), units.Took(search.Result.First))) + "\n")
+}
+
+// line writes what the scene shows and how, in 80 columns.
+func (s scene) line() string {
+	mark := "-"
+	if s.Right {
+		mark = "+"
+	}
+	return fmt.Sprintf("  %s %-32s  %s\n", mark, s.Title, s.brief())
+}
+
+// brief says in how many steps, or how often in how many operations a violation was found, and how soon.
+func (s scene) brief() string {
+	verdict := s.ran.Judged.Verdict
+	if s.searched != nil {
+		verdict = s.searched.Verdict()
+	}
+	switch {
+	case verdict == harness.Unknown:
+		return "nothing can be said"
+	case s.searched == nil:
+		return s.often()
+	case verdict == harness.Valid:
+		return fmt.Sprintf("none of %s orders breaks it", units.Count(int64(s.searched.Result.Schedules)))
+	}
+	r := s.searched.Result
+	return fmt.Sprintf("%s in %d steps, %s", r.Found[0].Anomaly.Class, r.Found[0].Length(), units.Took(r.First))
+}
+
+// often says how many violations a run had in how many operations, and when the first was found.
+func (s scene) often() string {
+	violations := 0 // of the most frequent class: one operation can be two
+	for _, n := range s.ran.Judged.Totals {
+		violations = max(violations, n)
+	}
+	says := fmt.Sprintf("%s in %s operations", units.Count(int64(violations)), units.Count(s.ran.Stats.Totals.All()))
+	if violations > 0 {
+		says += ", " + units.Took(s.first)
+	}
+	return says
+}
+
+func classesOf(totals map[harness.Class]int) (all []harness.Class) {
+	for c := range totals {
+		all = append(all, c)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// articleNumber has 17 digits, which a double cannot hold: it is the example of the article whose script is compared.
+const articleNumber = 16081817202494579
+
+// comparisons explains the two wrong comparisons on real values, and cites what the runs saw.
+func (s story) comparisons(b *strings.Builder) {
+	b.WriteString("  as text \"100\" < \"23\", so the 23 that callers propose replaces the 100 drawn\n")
+	b.WriteString(wrap("  =>", s.numbers[0].row.First) + "\n")
+	fmt.Fprintf(b, "  in Lua %d is a double, stored as ...%03.0f\n", int64(articleNumber),
+		math.Mod(float64(articleNumber), 1000))
+	b.WriteString(wrap("  =>", s.numbers[1].row.First) + "\n")
+}
+
+// stages are the rows of the waterfall.
+var stages = []struct {
+	is   analysis.Milestone
+	says string
+}{
+	{analysis.Suspect, "one Sentinel misses it"},
+	{analysis.Agreed, "enough of them do"},
+	{analysis.Elected, "one is elected"},
+	{analysis.Promoted, "a replica is promoted"},
+	{analysis.Writable, "first write"},
+	{analysis.Rejoined, "the old one follows"},
+}
+
+const waterfallBar = 18 // columns of the longest bar
+
+// waterfall writes the stages of the failovers side by side.
+func (s story) waterfall(b *strings.Builder) {
+	head := fmt.Sprintf("%-24s", "A REPLICA TAKES OVER")
+	var all []analysis.Failover
+	var costs []string
+	for _, f := range s.failovers {
+		if len(f.ran.Failovers) == 0 {
+			continue // the last line of the tour says so
+		}
+		first := f.ran.Failovers[0]
+		all, costs = append(all, first), append(costs, f.Title+": "+costOf(first, f))
+		head += fmt.Sprintf("  %-26s", f.Title)
+	}
+	b.WriteString("\n" + strings.TrimRight(head, " ") + "\n")
+	for i, stage := range stages {
+		line := fmt.Sprintf("  %-22s", stage.says)
+		for _, f := range all {
+			line += "  " + bar(f, i)
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	for _, c := range costs {
+		b.WriteString(wrap("  =>", c) + "\n")
+	}
+}
+
+// bar draws a stage from the end of the one before to its own, in 26 columns. The first write is at the end of the
+// scale.
+func bar(f analysis.Failover, i int) string {
+	at := f.Stage(stages[i].is)
+	if !at.Seen {
+		return fmt.Sprintf("%-26s", "     -")
+	}
+	scale, before := max(f.Stage(analysis.Writable).After, 1), time.Duration(0)
+	for _, earlier := range stages[:i] {
+		if s := f.Stage(earlier.is); s.Seen {
+			before = max(before, s.After)
+		}
+	}
+	column := func(d time.Duration) int { return int(min(d, scale) * waterfallBar / scale) }
+	from := min(column(before), waterfallBar-1)
+	drawn := strings.Repeat(" ", from) + strings.Repeat("#", max(1, column(at.After)-from))
+	if at.After > scale {
+		drawn = strings.Repeat(" ", waterfallBar-2) + ">>"
+	}
+	return fmt.Sprintf("%5.2f s %-*s", at.After.Seconds(), waterfallBar, drawn)
+}
+
+// costOf says what the failover cost: how long two primaries took writes, how long nobody was answered, what was lost.
+func costOf(f analysis.Failover, s scene) string {
+	var all []string
+	if f.Servers.Beside > 0 {
+		all = append(all, "two primaries for "+units.Duration(f.Servers.Beside))
+	}
+	if f.Outage.Seen {
+		all = append(all, "no answer for "+f.Outage.String())
+	}
+	for _, c := range classesOf(s.ran.Judged.Totals) {
+		all = append(all, units.Count(int64(s.ran.Judged.Totals[c]))+" "+string(c))
+	}
+	return strings.Join(all, ", ")
+}
