@@ -11,7 +11,7 @@ const (
 // What the text around a block takes for granted.
 const (
 	aClone      = `ln -sfn "$ROOT/workloads" workloads`
-	scriptFiles = `cp "$GIVEN"/*.lua .`
+	scriptFiles = `doublegrant init lua`
 	aSuite      = `cp "$GIVEN"/* .`
 )
 
@@ -27,11 +27,9 @@ var trials = map[string]map[string]trial{
 		"docker run":                   {cannot: aDaemon},
 		"package mylock":               {long: true, by: testFile},
 		"Acquire(":                     {long: true, by: methods},
-		"cp workloads/adapters":        {before: aClone},
 		"doublegrant explore -- ":      {long: true},
-		"doublegrant run --client":     {long: true, instead: []string{`mylock.py"`, `mylock.py" --duration 3s`}},
-		"doublegrant explore --script": {before: scriptFiles},
-		"doublegrant run --script":     {long: true, before: scriptFiles},
+		"doublegrant run --client":     {long: true, instead: []string{`lock.py"`, `lock.py" --duration 3s`}},
+		"doublegrant run --script":     {long: true},
 		"name: our locks":              {long: true, by: suiteRun, before: scriptFiles},
 		"steps:":                       {by: workflow},
 		"export DOUBLEGRANT_REDIS_URL": {long: true, by: external},
@@ -68,19 +66,21 @@ var trials = map[string]map[string]trial{
 	},
 	"harness/kubernetes/README.md": {
 		"make harness-image": {cannot: aDaemon},
-		"mkdir":              {}, "docker": {cannot: aDaemon}, "FROM": {cannot: aDaemon}, "RUN": {cannot: aDaemon}, "COPY": {cannot: aDaemon}, "ENTRYPOINT": {cannot: aDaemon},
+		"docker":             {cannot: aDaemon}, "FROM": {cannot: aDaemon}, "RUN": {cannot: aDaemon},
+		"COPY": {cannot: aDaemon}, "ENTRYPOINT": {cannot: aDaemon},
 		"sed": {cannot: aCluster}, "kubectl": {cannot: aCluster},
 	},
 	"harness/plan/README.md": {"variant: lock/set-nx-px": {by: planFile}},
 	"harness/suite/README.md": {
-		"name: our locks":                     {by: suiteIn("mine.yaml"), before: `mkdir -p lua; cp "$GIVEN"/*.lua lua`},
+		"name: our locks":                     {by: suiteIn("mine.yaml"), before: `doublegrant init lua lua`},
 		"doublegrant suite mine.yaml --shard": {before: aSuite, instead: []string{"mine.yaml", "short.yaml"}},
 		"doublegrant merge": {before: "mkdir artifacts; mv results artifacts/1; for i in 2 3; do " +
 			"doublegrant suite short.yaml --shard $i/3 --results artifacts/$i >/dev/null || exit 9; done"},
 	},
 	"reports/README.md": {
-		"REPORT_OUT=": {before: `cd "$ROOT"; export TMPDIR=$OLDPWD`, long: true, instead: []string{"/tmp/reports", "$OLDPWD/reports"}},
-		"chromium":    {cannot: "a browser is not everywhere; the tests of reports open pages in one"},
+		"REPORT_OUT=": {long: true, before: `cd "$ROOT"; export TMPDIR=$OLDPWD`,
+			instead: []string{"/tmp/reports", "$OLDPWD/reports"}},
+		"chromium": {cannot: "a browser is not everywhere; the tests of reports open pages in one"},
 	},
 	"workloads/CORPUS.md": {
 		"go test":                {cannot: testsOfOurs},
