@@ -216,6 +216,25 @@ func writeOps(b *strings.Builder, ops []harness.Op) {
 	}
 }
 
+// declared lists the figures of figures.go.
+var declared = []harness.Metric{
+	figureGrants, figureCertain, figureReleases, figureKeys, figureExtends,
+	figureTokens, figureFenceRegressions,
+	figureGuarded, figureGuardedRefused, figureLate, figureStale,
+	figureExtendsJudged, figureReacquired, figureRefusals, figureRefusedOwners,
+	figureTried, figureStuck, figureProbes, figureInconclusive,
+	figureMessages, figureDuplicates, figureDuplicateRate, figureConfirms,
+	figureAsked, figureOutlived, figureLooked, figureExcused, figureLostMessages, figureImmortal,
+	figureCalls, figureDuplicateNumbers, figureRegressions, figureFirstDuplicate,
+	figureInspections, figureNumbers, figureRestarts, figureNotStored, figureTTLsLost,
+	FigureAdded, FigureLost, FigureLostPercent, figureUpdates, FigureLostUpdates, figureLostUpdatesPercent,
+	FigureRefused, FigureUnknown, FigureRecovered, figureGroupAdded, figureGroupLost, figureCutAdded, figureOthersAdded,
+	figureCutLost, figureOthersLost, figureLostRate, figureFirstLost, figureLastLost,
+	FigureOps, figureOK, figureFailed, FigureUnanswered, figureContended, figureClockBound,
+	figureKeysAsked, figureKeysAgreed, figureKeysIllegal, figureKeysLarge, figureKeysSlow,
+	figureCertified, figureCertifyAsked,
+}
+
 // declaration returns the declaration of a figure. Figures of groups have the group's number in their names.
 func declaration(checker, name string) int {
 	return slices.IndexFunc(declared, func(m harness.Metric) bool {

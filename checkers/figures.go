@@ -105,22 +105,3 @@ var (
 	figureCertified    = harness.Metric{Name: "certified", Sparse: true}
 	figureCertifyAsked = harness.Metric{Name: "asked to certify", Sparse: true}
 )
-
-// declared lists the figures.
-var declared = []harness.Metric{
-	figureGrants, figureCertain, figureReleases, figureKeys, figureExtends,
-	figureTokens, figureFenceRegressions,
-	figureGuarded, figureGuardedRefused, figureLate, figureStale,
-	figureExtendsJudged, figureReacquired, figureRefusals, figureRefusedOwners,
-	figureTried, figureStuck, figureProbes, figureInconclusive,
-	figureMessages, figureDuplicates, figureDuplicateRate, figureConfirms,
-	figureAsked, figureOutlived, figureLooked, figureExcused, figureLostMessages, figureImmortal,
-	figureCalls, figureDuplicateNumbers, figureRegressions, figureFirstDuplicate,
-	figureInspections, figureNumbers, figureRestarts, figureNotStored, figureTTLsLost,
-	FigureAdded, FigureLost, FigureLostPercent, figureUpdates, FigureLostUpdates, figureLostUpdatesPercent,
-	FigureRefused, FigureUnknown, FigureRecovered, figureGroupAdded, figureGroupLost, figureCutAdded, figureOthersAdded,
-	figureCutLost, figureOthersLost, figureLostRate, figureFirstLost, figureLastLost,
-	FigureOps, figureOK, figureFailed, FigureUnanswered, figureContended, figureClockBound,
-	figureKeysAsked, figureKeysAgreed, figureKeysIllegal, figureKeysLarge, figureKeysSlow,
-	figureCertified, figureCertifyAsked,
-}

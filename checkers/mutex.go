@@ -15,7 +15,13 @@ import (
 // which earlier holds A may exclude it, but not whether the owner of A has released the lock by then: that release has
 // not returned yet. A worker does one thing after the other, so its next operation tells. If that is a release, A ended
 // at its Call. If it is anything else, A lasted until it returned. The same holds for B, where both returned in one
-// instant. So each operation x of a worker is handled in two steps:
+// instant. For example, client 2 was granted a lock while client 1 held it, and that is known when R returns:
+//
+//	client 1   |--acquire A--|                       |--release R--|
+//	client 2                     |--acquire B--|
+//	A certain                |.......................|
+//
+// So each operation x of a worker is handled in two steps:
 //
 //  1. applyToHolds says what x proves about the holds of its worker: a release ends them, a new lease may shorten them,
 //     anything else confirms them. That decides overlaps which waited for them.
@@ -30,6 +36,9 @@ import (
 //   - The record ends. In a complete one, silent owners have released nothing, so end decides it. Otherwise it is a
 //     doubt.
 //   - It was never opened, for one of three bounds on memory. Each has a counter in mutexPass, and is a doubt.
+//
+// In a widened history (Meta.Widened) the clocks of several machines were compared, and a Return may be later than it
+// was. Then x proves only that holds lasted until x.Call, and B may have ended before its own Return.
 //
 // hold.go has the holds of a lock, held.go those of a worker, late.go and lease.go the ends of leases.
 // mutex_doubts.go says what the counters mean.
@@ -128,27 +137,23 @@ func (p *mutexPass) op(x harness.Op) {
 	switch x.Kind {
 	case harness.Acquire:
 		p.acquires++
-		p.lock(x.Key)
-		if x.Outcome == harness.OK {
-			p.grants++
-			p.grant(worker, x, previous)
-		}
-	case harness.Extend:
-		p.lock(x.Key)
-		if x.Outcome == harness.OK {
-			p.extends++
-			p.grant(worker, x, previous)
-		}
-	case harness.Release:
-		p.lock(x.Key)
-		if x.Outcome == harness.OK {
-			p.releases++
-		}
+	case harness.Extend, harness.Release:
 	default:
 		return
 	}
-	if x.Outcome == harness.Info {
+	p.lock(x.Key) // counts as a key, even if nobody is granted it
+	switch {
+	case x.Outcome == harness.Info:
 		p.pending.add(x, p.meta)
+	case x.Outcome != harness.OK:
+	case x.Kind == harness.Release:
+		p.releases++
+	case x.Kind == harness.Extend:
+		p.extends++
+		p.grant(worker, x, previous)
+	default:
+		p.grants++
+		p.grant(worker, x, previous)
 	}
 }
 

@@ -19,15 +19,15 @@ const (
 	ReproductionFile = "reproduction.json" // of a reproduction
 )
 
-// Format is one file of a report.
-type Format struct {
+// Format is one file of a report. R is a Report or an Exploration.
+type Format[R any] struct {
 	File  string
-	Write func(io.Writer, Report) error
+	Write func(io.Writer, R) error
 }
 
 // Formats lists every file of a report.
-func Formats() []Format {
-	return []Format{
+func Formats() []Format[Report] {
+	return []Format[Report]{
 		{VerdictFile, JSON},
 		{ReportFile, HTML},
 		{JUnitFile, func(w io.Writer, r Report) error { return JUnit(w, r.Name, []Row{RowOf(r, ReportFile)}) }},
@@ -35,25 +35,9 @@ func Formats() []Format {
 	}
 }
 
-// Write writes every format into dir, which it makes if necessary. Each file appears complete or not at all. If one
-// fails, the others are still written.
-func Write(dir string, r Report) error {
-	var failed []error
-	for _, f := range Formats() {
-		failed = append(failed, WriteFile(filepath.Join(dir, f.File), func(w io.Writer) error { return f.Write(w, r) }))
-	}
-	return errors.Join(failed...)
-}
-
-// ExplorationFormat is one file of a search's report.
-type ExplorationFormat struct {
-	File  string
-	Write func(io.Writer, Exploration) error
-}
-
 // ExplorationFormats lists every file of a search. Their names are those of a run's files.
-func ExplorationFormats() []ExplorationFormat {
-	return []ExplorationFormat{
+func ExplorationFormats() []Format[Exploration] {
+	return []Format[Exploration]{
 		{VerdictFile, ExplorationJSON},
 		{ReportFile, ExplorationHTML},
 		{JUnitFile, func(w io.Writer, e Exploration) error { return JUnit(w, e.title(), []Row{e.Row(ReportFile)}) }},
@@ -61,11 +45,17 @@ func ExplorationFormats() []ExplorationFormat {
 	}
 }
 
+// Write writes every format into dir, which it makes if necessary. Each file appears complete or not at all. If one
+// fails, the others are still written.
+func Write(dir string, r Report) error { return writeAll(dir, Formats(), r) }
+
 // WriteExploration writes every format of a search into dir, as Write does for a run.
-func WriteExploration(dir string, e Exploration) error {
+func WriteExploration(dir string, e Exploration) error { return writeAll(dir, ExplorationFormats(), e) }
+
+func writeAll[R any](dir string, formats []Format[R], r R) error {
 	var failed []error
-	for _, f := range ExplorationFormats() {
-		failed = append(failed, WriteFile(filepath.Join(dir, f.File), func(w io.Writer) error { return f.Write(w, e) }))
+	for _, f := range formats {
+		failed = append(failed, WriteFile(filepath.Join(dir, f.File), func(w io.Writer) error { return f.Write(w, r) }))
 	}
 	return errors.Join(failed...)
 }

@@ -117,6 +117,7 @@ func TestASearchThatCannotBeIsOneLineWithTheRemedy(t *testing.T) {
 		"--resume takes the variant from its file":           "explore lock/setnx --resume x",
 		"(--for, --max-schedules): leave --clients out":      "explore --resume x --clients 2",
 		"x: the file of a search cannot be read: no such":    "explore --resume x",
+		`there is no "nothing" here: choose one of`:          "explore --resume x --situation nothing",
 		"foreign: it holds no search":                        "explore --resume @/foreign",
 		"leave them out of a replay":                         "explore --replay x --workers 2",
 		"--save none/x: its folder cannot be written to: op": "explore lock/setnx --save none/x",

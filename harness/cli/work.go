@@ -56,7 +56,7 @@ func (a *app) work(ctx context.Context, f *workFlags) error {
 	}
 	for done := 0; ; {
 		err := a.workOnce(ctx, f, access, &done)
-		if !f.stay || err != nil && !isNotThereYet(err) {
+		if !f.stay || err != nil && !errors.Is(err, jetstream.ErrNoCoordination) {
 			if err == nil && done > 0 {
 				a.say("the coordination %s is over; units done here: %d", f.name, done)
 			} else if err == nil {
@@ -71,9 +71,6 @@ func (a *app) work(ctx context.Context, f *workFlags) error {
 		}
 	}
 }
-
-// isNotThereYet reports whether the error means that the coordination does not exist yet.
-func isNotThereYet(err error) bool { return errors.Is(err, jetstream.ErrNoCoordination) }
 
 // workOnce works for one coordination.
 func (a *app) workOnce(ctx context.Context, f *workFlags, access jetstream.Access, done *int) error {

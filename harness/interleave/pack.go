@@ -92,18 +92,12 @@ func (u *unpacker) fail(format string, args ...any) {
 	u.rest = nil
 }
 
-func (u *unpacker) number() uint64 {
-	n, size := binary.Uvarint(u.rest)
-	if size <= 0 {
-		u.fail("it ends too early")
-		return 0
-	}
-	u.rest = u.rest[size:]
-	return n
-}
+func (u *unpacker) number() uint64 { return unpack(u, binary.Uvarint) }
 
-func (u *unpacker) signed() int64 {
-	n, size := binary.Varint(u.rest)
+func (u *unpacker) signed() int64 { return unpack(u, binary.Varint) }
+
+func unpack[N uint64 | int64](u *unpacker, read func([]byte) (N, int)) N {
+	n, size := read(u.rest)
 	if size <= 0 {
 		u.fail("it ends too early")
 		return 0

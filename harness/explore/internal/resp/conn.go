@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -89,19 +90,9 @@ func (c *Conn) Poll() (replies []byte, err error) {
 		case err == syscall.EINTR:
 			continue
 		case err == syscall.EAGAIN:
-			whole := 0
-			for {
-				size, err := ReplySize(c.rest[whole:])
-				if err != nil {
-					return nil, err
-				}
-				if size == 0 {
-					break
-				}
-				whole += size
-			}
-			replies, c.rest = c.rest[:whole:whole], c.rest[whole:]
-			return replies, nil
+			_, size, err := wholeReplies(c.rest, math.MaxInt)
+			replies, c.rest = c.rest[:size:size], c.rest[size:]
+			return replies, err
 		case err != nil:
 			return nil, fmt.Errorf("explore: read from Redis: %w", err)
 		case n == 0:
@@ -121,19 +112,25 @@ func (c *Conn) Ask(request []byte, n int) ([]byte, error) {
 		if err := c.fill(); err != nil {
 			return nil, err
 		}
-		for n > 0 {
-			size, err := ReplySize(c.buf[whole:])
-			if err != nil {
-				return nil, err
-			}
-			if size == 0 {
-				break
-			}
-			whole += size
-			n--
+		found, size, err := wholeReplies(c.buf[whole:], n)
+		if err != nil {
+			return nil, err
 		}
+		whole, n = whole+size, n-found
 	}
 	return c.buf, nil
+}
+
+// wholeReplies returns the number of whole replies at the start of b, up to most, and their size.
+func wholeReplies(b []byte, most int) (n, size int, err error) {
+	for ; n < most; n++ {
+		next, err := ReplySize(b[size:])
+		if next == 0 || err != nil {
+			return n, size, err
+		}
+		size += next
+	}
+	return n, size, nil
 }
 
 // Until returns what Redis sends by itself, up to end. It keeps what follows for the next call.
