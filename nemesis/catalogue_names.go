@@ -69,6 +69,22 @@ func (e Entry) Example() string {
 	return before + *e.Defaults.Word(slots[word]) + after
 }
 
+// Names lists the entry's name with every choice of hosts and every shape in the place of its word, also those that the
+// fault refuses. Hosts that are named one by one, such as r1, are left out.
+func (e Entry) Names() (all []string) {
+	before, word, after := e.slot()
+	if word == "" {
+		return []string{e.Name}
+	}
+	for _, t := range namedTargets() {
+		all = append(all, before+t.name+after)
+	}
+	for _, s := range AllShapes() {
+		all = append(all, before+s.String()+after)
+	}
+	return all
+}
+
 // Words explains a word in capitals, such as HOST, and lists what can stand in its place.
 type Words struct {
 	Name, Doc string

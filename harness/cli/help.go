@@ -58,6 +58,10 @@ var (
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND]", Short: "print the help of a command",
+		ValidArgsFunction: func(cmd *cobra.Command, words []string, _ string) ([]string, cobra.ShellCompDirective) {
+			about, _, _ := cmd.Root().Find(words)
+			return commandNames(about), cobra.ShellCompDirectiveNoFileComp
+		},
 		RunE: func(cmd *cobra.Command, words []string) error {
 			about, rest, err := cmd.Root().Find(words)
 			if err == nil && len(rest) == 0 {

@@ -164,7 +164,9 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(a.exploreCommand(), a.runCommand(), a.checkCommand(), a.clientCommand(), a.historyCommand(),
 		a.reportCommand(), a.compareCommand(),
 		a.suiteCommand(), a.mergeCommand(), a.coordinateCommand(), a.workCommand(), a.demoCommand(),
-		a.reproduceCommand(), a.bugsCommand(), a.listCommand(), a.doctorCommand(), a.initCommand(), a.versionCommand())
+		a.reproduceCommand(), a.bugsCommand(), a.listCommand(), a.doctorCommand(), a.initCommand(), completionCommand(),
+		a.versionCommand())
+	complete(root)
 	return root
 }
 

@@ -1,6 +1,10 @@
 package plan
 
-import "github.com/doublegrant/doublegrant/nemesis"
+import (
+	"slices"
+
+	"github.com/doublegrant/doublegrant/nemesis"
+)
 
 // FaultDoc describes a fault or a package that a plan can name.
 type FaultDoc struct {
@@ -8,6 +12,7 @@ type FaultDoc struct {
 	Name       string   `json:"name"` // such as "kill-HOST"; HOST and SIDES stand for values, as in "kill-primary"
 	Doc        string   `json:"doc"`
 	Parameters []string `json:"parameters,omitempty"` // with their defaults, such as "host=primary"
+	Names      []string `json:"-"`                    // with each value in place of the words in capitals
 }
 
 // FaultDocs lists the faults and packages that a plan can name.
@@ -15,11 +20,25 @@ func FaultDocs() []FaultDoc {
 	var out []FaultDoc
 	for _, g := range nemesis.Catalogue() {
 		for _, e := range g.Entries {
-			out = append(out, FaultDoc{g.Name, e.Name, e.Doc, e.Parameters()})
+			out = append(out, FaultDoc{g.Name, e.Name, e.Doc, e.Parameters(), namesOf(e)})
 		}
 	}
 	for _, p := range packages() {
-		out = append(out, FaultDoc{Group: "packages", Name: p.name, Doc: p.doc})
+		out = append(out, FaultDoc{Group: "packages", Name: p.name, Doc: p.doc, Names: []string{p.name}})
 	}
 	return out
+}
+
+// namesOf lists the names of an entry's fault that a plan takes, on one topology or another.
+func namesOf(e nemesis.Entry) []string {
+	return slices.DeleteFunc(e.Names(), func(name string) bool {
+		return !slices.ContainsFunc([]string{Sentinel, ManyMasters}, func(topology string) bool {
+			on, err := parseTopology(topology)
+			if err != nil {
+				return false
+			}
+			f, err := FaultPlan{}.findFault("fault", name, on)
+			return err == nil && f.configured.Entry.Name == e.Name
+		})
+	})
 }

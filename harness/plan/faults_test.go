@@ -46,6 +46,23 @@ func TestEveryFaultCanBeNamedAsItIsRecorded(t *testing.T) {
 	require.Greater(t, tried, 150)
 }
 
+// TestFaultDocsHaveNames checks that each fault has names that a plan takes, and that none has a word in capitals.
+func TestFaultDocsHaveNames(t *testing.T) {
+	names := map[string]int{}
+	for _, d := range FaultDocs() {
+		require.NotEmpty(t, d.Names, d.Name)
+		for _, name := range d.Names {
+			require.Equal(t, strings.ToLower(name), name)
+			names[name]++
+		}
+	}
+	for _, name := range []string{"kill-primary", "restart-replica-at-once", "partition-isolate-primary", "one-way",
+		"freeze-clients-group", "split-brain", "partition-primary"} {
+		require.Equal(t, 1, names[name], name)
+	}
+	require.NotContains(t, names, "sleep-sentinel")
+}
+
 // everyForm lists an entry with each host, shape and way of cutting that it may take.
 func everyForm(e nemesis.Entry) (all []FaultPlan) {
 	hosts, ways, shapes := []string{""}, []string{""}, []string{""}
