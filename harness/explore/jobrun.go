@@ -14,7 +14,17 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file runs one schedule of a search, from memory if possible.
+// This file runs one schedule of a search. explore makes attempts until one is not disturbed. An attempt runs the
+// schedule from memory (recall.go) if every step of it is known, otherwise live. Either way drive (run.go) lets the
+// job's strategy choose each move, and before each new move isVisited looks up whether another schedule was in the same
+// state.
+//
+// A schedule ends in one of these ways:
+//
+//   - Finish: no client can take another step. It is judged.
+//   - Leave: its state is known, or all moves are asleep. Live clients run to some end. It counts as pruned.
+//   - Stop: replication has stopped and no replica was promoted, which shows nothing new. It counts as pruned.
+//   - An error: the states that the job has claimed are given back, and its branch returns into the queue.
 
 // jobRun is the execution of a job, over all its attempts.
 type jobRun struct {

@@ -62,15 +62,18 @@ func Promises(name string) bool {
 
 // Random draws one schedule. Its faults are drawn first; then a sampler chooses whose turn it is.
 type Random struct {
+	// What the promise of the search depends on: see interleave.Random.
 	Actors   int // actors that have been able to take a step
 	Instants int // most instants, at one moment, to which time could pass by one kind of fault
 
-	sampler sampler
 	rng     *rand.Rand
-	faults  []placedFault   // faults that have not happened, sorted by place
-	steps   []schedule.Move // steps that are possible now
-	taken   int
-	seen    map[int]bool // actors
+	sampler sampler
+	faults  []placedFault // drawn in advance, sorted by place; those that have happened are removed
+
+	// The schedule so far.
+	taken int             // moves
+	steps []schedule.Move // steps that are possible now
+	seen  map[int]bool    // actors
 }
 
 // Draw returns the schedule that rng determines. shape.Strategy is one of Names, or empty.
