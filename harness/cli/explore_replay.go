@@ -59,7 +59,8 @@ func (a *app) replay(cmd *cobra.Command, f *exploreFlags, args []string) error {
 		}
 	}
 	out, err := results.Replay(cmd.Context(),
-		results.Again{From: f.replay.from, Variant: variant, Script: script, Client: client, Times: f.replay.times}, a.options())
+		results.Again{From: f.replay.from, Variant: variant, Script: script, Client: client, Times: f.replay.times},
+		a.options())
 	if errors.Is(err, explore.ErrDiverged) {
 		if a.code = a.failed(ExitUnknown, err); !a.json {
 			a.println("UNKNOWN  %s", message(err))
