@@ -93,8 +93,8 @@ func isBug(arg string) bool { return strings.HasPrefix(arg, bugs.Prefix) }
 // everyBug is the name of all bugs together.
 const everyBug = "all"
 
-// reproduceBugs shows bugs one after the other, and writes their table to a file, if one is named. The exit code is 1 if one does not show as stated, else 3 if something
-// is missing for one, else 2 if one could tell nothing.
+// reproduceBugs shows bugs one after the other, and writes their table to a file, if one is named. The exit code is 1
+// if one does not show as stated, else 3 if something is missing for one, else 2 if one could tell nothing.
 func (a *app) reproduceBugs(cmd *cobra.Command, names []string, table string) error {
 	ctx := cmd.Context()
 	for _, flag := range []string{"all", "list", "trials", "parallel", "seed", "on", "redis-image"} {

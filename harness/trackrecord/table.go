@@ -33,7 +33,8 @@ func WriteTable(file string, outs []Outcome) error {
 	var t bytes.Buffer
 	t.Write(before)
 	t.WriteString(tableBegins)
-	t.WriteString("\n| bug/ | library | class | conditions | shown in | fixed in | upstream |\n|---|---|---|---|---|---|---|\n")
+	t.WriteString("\n| bug/ | library | class | conditions | shown in | fixed in | upstream |\n" +
+		"|---|---|---|---|---|---|---|\n")
 	for _, out := range outs {
 		fmt.Fprintf(&t, "| %s |\n", strings.Join(out.cells(), " | "))
 	}

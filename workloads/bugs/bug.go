@@ -23,10 +23,13 @@ type Bug struct {
 	Language string `yaml:"language" json:"language"` // Go, Python, JavaScript, PHP or Ruby
 	Package  string `yaml:"package" json:"package"`   // its name in go.mod, requirements.txt or another lock file
 
-	Since string `yaml:"since,omitempty" json:"since,omitempty"` // first version that is known to have the bug; optional
+	Since string `yaml:"since,omitempty" json:"since,omitempty"` // first version that is known to have it; optional
 	Fixed string `yaml:"fixed,omitempty" json:"fixed,omitempty"` // first version without it; empty: none is known
-	Shown Build  `yaml:"shown" json:"shown"`                     // the build that shows the bug
-	Holds *Build `yaml:"holds,omitempty" json:"holds,omitempty"` // the build on which the same search finds nothing; nil: there is none
+	Shown Build  `yaml:"shown" json:"shown"`                     // the build that shows it
+	Holds *Build `yaml:"holds,omitempty" json:"holds,omitempty"` // one in which the same search does not; may be nil
+
+	// Program is the id of the entry whose program this one runs; empty: its own.
+	Program string `yaml:"program,omitempty" json:"program,omitempty"`
 
 	Class      harness.Class   `yaml:"class" json:"class"`                   // the violation that the search has to find
 	Also       []harness.Class `yaml:"also,omitempty" json:"also,omitempty"` // classes that it may find beside
@@ -35,7 +38,8 @@ type Bug struct {
 	Where      string          `yaml:"where" json:"where"`                   // file and function in the library's source
 	Promise    string          `yaml:"promise" json:"promise"`               // which documentation promises otherwise
 	Upstream   Upstream        `yaml:"upstream" json:"upstream"`
-	Suggestion string          `yaml:"suggestion,omitempty" json:"suggestion,omitempty"` // to the maintainers; required if no issue is known
+	// Suggestion tells the maintainers what they could do. It is required if no issue is known.
+	Suggestion string `yaml:"suggestion,omitempty" json:"suggestion,omitempty"`
 
 	// Run has the fields of a run of a suite, without client and expect: see harness/suite. A search has explore.
 	Run map[string]any `yaml:"run" json:"run"`
@@ -46,13 +50,13 @@ type Build struct {
 	Version string            `yaml:"version" json:"version"`                 // as the language's registry writes it
 	With    map[string]string `yaml:"with,omitempty" json:"with,omitempty"`   // versions of other packages, by name
 	Args    []string          `yaml:"args,omitempty" json:"args,omitempty"`   // arguments of the adapter
-	Needs   []string          `yaml:"needs,omitempty" json:"needs,omitempty"` // Debian packages, for languages other than Go
+	Needs   []string          `yaml:"needs,omitempty" json:"needs,omitempty"` // Debian packages; not in Go
 }
 
 // Upstream says what the maintainers know.
 type Upstream struct {
-	Issues   []string `yaml:"issues,omitempty" json:"issues,omitempty"`     // such as redis/go-redis#2985; empty: none is known
-	Searched string   `yaml:"searched,omitempty" json:"searched,omitempty"` // where and by which words issues were looked for
+	Issues   []string `yaml:"issues,omitempty" json:"issues,omitempty"`     // redis/go-redis#2985; empty: none known
+	Searched string   `yaml:"searched,omitempty" json:"searched,omitempty"` // where, and by which words
 }
 
 // String lists the issues.
@@ -119,7 +123,8 @@ func Find(id string) (Bug, error) {
 // Files returns the files of the entry beside its description, by name: the adapter, and what it needs.
 func (b Bug) Files() (map[string][]byte, error) {
 	all := map[string][]byte{}
-	entries, err := files.ReadDir(b.ID)
+	folder := cmp.Or(b.Program, b.ID)
+	entries, err := files.ReadDir(folder)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +132,7 @@ func (b Bug) Files() (map[string][]byte, error) {
 		if e.Name() == Entry {
 			continue
 		}
-		if all[e.Name()], err = files.ReadFile(path.Join(b.ID, e.Name())); err != nil {
+		if all[e.Name()], err = files.ReadFile(path.Join(folder, e.Name())); err != nil {
 			return nil, err
 		}
 	}

@@ -13,7 +13,8 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// Use is what somebody uses: a library, a version of one, or all versions that a file pins. The zero value is every library.
+// Use is what somebody uses: a library, a version of one, or all versions that a file pins. The zero value is every
+// library.
 type Use struct {
 	name     string            // of one library, as it was asked for; empty: any
 	versions map[string]string // by package, or by name; an empty version means any
@@ -30,8 +31,8 @@ var lockFiles = map[string]func(text []byte) (map[string]string, error){
 	"go.mod": readGoMod, "requirements.txt": readRequirements, "package-lock.json": readPackageLock,
 }
 
-// ParseUse reads what a user gives: nothing, which means every library, a library (redsync), a version of one (redsync@v4.10.0), or the path of a file that
-// pins versions. The error names what is wrong with the file.
+// ParseUse reads what a user gives: nothing, which means every library, a library (redsync), a version of one
+// (redsync@v4.10.0), or the path of a file that pins versions. The error names what is wrong with the file.
 func ParseUse(arg string) (Use, error) {
 	if read, ok := lockFiles[filepath.Base(arg)]; ok {
 		text, err := os.ReadFile(arg)

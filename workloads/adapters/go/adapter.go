@@ -65,9 +65,11 @@ type request struct {
 }
 
 // Serve answers requests until standard input ends. open makes the Lock, Filter or Sequence of one client of the Redis
-// at the URLs: one, or one for each master.
-func Serve(says Says, open func(urls []string) (any, error)) {
-	s := &server{says: says, open: open, clients: map[int]any{}}
+// at the URLs: one, or one for each master. What it can do follows from its type.
+func Serve[T any](says Says, open func(urls []string) (T, error)) {
+	var kind T
+	s := &server{says: says, kind: kind, clients: map[int]any{}}
+	s.open = func(urls []string) (any, error) { return open(urls) }
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		var r request
@@ -90,6 +92,7 @@ func Serve(says Says, open func(urls []string) (any, error)) {
 
 type server struct {
 	says    Says
+	kind    any // without a value
 	open    func([]string) (any, error)
 	urls    []string
 	mu      sync.Mutex // guards clients, and lines that are written
@@ -113,12 +116,13 @@ func (s *server) init(r request) {
 	if s.urls = []string{r.Redis}; s.says.Masters > 0 {
 		s.urls = r.Masters
 	}
-	c, err := s.open(s.urls) // only to see what it can do
-	if err != nil {
+	// The first client is made now: what its library sends to connect is no part of an operation.
+	if _, err := s.client(1); err != nil {
 		s.say(map[string]any{"id": r.ID, "fail": err.Error()})
 		return
 	}
 	var can []string
+	c := s.kind
 	for name, yes := range map[string]bool{"acquire": is[Lock](c), "release": is[Lock](c), "extend": is[Extender](c),
 		"claim": is[Filter](c), "confirm": is[Confirmer](c), "next": is[Sequence](c)} {
 		if yes {

@@ -18,6 +18,7 @@ type lock struct {
 }
 
 func (l *lock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	delete(l.held, key+owner) // of an earlier schedule
 	h, err := l.client.Obtain(ctx, key, ttl, &redislock.Options{Token: owner})
 	if err == nil {
 		l.held[key+owner] = h
@@ -38,7 +39,7 @@ func answer(err error) (bool, error) {
 }
 
 func main() {
-	Serve(Says{}, func(urls []string) (any, error) {
+	Serve(Says{}, func(urls []string) (*lock, error) {
 		o, err := redis.ParseURL(urls[0])
 		if err != nil {
 			return nil, err

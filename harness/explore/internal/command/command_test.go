@@ -292,3 +292,15 @@ func TestTheProjectsScriptsRepeat(t *testing.T) {
 		require.Equal(t, name != "scan_on_primary.lua", scriptRepeats(body), name)
 	}
 }
+
+func TestWhatALibraryAsksToConnectTouchesNoKey(t *testing.T) {
+	t.Parallel()
+	for text, greets := range map[string]bool{"TIME": true, "SCRIPT LOAD x": true, "SCRIPT FLUSH": false,
+		"JSON.GET": true, "JSON.GET doc": false, "GET": false, "CONFIG GET maxmemory": true} {
+		var args [][]byte
+		for word := range strings.FieldsSeq(text) {
+			args = append(args, []byte(word))
+		}
+		require.Equal(t, greets, Greets(args), text)
+	}
+}

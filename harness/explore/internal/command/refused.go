@@ -75,8 +75,9 @@ func Greets(args [][]byte) bool {
 		return sub == "load" || sub == "exists"
 	case "function":
 		return sub == "load" || sub == "list" || sub == "stats"
+	default: // a command of a module, without arguments: whether the server has it
+		return len(args) == 1 && strings.Contains(n, ".")
 	}
-	return false
 }
 
 // Configures returns the parameters that a CONFIG SET changes; nil: another command.
