@@ -84,7 +84,7 @@ func (c *process) launch(log *errorLog, preload *clocks) (err error) {
 		c.log, c.cmd.Stderr, opened = log, io.MultiWriter(c.lastWords, log), append(opened, log)
 	}
 	if c.cmd.Err != nil {
-		return fmt.Errorf("%q cannot be started: %w", c.cmd.Args[0], c.cmd.Err)
+		return notStarted(c.cmd, c.cmd.Err)
 	}
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
 		return err
@@ -102,7 +102,7 @@ func (c *process) launch(log *errorLog, preload *clocks) (err error) {
 		c.cmd.Env = append(os.Environ(), c.clock.environment()...)
 	}
 	if c.release, err = cluster.StartProcess(c.cmd); err != nil {
-		return fmt.Errorf("%q cannot be started: %w", c.cmd.Args[0], err)
+		return notStarted(c.cmd, err)
 	}
 	opened = []io.Closer{theirs} // the process has its own
 	return nil
@@ -416,4 +416,13 @@ func (c *process) end() {
 // killGroup kills a process, and all that it has started in its process group.
 func killGroup(cmd *exec.Cmd) {
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may have ended
+}
+
+// notStarted returns the error of a command that cannot be started. A plan may have its words in one text.
+func notStarted(cmd *exec.Cmd, err error) error {
+	if words := strings.Fields(cmd.Args[0]); len(words) > 1 && len(cmd.Args) == 1 {
+		return fmt.Errorf("%q cannot be started: %w: a command is a list of words: [%s]", cmd.Args[0], err,
+			strings.Join(words, ", "))
+	}
+	return fmt.Errorf("%q cannot be started: %w", cmd.Args[0], err)
 }
