@@ -34,7 +34,7 @@ func textOf(s *workloads.Script) uint32 {
 // The error wraps plan.ErrUsage if the recipe is of another variant or script.
 func searchOf(r interleave.Recipe, a Again) (s plan.Search, err error) {
 	variant, script := a.Variant, a.Script
-	if kind, test, ok := strings.Cut(r.Program, " "); ok {
+	if kind, test, ok := strings.Cut(r.Program, " "); ok && !strings.Contains(kind, "/") {
 		return s, plan.Usagef("it is of the Go test %s of a %s: go test -run '^%s$' -granttest.replay=WORD, in the "+
 			"test's package", test, kind, test)
 	}
