@@ -61,6 +61,12 @@ func (c gates) Check(ctx context.Context, h harness.History, report func(harness
 	doubts := slices.Concat(p.missingRecord(), p.missingKinds(), p.missingContention(), p.missingGrants(),
 		p.missingProofs(), p.tiltsWithoutFault(), p.missingLoad(), p.looseClocks(), p.situations.idleShares(),
 		p.situations.vacuousRestarts())
+	if p.meta.Workers == 1 && slices.ContainsFunc(contests, func(c contended) bool {
+		return slices.Contains(p.meta.Kinds, c.kind)
+	}) { // everything else that is missing comes of that
+		doubts = append(p.missingRecord(), "no contention: one client has nobody to contend with: ask for 2 or more "+
+			"(--clients)")
+	}
 	if err != nil {
 		doubts = nil // what is missing may just not have been read
 	}
@@ -137,11 +143,14 @@ func (p *gatesPass) isMain(x harness.Op) bool {
 // isLook reports whether the harness does operations of kind k for itself, not in a client's place.
 func isLook(k harness.Kind) bool { return k == harness.Read || k == harness.Inspect }
 
-// contests lists the kinds for which workers contend, with the situation that counts their contention.
-var contests = []struct {
+// contended is a kind of operation for which workers contend, and the situation in which they do.
+type contended struct {
 	kind harness.Kind
 	name harness.SituationName
-}{
+}
+
+// contests lists the kinds for which workers contend, with the situation that counts their contention.
+var contests = []contended{
 	{harness.Acquire, harness.AcquiresAtOnce}, {harness.Claim, harness.ClaimsAtOnce},
 	{harness.Next, harness.DrawsAtOnce},
 }

@@ -91,6 +91,8 @@ func TestGates(t *testing.T) {
 		{name: "a promised kind was never ok", unknown: "no release was ok",
 			h: soakBut(without(func(op harness.Op) bool { return op.Kind == harness.Release }))},
 		{name: "no contention", unknown: "no contention", h: soakBut(without(refused))},
+		{name: "one client", unknown: "no contention: one client has nobody to contend with: ask for 2 or more",
+			h: soakBut(without(refused), without(beforeFault), func(h *harness.History) { h.Meta.Workers = 1 })},
 		{name: "contention among the refused alone", unknown: "no contention",
 			h: soakBut(without(func(op harness.Op) bool { return op.Call == 11 }),
 				with(fail(acquire(0, "e", 340, 342, 5)), fail(acquire(1, "f", 341, 343, 5))))},

@@ -205,6 +205,9 @@ func (e Exploration) warnings() (all []string) {
 	for _, limit := range e.Result.Limits {
 		all = append(all, "Not looked at: "+limit+".")
 	}
+	if slow := e.slowSteps(); slow != "" {
+		all = append(all, slow)
+	}
 	if e.Result.Exhausted || len(e.Result.Found) == 0 { // the headline says it
 		return all
 	}
@@ -214,6 +217,18 @@ func (e Exploration) warnings() (all []string) {
 	}
 	return append(all, "Not every schedule was run: "+e.stopped()+
 		". There may be smaller counterexamples, and other ones.")
+}
+
+// slowSteps says that a search was cut short by steps that take real time; empty: it was not.
+func (e Exploration) slowSteps() string {
+	const slow = 100 * time.Millisecond // most take less than one
+	r := e.Result
+	if r.Exhausted || r.Steps == 0 || r.Elapsed/time.Duration(r.Steps) < slow {
+		return ""
+	}
+	return fmt.Sprintf("A step took %s on average: the algorithm waits in real time, as a sleep does, and nothing passes "+
+		"that time in a search. An adapter asks for each sleep (ask sleep, and clock, in workloads/adapters/README.md); "+
+		"Go code calls harness.Sleep.", units.Duration(r.Elapsed/time.Duration(r.Steps)))
 }
 
 // situations lists the situations that schedules met or could have met.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/interleave"
@@ -105,4 +106,14 @@ func TestExplorerIsAColumnWhereItWasAsked(t *testing.T) {
 	}
 	require.NotContains(t, textOf(t, ComparisonMarkdown, Rank([]Row{run})), "explorer")
 	require.NotContains(t, textOf(t, Index, []Row{run}), "explorer")
+}
+
+// A search whose steps wait in real time says so, and what to do.
+func TestASearchOfASlowProgramSaysWhy(t *testing.T) {
+	e := Exploration{Result: interleave.Result{Schedules: 7, Steps: 82, Elapsed: 20 * time.Second}}
+	require.Contains(t, strings.Join(e.warnings(), " "), "A step took 244 ms on average: the algorithm waits in real time")
+	e.Result.Exhausted = true
+	require.Empty(t, e.warnings())
+	e.Result.Exhausted, e.Result.Steps = false, 82_000
+	require.Empty(t, e.warnings())
 }

@@ -22,7 +22,7 @@ type progress struct {
 	mu    sync.Mutex // found and show are called by different goroutines
 	last  time.Duration
 	fault string
-	seen  map[harness.Class]bool
+	seen  bool // whether a violation was printed
 }
 
 func (a *app) newProgress() *progress { return &progress{w: a.err} }
@@ -45,19 +45,17 @@ func (p *progress) show(at harness.Progress) {
 		at.Elapsed.Seconds(), at.OK, at.Fail, at.Info, at.Fault, violations)
 }
 
-// found prints the first violation of each class as soon as it is found. The final class of the violation may differ,
-// once all faults are recorded.
+// found prints the first violation as soon as it is found. It leaves the class out, which depends on what is recorded
+// later, such as faults.
 func (p *progress) found(a harness.Anomaly, at time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.seen[a.Class] {
+	if p.seen {
 		return
 	}
-	if p.seen == nil {
-		p.seen = map[harness.Class]bool{}
-	}
-	p.seen[a.Class] = true
-	fmt.Fprintf(p.w, "  %4.0fs  the first %s: %s\n", at.Seconds(), a.Class, a.Note)
+	p.seen = true
+	note, _, _ := strings.Cut(a.Note, "; ") // what follows says what caused it
+	fmt.Fprintf(p.w, "  %4.0fs  the first violation: %s\n", at.Seconds(), note)
 }
 
 // searchProgress returns a function that shows the progress of a search: beside the bar on a terminal, otherwise in a

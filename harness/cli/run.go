@@ -88,7 +88,7 @@ func (a *app) run(cmd *cobra.Command, f *runFlags, args []string) error {
 	if err == nil {
 		return a.show(out)
 	}
-	if out.Dir != "" {
+	if out.Recorded() {
 		err = keptIn(out.Dir, fmt.Errorf("%w (what was recorded is in %s)", err, out.Dir))
 	}
 	if errors.Is(err, external.ErrOutside) || !hasVerdict(out, err) {

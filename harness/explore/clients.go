@@ -15,7 +15,7 @@ import (
 
 // parkWithin is the time that a client has to reach its next command, while this process is awake. The package's tests
 // raise it, since a client may get little processor time on a busy machine.
-var parkWithin = 2 * time.Second
+var parkWithin = 5 * time.Second
 
 // beginSchedule starts a schedule: every client runs up to its first command.
 func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w *world,

@@ -345,10 +345,23 @@ func (t *trial) step(what string, do func() error) {
 	if t.first != nil {
 		return
 	}
+	began := time.Now()
 	if err := do(); err != nil {
 		t.first = fmt.Errorf("%s: %w", what, err)
 		t.say(what, err)
 		return
 	}
-	t.say(what, nil)
+	t.say(what+slowness(time.Since(began)), nil)
 }
+
+// slowness remarks that a step took long; empty: it did not.
+func slowness(took time.Duration) string {
+	if took < slowAnswer {
+		return ""
+	}
+	return fmt.Sprintf(" (slow: %v, and a search asks thousands of times: let it ask for each sleep, %s)",
+		took.Round(time.Millisecond), page)
+}
+
+// slowAnswer is the time from which a step is said to be slow. Most take a millisecond.
+const slowAnswer = 300 * time.Millisecond

@@ -82,7 +82,7 @@ func (p *Program) launch(address string, d *driven) (err error) {
 		d.cmd.Env = append(d.cmd.Env, d.clock.environment()...)
 	}
 	if d.release, err = cluster.StartProcess(d.cmd); err != nil {
-		return fmt.Errorf("%q cannot be started: %w", d.cmd.Args[0], err)
+		return notStarted(d.cmd, err)
 	}
 	go func() {
 		defer close(d.ended)

@@ -83,7 +83,7 @@ func (c *process) launch(log *errorLog, preload *clocks) (err error) {
 		c.log, c.cmd.Stderr, opened = log, io.MultiWriter(c.lastWords, log), append(opened, log)
 	}
 	if c.cmd.Err != nil {
-		return fmt.Errorf("%q cannot be started: %w", c.cmd.Args[0], c.cmd.Err)
+		return notStarted(c.cmd, c.cmd.Err)
 	}
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (c *process) launch(log *errorLog, preload *clocks) (err error) {
 		c.cmd.Env = append(os.Environ(), c.clock.environment()...)
 	}
 	if c.release, err = cluster.StartProcess(c.cmd); err != nil {
-		return fmt.Errorf("%q cannot be started: %w", c.cmd.Args[0], err)
+		return notStarted(c.cmd, err)
 	}
 	opened = []io.Closer{theirs} // the process has its own
 	return nil

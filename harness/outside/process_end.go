@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -85,4 +86,13 @@ func (c *process) end() {
 // killGroup kills a process, and all that it has started in its process group.
 func killGroup(cmd *exec.Cmd) {
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may have ended
+}
+
+// notStarted returns the error of a command that cannot be started. A plan may have its words in one text.
+func notStarted(cmd *exec.Cmd, err error) error {
+	if words := strings.Fields(cmd.Args[0]); len(words) > 1 && len(cmd.Args) == 1 {
+		return fmt.Errorf("%q cannot be started: %w: a command is a list of words: [%s]", cmd.Args[0], err,
+			strings.Join(words, ", "))
+	}
+	return fmt.Errorf("%q cannot be started: %w", cmd.Args[0], err)
 }

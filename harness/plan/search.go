@@ -193,9 +193,12 @@ func (s Search) EveryRegime() (all []Search) {
 
 // findVariant returns a variant of the catalogue, or makes one from a script or an adapter.
 func findVariant(id string, script *workloads.Script, client *workloads.Client) (workloads.Variant, error) {
+	own := map[bool]string{script != nil: "script", client != nil: "client"}[true]
 	switch {
 	case script != nil && client != nil:
 		return workloads.Variant{}, errors.New("both a script and a client: leave one of them out")
+	case own != "" && id != "" && !strings.HasPrefix(id, own+"/"): // under its own name it is in stored plans
+		return workloads.Variant{}, fmt.Errorf("both the variant %q and a %s: leave one of them out", id, own)
 	case script != nil:
 		return workloads.ScriptVariant(*script)
 	case client != nil:

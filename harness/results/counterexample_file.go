@@ -46,6 +46,8 @@ func readCounterexample(path, variant string) (f counterexampleFile, err error) 
 		f.Head = reports.Head{Schema: older.Version, Kind: kindCounterexample}
 	}
 	switch {
+	case f.Kind != kindCounterexample && savedByTest(b) != "":
+		return f, plan.Usagef("%s is a counterexample of a Go test, which replays it first: %s", path, savedByTest(b))
 	case f.Kind != kindCounterexample:
 		return f, plan.Usagef("%s is not a schedule of doublegrant: explore leaves them in the folder %s of its results",
 			path, anomaliesDir)
@@ -58,4 +60,14 @@ func readCounterexample(path, variant string) (f counterexampleFile, err error) 
 		return f, plan.Usagef("%s is a schedule of %s, not of %s", path, f.Search.Variant, variant)
 	}
 	return f, nil
+}
+
+// savedByTest returns the command that repeats the test of granttest which saved the counterexample in b; empty: none
+// did.
+func savedByTest(b []byte) string {
+	var f struct{ Again, Kind string }
+	if json.Unmarshal(b, &f) != nil || f.Kind == "" {
+		return ""
+	}
+	return f.Again
 }

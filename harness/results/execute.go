@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/doublegrant/doublegrant/checkers"
@@ -210,6 +211,18 @@ func (out *Outcome) addVerdict(h harness.History, j harness.Judged) (err error) 
 
 // Undocumented reports whether the run has no expectation: the algorithm is the user's own, and the plan states none.
 func (out Outcome) Undocumented() bool { return out.Plan.Own() && out.Plan.Expect.IsZero() }
+
+// Recorded reports whether the run has recorded operations. It may have ended before its first.
+func (out Outcome) Recorded() bool {
+	if out.Dir == "" {
+		return false
+	}
+	segments, _ := filepath.Glob(filepath.Join(out.Dir, historyDir, "ops-*"))
+	return slices.ContainsFunc(segments, func(name string) bool {
+		info, err := os.Stat(name)
+		return err == nil && info.Size() > 0
+	})
+}
 
 // Command returns the command line that repeats the run, relative to the current folder.
 func (out Outcome) Command() string {

@@ -34,6 +34,10 @@ func textOf(s *workloads.Script) uint32 {
 // The error wraps plan.ErrUsage if the recipe is of another variant or script.
 func searchOf(r interleave.Recipe, a Again) (s plan.Search, err error) {
 	variant, script := a.Variant, a.Script
+	if kind, test, ok := strings.Cut(r.Program, " "); ok && !strings.Contains(kind, "/") {
+		return s, plan.Usagef("it is of the Go test %s of a %s: go test -run '^%s$' -granttest.replay=WORD, in the "+
+			"test's package", test, kind, test)
+	}
 	switch ofClient := strings.HasPrefix(r.Program, workloads.ClientPrefix); {
 	case ofClient && a.Client == nil:
 		return s, plan.Usagef("its lock, filter or sequence is %s, a program that is not in it: give --client",

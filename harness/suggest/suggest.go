@@ -14,7 +14,8 @@ const (
 
 // Nearest lists up to three of names that word may be a misspelling of, the nearest first. A name that begins with word
 // is nearest, if word has at least three bytes. Other names may differ in a third of word's bytes, at least one and at
-// most three. There are none for an empty word, or one of more than 60 bytes.
+// most three. A word without a slash may also be meant for what follows the slash in a name. There are none for an
+// empty word, or one of more than 60 bytes.
 func Nearest(word string, names []string) (near []string) {
 	if word == "" || len(word) > longest {
 		return nil
@@ -26,6 +27,9 @@ func Nearest(word string, names []string) (near []string) {
 	var all []candidate
 	for _, name := range names {
 		far := Distance(word, name)
+		if _, last, ok := strings.Cut(name, "/"); ok && !strings.Contains(word, "/") {
+			far = min(far, Distance(word, last))
+		}
 		if len(word) > 2 && strings.HasPrefix(name, word) {
 			far = 0
 		}
@@ -55,23 +59,28 @@ func Meant(word string, names []string) string {
 	return cmp.Or(Question("", word, names), "choose one of "+strings.Join(names, ", "))
 }
 
-// Distance returns the Levenshtein distance: the least number of bytes to insert, remove or change to turn a into b.
+// Distance returns the least number of bytes to insert, remove or change, and of neighbours to swap, to turn a into b.
+// No byte is changed twice.
 func Distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
 	}
-	for i := range len(a) {
-		corner := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := corner
-			if a[i] != b[j] {
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			change := rows[i-1][j-1]
+			if a[i-1] != b[j-1] {
 				change++
 			}
-			corner = row[j+1]
-			row[j+1] = min(change, row[j]+1, corner+1)
+			rows[i][j] = min(change, rows[i][j-1]+1, rows[i-1][j]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
 		}
 	}
-	return row[len(b)]
+	return rows[len(a)][len(b)]
 }

@@ -16,6 +16,8 @@ func TestNearestNamesComeFirst(t *testing.T) {
 		"crahses":                  {"crashes"},
 		"lst":                      {"list", "lost"},
 		"lock/set-nx-pxx":          {"lock/set-nx-px"},
+		"set-nx-px":                {"lock/set-nx-px"},
+		"clam":                     {"calm"},
 		"lock/set":                 {"lock/set-nx-px", "lock/set-nx-px-wait"},
 		"x":                        nil,
 		"":                         nil,
@@ -34,4 +36,5 @@ func TestDistanceCountsEdits(t *testing.T) {
 	require.Equal(t, 3, suggest.Distance("kitten", "sitting"))
 	require.Equal(t, 4, suggest.Distance("", "four"))
 	require.Equal(t, 0, suggest.Distance("same", "same"))
+	require.Equal(t, 1, suggest.Distance("rnu", "run"), "neighbours are swapped")
 }

@@ -117,7 +117,8 @@ func TestAnImageThatIsNotThereNamesTheRemedy(t *testing.T) {
 	o.On = docker.Platform{Image: "127.0.0.1:1/doublegrant/none:0"}
 	err := startQuietly(t, cluster.Standalone(o))
 	require.ErrorIs(t, err, docker.ErrNoDocker)
-	require.ErrorContains(t, err, "make image")
+	require.ErrorContains(t, err, "doublegrant doctor --build-image")
+	require.NotContains(t, err.Error(), "no Docker", "there is one")
 	require.NotContains(t, err.Error(), "\n")
 }
 

@@ -49,7 +49,7 @@ func (d *daemon) hasImage(ctx context.Context, image string) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("%w: look for the image %s: %w", ErrNoDocker, image, err)
+		return false, imageError{fmt.Errorf("look for the image %s: %w", image, err)}
 	}
 	if res.Config == nil {
 		return true, nil
@@ -57,8 +57,8 @@ func (d *daemon) hasImage(ctx context.Context, image string) (bool, error) {
 	for _, e := range res.Config.Env {
 		version, ok := strings.CutPrefix(e, versionEnv+"=")
 		if ok && majorVersion(version) < cluster.OldestRedis {
-			return false, fmt.Errorf("%w: the image %s has Redis %s, older than %d.0: name another (%s), or: make "+
-				"image", ErrNoDocker, image, version, cluster.OldestRedis, imageEnv)
+			return false, imageError{fmt.Errorf("the image %s has Redis %s, older than %d.0: name another (%s), or make "+
+				"one: doublegrant doctor --build-image", image, version, cluster.OldestRedis, imageEnv)}
 		}
 	}
 	return true, nil
@@ -78,8 +78,8 @@ func (d *daemon) findImage(ctx context.Context, named string) (string, error) {
 		return struct{}{}, err
 	})
 	if err != nil {
-		return "", fmt.Errorf("%w: the image %s is not here and cannot be fetched (%w): make one of this machine's "+
-			"redis-server: make image", ErrNoDocker, image, err)
+		return "", imageError{fmt.Errorf("the image %s is not on this machine, and cannot be fetched (%w): make one of "+
+			"this machine's redis-server, %s: doublegrant doctor --build-image", image, err, LocalImage)}
 	}
 	if _, err = d.hasImage(ctx, image); err != nil { // an old one
 		return "", err

@@ -28,6 +28,15 @@ import (
 // Errors that wrap it say what to do.
 var ErrNoDocker = errors.New("no Docker")
 
+// imageError is an error about an image on a machine with Docker. It is ErrNoDocker as well.
+type imageError struct{ error }
+
+// Is reports whether target is ErrNoDocker.
+func (imageError) Is(target error) bool { return target == ErrNoDocker }
+
+// Unwrap returns the error without the mark.
+func (e imageError) Unwrap() error { return e.error }
+
 // errNoWatchdog is the error for a program that has not called Watchdog: its containers would stay if it were killed.
 var errNoWatchdog = errors.New("docker: nobody would remove the containers of this program if it were killed: call " +
 	"docker.Watchdog first thing in main, or in TestMain")
@@ -78,7 +87,7 @@ func (p Platform) Describe(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("cluster: %w", err)
 	}
 	if !here {
-		image += ", which is not here and would be fetched; without a registry: make image"
+		image += ", which is not here and would be fetched; without a registry: doublegrant doctor --build-image"
 	}
 	return fmt.Sprintf("Engine %s, image %s", d.version, image), nil
 }

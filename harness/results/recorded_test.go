@@ -1,0 +1,32 @@
+package results
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// A disk that is full before the first operation leaves a folder without a record, which no message names.
+func TestARunThatRecordedNothing(t *testing.T) {
+	require.False(t, Outcome{}.Recorded())
+	out := Outcome{Dir: t.TempDir()}
+	require.False(t, out.Recorded())
+	segment := filepath.Join(out.Dir, historyDir, "ops-000001.seg")
+	require.NoError(t, os.Mkdir(filepath.Dir(segment), 0o755))
+	require.NoError(t, os.WriteFile(segment, nil, 0o600))
+	require.False(t, out.Recorded())
+	require.NoError(t, os.WriteFile(segment, []byte("x"), 0o600))
+	require.True(t, out.Recorded())
+}
+
+// The word of a counterexample of granttest names the test that replays it.
+func TestAWordOfAGoTestNamesTheTest(t *testing.T) {
+	_, err := searchOf(interleave.Recipe{Program: "lock TestMyLock"}, Again{})
+	require.ErrorContains(t, err, "of the Go test TestMyLock of a lock: go test -run '^TestMyLock$' -granttest.replay=")
+	_, err = searchOf(interleave.Recipe{Program: "script/take two"}, Again{})
+	require.NoError(t, err)
+}
