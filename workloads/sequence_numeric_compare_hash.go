@@ -29,5 +29,6 @@ func sequenceNumericCompareHash() Variant {
 			flawsUnder(In(Beyond53), harness.DuplicateNumber, harness.ReturnedNotStored),
 			forgottenNumbers(),
 		),
+		mechanism: comparesDoubles,
 	})
 }

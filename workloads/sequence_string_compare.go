@@ -24,6 +24,8 @@ func sequenceStringCompare() Variant {
 		Source: "Unique serial numbers (article), first script",
 		Claim:  Nothing,
 		Flaws:  append(stringCompareFlaws(), Flaw{harness.TTLLost, LargerProposal}),
+
+		mechanism: comparesStrings,
 	})
 }
 

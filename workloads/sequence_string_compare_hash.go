@@ -16,5 +16,7 @@ func sequenceStringCompareHash() Variant {
 		Source:  "Unique serial numbers (article), second script",
 		Claim:   Nothing,
 		Flaws:   stringCompareFlaws(),
+
+		mechanism: comparesStrings,
 	})
 }
