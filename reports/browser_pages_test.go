@@ -54,6 +54,11 @@ func site(t *testing.T) string {
 			write(filepath.Join(name, filepath.Base(shard.Folder), IndexFile), func(w io.Writer) error { return nil })
 		}
 	}
+	compared := numbering()
+	for i := range compared {
+		compared[i].Link = "../" + compared[i].Link
+	}
+	require.NoError(t, WriteComparison(filepath.Join(dir, "comparison"), Rank(compared)))
 	write("reproduction/report.html", func(w io.Writer) error { return ReproductionHTML(w, split()) })
 	write("reproduction/a/report.html", func(w io.Writer) error { return nil })
 	return dir
@@ -66,7 +71,7 @@ var kinds = []struct{ name, file string }{
 	{"search", "explore-race/report.html"},
 	{"walk", "explore-failover/report.html"},
 	{"suite", "suite/index.html"},
-	{"comparison", "index.html"},
+	{"comparison", "comparison/index.html"},
 	{"reproduction", "reproduction/report.html"},
 	{"index", "index.html"},
 	{"porcupine", "rich/anomalies/0.html"},
@@ -213,8 +218,8 @@ func (x *tab) walk(id string) {
 	}
 }
 
-// printsEverything checks that paper has what the screen has, on DIN A4 with margins of 1 cm. leftOut selects what paper
-// need not have.
+// printsEverything checks that paper has what the screen has, on A4 with margins of 1 cm. leftOut selects what paper need
+// not have.
 func (x *tab) printsEverything(leftOut string) {
 	x.Helper()
 	x.media("print", "light")

@@ -35,7 +35,7 @@ func TestDemo(t *testing.T) {
 	}
 	index := filepath.Join(out, "index.html")
 	require.NoError(t, WriteFile(index, func(w io.Writer) error { return Index(w, rows) }))
-	require.NoError(t, CompareMarkdown(t.Output(), rows))
+	require.NoError(t, ComparisonMarkdown(t.Output(), Rank(rows)))
 	before := filesIn(t, out)
 	require.ErrorIs(t, WriteFile(index, func(io.Writer) error { return io.ErrShortWrite }), io.ErrShortWrite)
 	require.Equal(t, before, filesIn(t, out), "nor after a failure")

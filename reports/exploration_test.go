@@ -95,14 +95,14 @@ func TestExplorerIsAColumnWhereItWasAsked(t *testing.T) {
 	mixed := run
 	mixed.Explorer = "4 steps"
 	for _, rows := range [][]Row{{run, search}, {mixed, run}} {
-		md := textOf(t, CompareMarkdown, rows)
-		require.Contains(t, md, "| verdict | explorer | found |")
+		md := textOf(t, ComparisonMarkdown, Rank(rows))
+		require.Contains(t, md, "| verdict | explorer | why |")
 		html := pageOf(t, Index, rows)
 		require.Contains(t, html, "<th>explorer</th>")
 		require.Contains(t, md, rows[0].Explorer+rows[1].Explorer)
 		require.Contains(t, html, rows[0].Explorer+rows[1].Explorer)
 		require.Contains(t, html, `<td class="n" data-label="operations">7</td>`)
 	}
-	require.NotContains(t, textOf(t, CompareMarkdown, []Row{run}), "explorer")
+	require.NotContains(t, textOf(t, ComparisonMarkdown, Rank([]Row{run})), "explorer")
 	require.NotContains(t, textOf(t, Index, []Row{run}), "explorer")
 }

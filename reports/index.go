@@ -20,6 +20,7 @@ type index struct {
 	Tone     string // of the headline: valid, invalid or unknown
 	Word     string
 	Sentence string
+	Runs     string // how many there are
 	Elapsed  time.Duration
 	Expects  bool // some run has an expectation
 	Explored bool // some row has an answer of the explorer
@@ -36,7 +37,8 @@ type indexRow struct {
 }
 
 func newIndex(rows []Row) index {
-	x := index{Tone: harness.Valid.String(), Word: "passed", Explored: anyExplored(rows)}
+	x := index{Tone: harness.Valid.String(), Word: "passed", Explored: anyExplored(rows),
+		Runs: units.Plural(int64(len(rows)), "run", "runs")}
 	passed := 0
 	for _, r := range rows {
 		one := indexRow{
@@ -56,8 +58,7 @@ func newIndex(rows []Row) index {
 	case passed < len(rows):
 		x.Tone, x.Word = harness.Invalid.String(), "failed"
 	}
-	x.Sentence = units.Count(int64(passed)) + " of " + units.Plural(int64(len(rows)), "run", "runs") +
-		" ended as they should."
+	x.Sentence = units.Count(int64(passed)) + " of " + x.Runs + " ended as they should."
 	return x
 }
 

@@ -21,32 +21,41 @@ type Row struct {
 	Found    string          `json:"found,omitempty"`   // "12 double-grant"; empty: nothing
 	First    string          `json:"first,omitempty"`   // note of the first anomaly
 	// the explorer's result for the variant: "4 steps", "all 5,040 hold"; empty: there is none
-	Explorer     string        `json:"explorer,omitempty"`
-	Contradicted bool          `json:"contradicted,omitempty"` // the explorer's result differs from what is documented
-	Undecided    bool          `json:"undecided,omitempty"`    // the run is as documented, and the explorer cannot tell
-	Ops          int64         `json:"ops"`                    // operations of any outcome; 0: a search
-	Rate         float64       `json:"rate"`                   // ok operations a second; 0: a search
-	P50          time.Duration `json:"p50"`                    // median latency
-	P99          time.Duration `json:"p99"`                    // 99th percentile of the latency
-	Started      time.Time     `json:"started"`
-	Elapsed      time.Duration `json:"elapsed"`
-	Command      string        `json:"command,omitempty"` // repeats the run
-	Link         string        `json:"report,omitempty"`  // relative path of the run's report
+	Explorer string `json:"explorer,omitempty"`
+	// the explorer's verdict; unknown as well if it was not asked
+	Searched     harness.Verdict `json:"searched,omitempty"`
+	Contradicted bool            `json:"contradicted,omitempty"` // the explorer's result differs from what is documented
+	Undecided    bool            `json:"undecided,omitempty"`    // the run is as documented, and the explorer cannot tell
+	Mechanism    string          `json:"mechanism,omitempty"`    // how the violations come about, as a clause; empty: it is not known
+	Why          string          `json:"why,omitempty"`          // the result in one sentence, by Rank
+	Ops          int64           `json:"ops"`                    // operations of any outcome; 0: a search
+	Rate         float64         `json:"rate"`                   // ok operations a second; 0: a search
+	P50          time.Duration   `json:"p50"`                    // median latency
+	P99          time.Duration   `json:"p99"`                    // 99th percentile of the latency
+	Started      time.Time       `json:"started"`
+	Elapsed      time.Duration   `json:"elapsed"`
+	Command      string          `json:"command,omitempty"` // repeats the run
+	Link         string          `json:"report,omitempty"`  // relative path of the run's report
 }
 
 // Comparison is the JSON document of several runs or searches.
 type Comparison struct {
 	Head
-	Rows []Row `json:"rows"` // in the order in which they ran
+	Answer string `json:"answer,omitempty"` // the better variant, or why there is none; empty: that was not asked
+	Reason string `json:"reason,omitempty"` // in some sentences
+	Rows   []Row  `json:"rows"`             // in the order in which they ran
 }
 
 // ComparisonOf returns the document of rows.
-func ComparisonOf(rows []Row) Comparison { return Comparison{HeadOf(KindComparison), list(rows)} }
+func ComparisonOf(rows []Row) Comparison {
+	return Comparison{Head: HeadOf(KindComparison), Rows: list(rows)}
+}
 
 // AddExplorer adds the explorer's result for the variant. met says whether it is as documented. A search with an
 // unknown verdict contradicts nothing.
 func (r *Row) AddExplorer(says string, met bool, v harness.Verdict) {
-	r.Explorer, r.Contradicted, r.Undecided = says, !met && v != harness.Unknown, r.Met && !met && v == harness.Unknown
+	r.Explorer, r.Searched = says, v
+	r.Contradicted, r.Undecided = !met && v != harness.Unknown, r.Met && !met && v == harness.Unknown
 	r.Met = r.Met && met
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -148,11 +149,17 @@ func (a *app) compare(cmd *cobra.Command, f *compareFlags, args []string) error 
 	if len(rows) == 0 {
 		return err
 	}
-	page, pageErr := a.writeComparison(rows)
-	err = errors.Join(err, pageErr, a.tellOfComparison(rows))
+	ranking := reports.Rank(rows)
+	page, pageErr := a.writeComparison(ranking)
+	err = errors.Join(err, pageErr,
+		a.tellOfRows(rows, func(w io.Writer) error { return reports.ComparisonMarkdown(w, ranking) }))
 	if a.json {
-		return errors.Join(err, a.printJSON(reports.ComparisonOf(rows)))
+		all := reports.ComparisonOf(ranking.Rows)
+		all.Answer, all.Reason = ranking.Answer, ranking.Sentence
+		return errors.Join(err, a.printJSON(all))
 	}
+	err = errors.Join(err, reports.ComparisonText(a.out, ranking, a.layout()))
+	a.println("")
 	err = errors.Join(err, a.table(rows))
 	for _, line := range brokenLines {
 		a.println("%s", line)
@@ -161,18 +168,17 @@ func (a *app) compare(cmd *cobra.Command, f *compareFlags, args []string) error 
 	return err
 }
 
-// writeComparison writes a page with links to the reports of rows, in a folder beside theirs.
-func (a *app) writeComparison(rows []reports.Row) (path string, err error) {
+// writeComparison writes a page with links to the reports of the rows, in a folder beside theirs.
+func (a *app) writeComparison(c reports.Ranking) (path string, err error) {
 	dir, err := results.NewFolder(a.place.results, "compare")
 	if err != nil {
 		return "", err
 	}
-	rows = slices.Clone(rows)
-	for i := range rows {
-		rows[i].Link = "../" + rows[i].Link
+	c.Rows = slices.Clone(c.Rows)
+	for i := range c.Rows {
+		c.Rows[i].Link = "../" + c.Rows[i].Link
 	}
-	path = filepath.Join(dir, reports.IndexFile)
-	return path, reports.WriteFile(path, func(w io.Writer) error { return reports.Index(w, rows) })
+	return filepath.Join(dir, reports.IndexFile), reports.WriteComparison(dir, c)
 }
 
 // askExplorer adds the explorer's result to every row. Each search takes at most limit. For each broken variant, it
@@ -189,6 +195,7 @@ func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports
 		question := searchKey{p.Variant, p.Regime, p.TTL}
 		if before, ok := answers[question]; ok { // the search does not depend on the plan's faults
 			rows[i].AddExplorer(before.Explorer, before.Met, before.Verdict)
+			rows[i].Mechanism = cmp.Or(rows[i].Mechanism, before.Mechanism)
 			continue
 		}
 		fmt.Fprintf(a.err, "[%d/%d] %s: every interleaving\n", i+1, len(cases), c.Title)
@@ -207,9 +214,28 @@ func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports
 			brokenLines = append(brokenLines, line)
 		}
 		rows[i].AddExplorer(brief, met, worst.Exploration.Verdict())
-		answers[question] = reports.Row{Explorer: brief, Met: met, Verdict: worst.Exploration.Verdict()}
+		how := mechanism(p, anomaliesOf(worst.Exploration))
+		rows[i].Mechanism = cmp.Or(rows[i].Mechanism, how)
+		answers[question] = reports.Row{Explorer: brief, Met: met, Verdict: worst.Exploration.Verdict(), Mechanism: how}
 	}
 	return brokenLines, nil
+}
+
+// mechanism says how violations of a plan's variant come about, as far as that is documented.
+func mechanism(p plan.Plan, evidence []harness.Anomaly) string {
+	v, err := p.Workload()
+	if err != nil {
+		return ""
+	}
+	return v.Mechanism(evidence)
+}
+
+// anomaliesOf lists the violations that a search found.
+func anomaliesOf(e reports.Exploration) (all []harness.Anomaly) {
+	for _, c := range e.Result.Found {
+		all = append(all, c.Anomaly)
+	}
+	return all
 }
 
 // brokenLine describes a search's counterexamples by class and number of steps, and names the file of the smallest. It
