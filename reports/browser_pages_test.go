@@ -47,7 +47,7 @@ func site(t *testing.T) string {
 		h := demos(t)["rich"].History
 		return checkers.Draw(w, doubleGrant("lock:4", sec), h.Meta, h.Faults)
 	})
-	for name, s := range map[string]tally.Suite{"suite": suiteWith(tally.Met, tally.NotMet),
+	for name, s := range map[string]tally.Suite{"suite": nightly(),
 		"merged": mergedSuite(), "hostile-suite": hostileSuite()} {
 		require.NoError(t, WriteSuite(filepath.Join(dir, name), s))
 		for _, shard := range s.Shards {

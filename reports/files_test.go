@@ -68,6 +68,7 @@ func pages(t *testing.T) map[string]string {
 	all["index"] = textOf(t, Index, rows)
 	once, soak := suiteWith(tally.Met, tally.NotMet, tally.Failed), suiteWith(tally.Met, tally.Unsaid)
 	soak.For = time.Hour
+	all["nightly"] = textOf(t, SuiteHTML, nightly())
 	all["suite"], all["merged"], all["soak"] = textOf(t, SuiteHTML, once), textOf(t, SuiteHTML, mergedSuite()),
 		textOf(t, SuiteHTML, soak)
 	all["comparison"] = textOf(t, ComparisonHTML, Rank(append(rows, numbering()...)))

@@ -19,6 +19,7 @@ type suitePage struct {
 	Tone     string
 	Word     string
 	Sentence string
+	Setup    []fact
 	Heads    []suiteHead
 	Rows     []suiteLine
 	Failures []suiteFailure
@@ -56,13 +57,13 @@ type shardLine struct {
 
 type suiteFailure struct {
 	tally.Run
-	Ends, Tone, Headline string
+	Ends, Tone, Advice string
 }
 
 func newSuitePage(s tally.Suite) suitePage {
 	p := suitePage{
 		Suite: s, Tone: endingTone(s.Ending()), Word: suiteWord(s), Sentence: SuiteSentence(s),
-		Heads: suiteColumns(suiteHeads(s)),
+		Setup: suiteFacts(s), Heads: suiteColumns(suiteHeads(s)),
 		Facts: memoryFacts(s.Memory), Curve: drawing.Memory(s.Memory, s.Elapsed),
 		ShardHeads: suiteColumns(shardHeads), ShardFacts: shardFacts(s), FailoverFacts: failoverFacts(s),
 	}
@@ -75,7 +76,7 @@ func newSuitePage(s tally.Suite) suitePage {
 	failures, others := s.Failures(tally.MaxFailures)
 	p.Unlisted = others
 	for _, r := range failures {
-		p.Failures = append(p.Failures, suiteFailure{r, r.Ending.String(), endingTone(r.Ending), runHeadline(r)})
+		p.Failures = append(p.Failures, suiteFailure{r, r.Ending.String(), endingTone(r.Ending), advice(r)})
 	}
 	return p
 }

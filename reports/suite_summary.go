@@ -32,6 +32,7 @@ func SuiteSummary(w io.Writer, s tally.Suite) error {
 	failures, others := s.Failures(most)
 	for _, r := range failures {
 		fmt.Fprintf(&b, "\n- **%s** %s", r.Ending, escapeMarkdown(units.Clip(runHeadline(r), 400)))
+		fmt.Fprintf(&b, "\n  What to do: %s", escapeMarkdown(advice(r)))
 		if r.Command != "" {
 			fmt.Fprintf(&b, "\n  %s", markdownCommand(r.Command))
 		}
@@ -43,7 +44,7 @@ func SuiteSummary(w io.Writer, s tally.Suite) error {
 	if err := shardsSummary(&b, s); err != nil {
 		return fmt.Errorf("reports: write summary: %w", err)
 	}
-	for _, f := range slices.Concat(failoverFacts(s), shardFacts(s), memoryFacts(s.Memory)) {
+	for _, f := range slices.Concat(suiteFacts(s), failoverFacts(s), shardFacts(s), memoryFacts(s.Memory)) {
 		fmt.Fprintf(&b, "\n- %s: %s", escapeMarkdown(f.Name), escapeMarkdown(f.Value))
 	}
 	if _, err := fmt.Fprintln(w, b.String()); err != nil {

@@ -73,6 +73,9 @@ func endingTone(e tally.Ending) string {
 func SuiteText(w io.Writer, s tally.Suite, l Layout) error {
 	var b strings.Builder
 	b.WriteString(l.Fold(strings.ToUpper(suiteWord(s))+"  ", SuiteSentence(s)))
+	if on := serversOf(s); on != "" {
+		b.WriteString(l.Fold("", on))
+	}
 	if s.Ended != "" {
 		b.WriteString(l.Fold("", "It ended early: "+s.Ended+"."))
 	}
@@ -106,6 +109,7 @@ func suiteFailures(b *strings.Builder, s tally.Suite, l Layout) {
 	failures, others := s.Failures(most)
 	for _, r := range failures {
 		b.WriteString("\n" + l.Fold(fmt.Sprintf("  %-8s", r.Ending), runHeadline(r)))
+		b.WriteString(l.Fold("  to do   ", advice(r)))
 		if r.Command != "" {
 			b.WriteString("  again   " + r.Command + "\n") // in one piece, to be copied
 		}

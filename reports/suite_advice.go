@@ -1,0 +1,95 @@
+package reports
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/tally"
+	"github.com/doublegrant/doublegrant/harness/units"
+)
+
+// suiteFacts returns when and on what a suite ran. What all shards have in common is in shardFacts.
+func suiteFacts(s tally.Suite) (all []fact) {
+	if !s.Started.IsZero() {
+		all = append(all, fact{"started", s.Started.UTC().Format("2006-01-02 15:04 UTC")})
+	}
+	if len(s.Shards) == 0 {
+		all = append(all, serverFacts(s)...)
+		if s.Version != "" {
+			all = append(all, fact{"doublegrant", strings.TrimPrefix(s.Version, "doublegrant ")})
+		}
+	}
+	t := s.Total()
+	all = append(all, fact{"runs", units.Count(int64(t.Runs))})
+	if t.Ops > 0 {
+		all = append(all, fact{"operations", units.Count(t.Ops)})
+	}
+	return append(all, fact{"took", units.Duration(s.Elapsed.Round(time.Second))})
+}
+
+// serversOf says when a suite began, and on which servers it ran. It is empty if neither is known.
+func serversOf(s tally.Suite) string {
+	var words []string
+	if !s.Started.IsZero() {
+		words = append(words, "started "+s.Started.UTC().Format("2006-01-02 15:04 UTC"))
+	}
+	for _, f := range serverFacts(s) {
+		words = append(words, f.Value)
+	}
+	return strings.Join(words, ", ")
+}
+
+// serverFacts returns the server of each platform.
+func serverFacts(s tally.Suite) (all []fact) {
+	for _, platform := range slices.Sorted(maps.Keys(s.Servers)) {
+		name := "server"
+		if len(s.Servers) > 1 {
+			name += ", " + platform
+		}
+		all = append(all, fact{name, s.Servers[platform]})
+	}
+	return all
+}
+
+// advice says what to do about a run that was not as expected. It is empty for other runs.
+func advice(r tally.Run) string {
+	switch r.Ending {
+	case tally.Failed:
+		return "Nothing was judged. doublegrant doctor says what this machine lacks; run it again when that is there."
+	case tally.Unsaid:
+		return "Give the run what it lacked: more time, more clients, or a machine that is less busy. Then run it again."
+	case tally.NotMet:
+		return adviceOnFindings(r)
+	}
+	return ""
+}
+
+// adviceOnFindings returns the remedies of what a run found and was not expected to find, or of all that it found.
+func adviceOnFindings(r tally.Run) string {
+	var unexpected, all []string
+	for _, doc := range harness.Classes() {
+		if names(r.Found, doc.Class) && doc.Remedy != "" {
+			all = append(all, doc.Remedy)
+			if !names(r.Expected, doc.Class) {
+				unexpected = append(unexpected, doc.Remedy)
+			}
+		}
+	}
+	switch {
+	case len(unexpected) > 0:
+		return strings.Join(unexpected, " ")
+	case len(all) > 0:
+		return strings.Join(all, " ")
+	}
+	return "What was expected did not show. Give the run more time or clients, or list the class under may if it need " +
+		"not show each time."
+}
+
+// names reports whether a text such as "12 double-grant and 3 stolen-release" names a class.
+func names(text string, c harness.Class) bool {
+	return slices.Contains(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ,:", r) }),
+		string(c))
+}
