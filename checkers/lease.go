@@ -22,6 +22,32 @@ func formatTime(t time.Duration) string {
 	return t.String()
 }
 
+// formatOrdered writes times for a note in which their order matters. Two that differ look different, even if
+// microseconds cannot tell them apart.
+func formatOrdered(times ...time.Duration) []any {
+	format := formatTime
+	for i, t := range times {
+		for _, other := range times[:i] {
+			if t != other && formatTime(t) == formatTime(other) {
+				format = exactTime
+			}
+		}
+	}
+	var all []any
+	for _, t := range times {
+		all = append(all, format(t))
+	}
+	return all
+}
+
+// exactTime writes a time on the run's clock to the nanosecond.
+func exactTime(t time.Duration) string {
+	if t == forever {
+		return formatTime(t)
+	}
+	return t.String()
+}
+
 // leaseOver returns the latest time at which a lease or window that op asked for can end. It allows for the same clocks
 // as [harness.EarliestEnd]. The server starts the lease at op.Return at the latest. If op ended in info, the caller has
 // to know that the server executed it by then or never will. A TTL of 0 never ends.

@@ -187,12 +187,12 @@ func (p *mutexPass) faultMayExplain(a harness.Anomaly) bool {
 
 func (o *overlap) anomaly() harness.Anomaly {
 	a, b := o.first.op, o.second.op
+	times := formatOrdered(b.Return, a.Return, o.firstUntil)
 	return harness.Anomaly{
 		Class: harness.DoubleGrant, Key: a.Key, From: a.Call, To: b.Return, Ops: inOrder(o.evidence()),
 		Spans: o.spans(),
 		Note: fmt.Sprintf("%s %s %s by %s, while %s certainly held it from %s until %s",
-			clientName(b.Client), describeGrant(b), b.Key, formatTime(b.Return), clientName(a.Client),
-			formatTime(a.Return), formatTime(o.firstUntil)),
+			clientName(b.Client), describeGrant(b), b.Key, times[0], clientName(a.Client), times[1], times[2]),
 	}
 }
 

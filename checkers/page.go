@@ -20,8 +20,8 @@ var pageHead string
 //go:embed page_end.html
 var pageEnd string
 
-// completePage adds to porcupine's page what readers of our other pages have: keys in place of a mouse, room on a narrow
-// screen, a dark scheme, and no way to the network.
+// completePage adds to porcupine's page what readers of our other pages have: keys in place of a mouse, room on narrow
+// screens, a dark scheme, and no way to the network.
 var completePage = strings.NewReplacer("</head>", pageHead+"</head>", "</body>", pageEnd+"</body>")
 
 // Draw writes porcupine's page of the window that shows a: one self-contained HTML file with the operations, what the

@@ -20,10 +20,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// look is the script that looks at a page from within.
+// lookScript looks at a page from within.
 //
 //go:embed testdata/look.js
-var look string
+var lookScript string
 
 // trap reports a script of a page's texts, if one runs.
 const trap = `for (const name of ['alert', 'confirm', 'prompt', 'open'])
@@ -80,7 +80,7 @@ func (b browser) open(t *testing.T, file string) *tab {
 	require.NoError(t, chromedp.Do(x.ctx, chromedp.Navigate(address.String())))
 	require.Empty(t, x.problemsSoFar())
 	require.Equal(t, []string{address.String()}, x.asked, "a page needs no other file and no network")
-	run[any](x, look+"; 0")
+	run[any](x, lookScript+"; 0")
 	return x
 }
 

@@ -39,7 +39,7 @@ func ComparisonText(w io.Writer, c Ranking, l Layout) error {
 	}
 	b.WriteString(l.Fold(head+"  ", text) + "\n")
 	for _, r := range c.Rows {
-		b.WriteString("  " + oneLine(strings.TrimSuffix(r.Variant+", "+r.Regime, ", ")) + "\n")
+		b.WriteString(l.Fold("  ", strings.TrimSuffix(r.Variant+", "+r.Regime, ", ")))
 		b.WriteString(l.Fold("    ", r.Why))
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {

@@ -101,15 +101,14 @@ func TestEachRowOfAComparisonSaysWhyInOneSentence(t *testing.T) {
 
 func TestEveryFormOfAComparisonHasTheAnswerAndTheReasons(t *testing.T) {
 	c := Rank(numbering())
-	for _, form := range []string{textOf(t, comparisonText, c), pageOf(t, ComparisonHTML, c),
+	text := func(w io.Writer, c Ranking) error { return ComparisonText(w, c, Layout{Width: 150}) }
+	for _, form := range []string{textOf(t, text, c), pageOf(t, ComparisonHTML, c),
 		textOf(t, ComparisonMarkdown, c)} {
 		for _, want := range []string{"sequence/digits-compare", "It held under both", "broke under timestamp17",
 			"16081817202494580"} {
 			require.Contains(t, form, want)
 		}
 	}
-	require.Contains(t, textOf(t, comparisonText, c), "BETTER  sequence/digits-compare. It held")
-	require.Contains(t, textOf(t, comparisonText, Rank(nil)), "CANNOT BE TOLD")
+	require.Contains(t, textOf(t, text, c), "BETTER  sequence/digits-compare. It held")
+	require.Contains(t, textOf(t, text, Rank(nil)), "CANNOT BE TOLD")
 }
-
-func comparisonText(w io.Writer, c Ranking) error { return ComparisonText(w, c, Layout{}) }

@@ -118,6 +118,7 @@ func (a *app) runCase(ctx context.Context, c plan.Case, o results.Options) (resu
 	row := reports.RowOf(out.Report, filepath.Join(filepath.Base(out.Dir), filepath.Base(out.ReportPath())))
 	row.Name = row.Variant
 	row.Regime = strings.Trim(row.Regime+", "+out.Plan.Conditions(), ", ")
+	row.Mechanism = mechanism(c.Plan, out.Report.Judged.Anomalies)
 	return out, row, nil
 }
 
