@@ -26,8 +26,8 @@ type givenSecret struct {
 }
 
 // loads are flags of a run on the external Redis.
-const loads = " --topology external --i-may-load HOST --clients 10 --rate 200 --pacing closed --ttl 300ms --duration 300ms" +
-	" --calm 700ms"
+const loads = " --topology external --i-may-load HOST --clients 10 --rate 200 --pacing closed --ttl 300ms " +
+	"--duration 300ms --calm 700ms"
 
 // local are flags of a run on a Redis of this machine.
 const local = " --clients 5 --rate 200 --pacing closed --duration 300ms --calm 100ms"
@@ -41,9 +41,9 @@ var givenSecrets = []givenSecret{
 		line: "compare lock/set-nx-px lock/set-nx-px-blind-del --explore-for 0 -o json" + loads, works: true},
 	{place: "the URL of a Redis, in a file", files: map[string]string{"url": "URL"},
 		line: "run lock/set-nx-px --redis-url-file url -o json" + loads, works: true},
-	{place: "the URL of a Redis, for a suite", env: plan.ExternalURL + "=URL", files: map[string]string{"mine.yaml": "name: " +
-		"mine\nruns: [{variant: lock/set-nx-px, topology: external, clients: 10, rate: 200, pacing: closed, ttl: 300ms, " +
-		"duration: 300ms, calm: 700ms, expect: valid}]\n"}, line: "suite mine.yaml --i-may-load HOST", works: true},
+	{place: "the URL of a Redis, for a suite", env: plan.ExternalURL + "=URL", files: map[string]string{"mine.yaml": "" +
+		"name: mine\nruns: [{variant: lock/set-nx-px, topology: external, clients: 10, rate: 200, pacing: closed, " +
+		"ttl: 300ms, duration: 300ms, calm: 700ms, expect: valid}]\n"}, line: "suite mine.yaml --i-may-load HOST", works: true},
 	{place: "the URL of a Redis, for generators", env: plan.ExternalURL + "=URL",
 		line: "run lock/set-nx-px --generators 2" + loads, works: true},
 	{place: "a password that is wrong", line: "run lock/set-nx-px --redis redis://canary-user:canary-wrong@HOST" + loads},
@@ -57,8 +57,8 @@ var givenSecrets = []givenSecret{
 	{place: "a URL with a bad port", line: "run lock/set-nx-px --redis redis://u:canary@h:canary" + loads},
 	{place: "the key of a certificate", files: map[string]string{"c.pem": "canary", "k.pem": "canary"},
 		line: "run lock/set-nx-px --redis rediss://HOST --redis-cert c.pem --redis-key k.pem" + loads},
-	{place: "a field that plans lack", files: map[string]string{"p.yaml": "variant: lock/set-nx-px\nredis: redis://u:canary@h\n"},
-		line: "run --plan p.yaml"},
+	{place: "a field that plans lack", line: "run --plan p.yaml",
+		files: map[string]string{"p.yaml": "variant: lock/set-nx-px\nredis: redis://u:canary@h\n"}},
 	{place: "a field that suites lack", files: map[string]string{"s.yaml": "name: x\nredis: redis://u:canary@h\nruns: " +
 		"[{variant: lock/set-nx-px}]\n"}, line: "suite s.yaml"},
 	{place: "an environment without use for it", env: plan.ExternalURL + "=redis://u:canary@h", works: true,
@@ -80,7 +80,8 @@ var givenSecrets = []givenSecret{
 		line: "coordinate explore lock/set-nx-px --token-file t --nats nats://" + nowhere},
 	{place: "credentials of a NATS", files: map[string]string{"c": "canary\n"},
 		line: "work --credentials c --join nats://" + nowhere},
-	{place: "a certificate of a NATS", files: map[string]string{"c": "canary\n"}, line: "work --tls-ca c --join tls://" + nowhere},
+	{place: "a certificate of a NATS", files: map[string]string{"c": "canary\n"},
+		line: "work --tls-ca c --join tls://" + nowhere},
 	{place: "a URL of a NATS that is wrong", line: "work --join nats://u:canary@h:99999999 --give-up-after 200ms"},
 }
 
