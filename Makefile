@@ -112,9 +112,9 @@ test-long-faults: redis
 	$(LONG) -p 2 ./harness/cli ./nemesis ./harness/plan ./harness/workqueue/jetstream
 	$(LONG) ./harness/analysis
 
-# The blocks of READMEs that take too long for `test`: a minute.
+# The blocks of READMEs, and the search for secrets in what is written, that take too long for `test`: a minute.
 test-readmes: redis clients
-	$(LONG) -run TestLongReadmes -parallel 6 ./harness/cli
+	$(LONG) -run 'TestLong(Readmes|NoSecret)' -parallel 6 ./harness/cli
 
 # The quick tests of packages that `test` does not race, under the race detector.
 test-long-raced: redis cc

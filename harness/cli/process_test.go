@@ -114,6 +114,18 @@ func newPlace(t *testing.T, more ...string) place {
 	return place{t, dir, append(append(os.Environ(), asCommand+"=1", "TMPDIR="+dir), more...)}
 }
 
+// newShortPlace returns a place with a short path, whatever the test is called. The paths of sockets are short.
+func newShortPlace(t *testing.T, more ...string) place {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "cli-")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	p := newPlace(t, append(more, "TMPDIR="+dir)...)
+	p.dir = filepath.Join(dir, "mylock")
+	require.NoError(t, os.Mkdir(p.dir, 0o755))
+	return p
+}
+
 // withLibraries returns a place where libraries of other languages seem to be installed. Asking an interpreter for each
 // takes most of doctor's time.
 func (p place) withLibraries() place {

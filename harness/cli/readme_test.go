@@ -102,12 +102,7 @@ func withProgram(t *testing.T) string {
 
 // try tries the blocks of a section in an empty folder.
 func (s section) try(t *testing.T, path string, long bool) {
-	short, err := os.MkdirTemp("", "readme-") // the paths of sockets are short
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(short) })
-	p := newPlace(t, "PATH="+path, "ROOT="+root(), "GIVEN="+filepath.Join(source, "testdata/readme"), "TMPDIR="+short)
-	p.dir = filepath.Join(short, "mylock")
-	require.NoError(t, os.Mkdir(p.dir, 0o755))
+	p := newShortPlace(t, "PATH="+path, "ROOT="+root(), "GIVEN="+filepath.Join(source, "testdata/readme"))
 	for _, b := range s.blocks {
 		t.Run(b.name(), func(t *testing.T) {
 			p.T = t

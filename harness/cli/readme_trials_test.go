@@ -82,6 +82,9 @@ var trials = map[string]map[string]trial{
 			instead: []string{"/tmp/reports", "$OLDPWD/reports"}},
 		"chromium": {cannot: "a browser is not everywhere; the tests of reports open pages in one"},
 	},
+	"workloads/bugs/README.md": {
+		"doublegrant reproduce bug/all": {cannot: "make bugs runs it, for minutes, and needs many libraries"},
+	},
 	"workloads/CORPUS.md": {
 		"go test":                {cannot: testsOfOurs},
 		"DOUBLEGRANT_TESTS=long": {cannot: testsOfOurs},
