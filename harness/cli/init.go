@@ -66,7 +66,8 @@ func (a *app) init(name, dir string) error {
 	if err := skeleton.Write(dir, files); err != nil {
 		return cannotWrite("the skeleton", err)
 	}
-	w := skeletonWritten{Head: reports.HeadOf("skeleton"), Dir: dir, Change: s.Change, Needs: s.Needs, Commands: s.Commands}
+	w := skeletonWritten{Head: reports.HeadOf("skeleton"), Dir: dir, Change: s.Change, Needs: s.Needs,
+		Commands: s.Commands}
 	for _, f := range files {
 		w.Files = append(w.Files, f.Name)
 	}
