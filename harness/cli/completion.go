@@ -103,6 +103,7 @@ func argumentCompletions() map[string]cobra.CompletionFunc {
 		"merge":              folders(isResults),
 		"suite":              suites,
 		"coordinate suite":   suites,
+		"man":                cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 		"init":               first(func() []cobra.Completion { return skeleton.Names() }),
 	}
 }

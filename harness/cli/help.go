@@ -88,6 +88,10 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 
 // groupFlags groups the flags in the help of cmd. Flags without a group come last.
 func (a *app) groupFlags(cmd *cobra.Command, groups []flagGroup) *cobra.Command {
+	if a.groups == nil {
+		a.groups = map[*cobra.Command][]flagGroup{}
+	}
+	a.groups[cmd] = groups
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
 		_, err := fmt.Fprint(cmd.OutOrStdout(), usageText(cmd, groups, texttable.Width(a.terminal)))
 		return err
@@ -99,7 +103,22 @@ func (a *app) groupFlags(cmd *cobra.Command, groups []flagGroup) *cobra.Command 
 func usageText(cmd *cobra.Command, groups []flagGroup, width int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)
+	for _, s := range flagSections(cmd, groups) {
+		fmt.Fprintf(&b, "\n%s:\n%s", s.title, s.FlagUsagesWrapped(width))
+	}
+	return b.String()
+}
+
+// flagSection is a heading in a command's help, and the flags below it that the command has. There is at least one.
+type flagSection struct {
+	title string
+	*pflag.FlagSet
+}
+
+// flagSections returns the flags of cmd by group. Flags without a group come last.
+func flagSections(cmd *cobra.Command, groups []flagGroup) (all []flagSection) {
 	other := flagGroup{title: "Other flags"}
+	cmd.InheritedFlags() // adds them to those of cmd
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !slices.ContainsFunc(groups, func(g flagGroup) bool { return slices.Contains(g.flags, f.Name) }) {
 			other.flags = append(other.flags, f.Name)
@@ -114,8 +133,8 @@ func usageText(cmd *cobra.Command, groups []flagGroup, width int) string {
 			}
 		}
 		if set.HasFlags() {
-			fmt.Fprintf(&b, "\n%s:\n%s", g.title, set.FlagUsagesWrapped(width))
+			all = append(all, flagSection{g.title, set})
 		}
 	}
-	return b.String()
+	return all
 }

@@ -64,9 +64,10 @@ func (a *app) init(name, dir string) error {
 		return err
 	}
 	if err := skeleton.Write(dir, files); err != nil {
-		return cannotWrite(err)
+		return cannotWrite("the skeleton", err)
 	}
-	w := skeletonWritten{Head: reports.HeadOf("skeleton"), Dir: dir, Change: s.Change, Needs: s.Needs, Commands: s.Commands}
+	w := skeletonWritten{Head: reports.HeadOf("skeleton"), Dir: dir, Change: s.Change, Needs: s.Needs,
+		Commands: s.Commands}
 	for _, f := range files {
 		w.Files = append(w.Files, f.Name)
 	}
@@ -92,9 +93,9 @@ func (a *app) init(name, dir string) error {
 	return nil
 }
 
-// cannotWrite returns the error of a file that could not be written. Another folder helps, unless the disk fails.
-func cannotWrite(err error) error {
-	err = fmt.Errorf("nothing was written: %w", err)
+// cannotWrite returns the error of files that could not be written. Another folder helps, unless the disk fails.
+func cannotWrite(what string, err error) error {
+	err = fmt.Errorf("%s cannot be written: %w", what, err)
 	for _, disk := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO} {
 		if errors.Is(err, disk) {
 			return err

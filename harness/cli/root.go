@@ -105,6 +105,7 @@ type app struct {
 	place    placeFlags
 	external plan.OnExternal // where plans of topology external run
 	warned   sync.Map        // warnings that have been printed
+	groups   map[*cobra.Command][]flagGroup
 }
 
 // writesMarkdown is the annotation of commands that support -o markdown.
@@ -164,7 +165,8 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(a.exploreCommand(), a.runCommand(), a.checkCommand(), a.clientCommand(), a.historyCommand(),
 		a.reportCommand(), a.compareCommand(),
 		a.suiteCommand(), a.mergeCommand(), a.coordinateCommand(), a.workCommand(), a.demoCommand(),
-		a.reproduceCommand(), a.bugsCommand(), a.listCommand(), a.doctorCommand(), a.initCommand(), completionCommand(),
+		a.reproduceCommand(), a.bugsCommand(), a.listCommand(), a.doctorCommand(), a.initCommand(),
+		completionCommand(), a.manCommand(),
 		a.versionCommand())
 	complete(root)
 	return root

@@ -45,6 +45,7 @@ func TestWhatCommandsPrintAsJSONMeetsItsSchema(t *testing.T) {
 		Bugs: []trackrecord.Outcome{{Bug: bugs.Bug{Run: map[string]any{}}, Ending: trackrecord.Refuted}}}))
 	inFolder := filepath.Join(t.TempDir(), "mine")
 	schemas.Hold[skeletonWritten](t, "skeleton", printed("init", "lua", inFolder))
+	schemas.Hold[manWritten](t, "man-pages", printed("man", t.TempDir()))
 	schemas.Hold[clientCheck](t, "adapter-check", written(clientCheck{Head: reports.HeadOf("adapter-check"),
 		Steps: []clientStep{{Step: "it starts"}}, Is: &workloads.Client{}}))
 }
