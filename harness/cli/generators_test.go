@@ -71,7 +71,7 @@ func TestGeneratorsThatJoin(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	p := start(t, "run", "dedup/get-set", "--generators", "2", "--clients", "20", "--rate", "1000", "--pacing",
 		"closed", "--duration", "3s", "--listen", "127.0.0.1", "--state", state)
-	p.says("workers join by")
+	p.says("to join")
 	url := joinURL.FindStringSubmatch(p.output.String())[1]
 	token, err := os.ReadFile(filepath.Join(state, "token"))
 	require.NoError(t, err)

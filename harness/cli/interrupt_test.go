@@ -12,7 +12,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cli"
 )
 
-const saidOnce = "doublegrant: interrupted: ending in good order; a second Ctrl-C ends it at once, without a verdict\n"
+const saidOnce = "doublegrant: interrupted: healing faults, stopping Redis and judging what was recorded; press " +
+	"Ctrl-C again to quit at once without a verdict\n"
 
 // says waits until the process has printed text.
 func (p process) says(text string) {
@@ -96,7 +97,7 @@ runs:
 	require.Equal(t, cli.ExitUnknown, p.exitCode(), p.output)
 	out := p.output.String()
 	require.Contains(t, out, "1 run, about 1m")
-	require.Contains(t, out, "each pass, for 1h")
+	require.Contains(t, out, "a pass, repeated for 1h")
 	require.Regexp(t, `(?m)^      interrupted: found .*duplicate-number.* by then, expected invalid: `, out)
 	require.NotContains(t, out, "not run: invalid")
 	named := regexp.MustCompile(`It ended early: interrupted in the run "endless", which is in (\S+)\. `).

@@ -93,7 +93,7 @@ func TestASuiteThatWasKilledGoesOnWithTheRunsThatAreLeft(t *testing.T) {
 	require.NoError(t, torn.Close())
 
 	out, errs := p.ends(cli.ExitMet, "suite", file, "--resume", "results/latest")
-	require.Contains(t, errs, "it goes on after 2 runs and ")
+	require.Contains(t, errs, "continuing after 2 runs and ")
 	require.NotContains(t, errs, "] first")
 	require.Contains(t, unbroken(out), "4 of 4 runs ended as expected")
 	require.Contains(t, unbroken(out), "interrupted and resumed 1 time.")
@@ -128,7 +128,7 @@ func TestLongASoakThatWasInterruptedGoesOnForTheRestOfItsTime(t *testing.T) {
 	folder, before := p.recordLines()
 	require.Contains(t, before[len(before)-1], `{"end":`)
 	require.Contains(t, p.output.String(),
-		"go on     doublegrant suite "+file+" --resume=results/"+filepath.Base(folder))
+		"continue  doublegrant suite "+file+" --resume=results/"+filepath.Base(folder))
 
 	p.ends(cli.ExitMet, "suite", file, "--resume="+filepath.Join("results", filepath.Base(folder)))
 	_, after := p.recordLines()

@@ -51,12 +51,12 @@ func TestWrongUsageIsOneLineWithTheRemedy(t *testing.T) {
 		"unknown place \"podman\": choose":                           "reproduce --all --on podman",
 		"--crashes -2: ask for 0 or more":                            "explore lock/set-nx-px --crashes -2",
 		"--for -1s: ask for 0 or more":                               "explore lock/set-nx-px --for -1s",
-		"--times is about a --replay":                                "explore lock/set-nx-px --times 3",
+		"--times is for --replay":                                    "explore lock/set-nx-px --times 3",
 		"choose one of them":                                         "list --color --no-color",
 		"unknown command":                                            "explode",
 		"choose text or json":                                        "list -o xml",
-		"a comparison wants two variants or more":                    "compare lock/set-nx-px",
-		"compare those of one family":                                "compare lock/set-nx-px sequence/incr",
+		"give two or more variants, plans":                           "compare lock/set-nx-px",
+		"compare variants of one family":                             "compare lock/set-nx-px sequence/incr",
 		"did you mean --clients?":                                    "run lock/set-nx-px --client 10",
 		"doublegrant run --help lists them all":                      "run lock/set-nx-px --hue red",
 		`unknown command "lst": did you mean list?`:                  "lst",
@@ -67,14 +67,14 @@ func TestWrongUsageIsOneLineWithTheRemedy(t *testing.T) {
 		"did you mean lock/set-nx-px?":                               "run lock/set-nx-pxx",
 		`begins with "dedpu": doublegrant list names them`:           "list dedpu",
 		`begins with "fixd": did you mean fixed?`:                    "list fixd",
-		"--list names every experiment: leave --all out":             "reproduce --list --all",
+		"--list shows every experiment: leave --all out":             "reproduce --list --all",
 		"no variant given":                                           "compare",
 		"nowhere is not a results folder":                            "history nowhere",
 		"needs --model: choose one of lock, dedup, sequence, writes": "check --history x.jsonl",
 		"--model needs --history FILE":                               "check --model lock",
-		"give one of them":                                           "check nowhere --history x.jsonl --model lock",
+		"together with --history or --model":                         "check nowhere --history x.jsonl --model lock",
 		"no history: open x.jsonl":                                   "check --history x.jsonl --model lock",
-		"for the results of a run it is doublegrant check":           "check --history /tmp --model lock",
+		"to check the results of a run, use doublegrant check":       "check --history /tmp --model lock",
 		"results cannot be kept in":                                  "run sequence/incr --results /dev/null/x",
 		"give another folder with --results":                         "explore lock/set-nx-px --results /dev/null/x",
 		"is not a results folder: it is a file: name the folder":     "report /dev/null",
@@ -86,7 +86,7 @@ func TestASearchThatCannotBeIsOneLineWithTheRemedy(t *testing.T) {
 	refused(t, map[string]string{
 		"ok.lua": "return redis.call('incr', KEYS[1])", "foreign": "x",
 	}, map[string]string{
-		"list writes no markdown: choose text or json":        "list -o markdown",
+		"list cannot write markdown: choose text or json":     "list -o markdown",
 		`unknown output "xml": choose text, markdown or json`: "explore lock/set-nx-px -o xml",
 		"name a variant instead of --all":                     "explore --all -o markdown",
 		"leave --all, -o json and -o markdown out": "explore lock/set-nx-px --situation 'client crashed' " +
@@ -95,7 +95,7 @@ func TestASearchThatCannotBeIsOneLineWithTheRemedy(t *testing.T) {
 		"--script needs --as":                                "explore --script @/ok.lua",
 		"name its file":                                      "explore lock/set-nx-px --as lock",
 		"want one variant":                                   "explore lock/set-nx-px --script @/ok.lua --as sequence",
-		"name no variant beside it":                          "explore --all lock/set-nx-px",
+		"leave the variant out":                              "explore --all lock/set-nx-px",
 		"leave --regime and --ttl out":                       "explore --all --ttl 20s",
 		"leave --script, --client and --all out":             "explore --all --replay x.json",
 		"ask for 2 to 16":                                    "explore lock/set-nx-px --clients 17",
@@ -107,14 +107,14 @@ func TestASearchThatCannotBeIsOneLineWithTheRemedy(t *testing.T) {
 		"leave --max-schedules":                              "explore lock/set-nx-px --random 5 --max-schedules 5",
 		"name one variant for":                               "explore --all --random 5",
 		"0 replays":                                          "explore --replay @/ok.lua --times 0",
-		"a replay needs none":                                "explore --replay @/ok.lua a b",
+		"since a replay reads its variant":                   "explore --replay @/ok.lua a b",
 		"ask for 1ms to 512409h0m0s":                         "explore lock/set-nx-px --ttl 876000h",
 		"sequence/string-compare-hash":                       "explore sequence/none",
 		"--workers 0: ask for 1 to 8":                        "explore lock/setnx --workers 0",
 		"--workers 9: ask for 1 to 8":                        "explore lock/setnx --workers 9",
-		"are of one search":                                  "explore --all --workers 2",
-		"name it by --regime":                                "explore sequence/string-compare --save x",
-		"--resume takes the variant from its file":           "explore lock/setnx --resume x",
+		"are for one search":                                 "explore --all --workers 2",
+		"choose one with --regime":                           "explore sequence/string-compare --save x",
+		"--resume reads the variant from its file":           "explore lock/setnx --resume x",
 		"(--for, --max-schedules): leave --clients out":      "explore --resume x --clients 2",
 		"x: the file of a search cannot be read: no such":    "explore --resume x",
 		`there is no "nothing" here: choose one of`:          "explore --resume x --situation nothing",
@@ -151,12 +151,12 @@ func TestAPlanThatCannotBeIsOneLineWithItsPlace(t *testing.T) {
 		"good.yaml": "variant: lock/set-nx-px\n",
 	}, map[string]string{
 		`typo.yaml:4: unknown fault "kill-primry": unknown host "primry": did you mean primary? choose `: "run --plan @/typo.yaml",
-		"open nowhere.yaml":                                     "run --plan nowhere.yaml",
-		"--clients is the plan's to say":                        "run --plan @/good.yaml --clients 5",
-		"--regime is the plan's to say":                         "compare --plan @/good.yaml --regime fixed",
-		"good.yaml has a variant already: leave lock/setnx out": "run --plan @/good.yaml lock/setnx",
-		"2 plans given":                                         "run --plan @/good.yaml --plan @/good.yaml",
-		"min-replicas needs replicas":                           "run lock/set-nx-px --min-replicas 1",
+		"open nowhere.yaml":                                       "run --plan nowhere.yaml",
+		"--clients cannot be given with --plan":                   "run --plan @/good.yaml --clients 5",
+		"--regime cannot be given with --plan":                    "compare --plan @/good.yaml --regime fixed",
+		"good.yaml already names a variant: leave lock/setnx out": "run --plan @/good.yaml lock/setnx",
+		"2 plans given":                                           "run --plan @/good.yaml --plan @/good.yaml",
+		"min-replicas needs replicas":                             "run lock/set-nx-px --min-replicas 1",
 		"ask for 1 to 2": "run lock/set-nx-px --topology sentinel " +
 			"--min-replicas 3",
 		"max-lag says which replicas count": "run lock/set-nx-px --topology sentinel " +
@@ -167,7 +167,7 @@ func TestAPlanThatCannotBeIsOneLineWithItsPlace(t *testing.T) {
 		"waits for none: acks are for variants with a WAIT": "run lock/set-nx-px --topology sentinel " +
 			"--acks 1",
 		"waits for 3 replicas, and sentinel has 2: ask for acks 1 to 2": "run lock/set-nx-px-wait --acks 3",
-		"--nemesis: an empty name among the faults: leave it out":       "run lock/set-nx-px --nemesis ''",
+		"--nemesis: one of the names is empty: leave it out":            "run lock/set-nx-px --nemesis ''",
 		"an image is for containers: use --on docker":                   "run lock/set-nx-px --redis-image redis:7",
 		"choose process or docker":                                      "run lock/set-nx-px --on cloud",
 		"a resource is for locks":                                       "run sequence/incr --resource",
@@ -185,7 +185,7 @@ func TestASuiteThatCannotBeRunIsOneLine(t *testing.T) {
 		"--for 0s: ask for more than 0":                   "suite ci --for 0",
 		"--for -1s: ask for more than 0 and at most 100h": "suite ci --for -1s",
 		"--print takes one":                               "suite --print",
-		"--list names all suites":                         "suite ci --list",
+		"--list shows all suites":                         "suite ci --list",
 		"results cannot be kept in":                       "suite ci --results /dev/null/x",
 	})
 	for text, want := range map[string]string{
@@ -204,9 +204,9 @@ func TestASuiteThatCannotBeRunIsOneLine(t *testing.T) {
 
 func TestGeneratorsThatCannotBeAreOneLine(t *testing.T) {
 	refused(t, nil, map[string]string{
-		"--listen is about generators: give --generators": "run lock/set-nx-px --listen 127.0.0.1",
-		"--nats is about generators":                      "run lock/set-nx-px --nats nats://127.0.0.1:1",
-		"--name is of a NATS that generators join":        "run lock/set-nx-px --generators 2 --name x",
+		"--listen is for generators: add --generators":     "run lock/set-nx-px --listen 127.0.0.1",
+		"--nats is for generators":                         "run lock/set-nx-px --nats nats://127.0.0.1:1",
+		"--name is for a NATS server that generators join": "run lock/set-nx-px --generators 2 --name x",
 		"cannot be the name of a coordination": "run lock/set-nx-px --generators 2 --listen 127.0.0.1 " +
 			"--name 'a b'",
 		"101 generators: ask for 1 to 64": "run lock/set-nx-px --generators 101 --clients 200",
@@ -232,6 +232,6 @@ func TestNoFlagIsSilentlyOverruledByAPlan(t *testing.T) {
 			continue
 		}
 		_, errs := ends(t, cli.ExitUsage, "run", "--plan", good, "--"+f[1]+values[f[2]])
-		require.Contains(t, errs, "--"+f[1]+" is the plan's to say")
+		require.Contains(t, errs, "--"+f[1]+" cannot be given with --plan")
 	}
 }

@@ -113,7 +113,7 @@ func TestFaultsThatCannotBeAreRefusedWithTheRemedy(t *testing.T) {
 		{"nemesis: restart-primry-at-once", `unknown fault "restart-primry-at-once": unknown host "primry"`},
 		{"nemesis: partition-everything", `unknown fault "partition-everything": unknown sides "everything": choose split-brain`},
 		{"nemesis: latency(latency=20ms)", `:2: unknown fault "latency(latency=20ms)": parameters stand in a plan (run --plan), as fields beside "fault: latency"`},
-		{"nemesis: nope", `:2: unknown fault "nope": doublegrant list names them all`},
+		{"nemesis: nope", `:2: unknown fault "nope": doublegrant list shows them all`},
 		{"nemesis: kil-primary", `unknown fault "kil-primary": did you mean kill-HOST (such as kill-primary)`},
 		{"nemesis: clock-step", `did you mean clock-step-forward-HOST (such as clock-step-forward-primary), or clock-step-backward-HOST (such as`},
 		{"nemesis: flaky-netwrk", `unknown fault "flaky-netwrk": did you mean flaky-network? doublegrant list`},
