@@ -112,6 +112,6 @@ func TestUnusualHistoriesAreJudged(t *testing.T) {
 func TestWhatIsNotJudgedIsSaid(t *testing.T) {
 	claim := changed("acquire", "claim", `"arg":"a"`, `"result":"first"`)
 	stdout, stderr, _ := checked(t, "dedup", claim+"\n"+changed("acquire", "deliver", `"client":1`, `"client":2`))
-	require.Contains(t, stdout, "note      1 operations of the kind deliver are there, which the model dedup does "+
-		"not judge\n", stderr)
+	require.Contains(t, stdout, "note      1 operations of the kind deliver were not judged: the model dedup has no "+
+		"rule for them\n", stderr)
 }

@@ -36,7 +36,7 @@ func TestAGeneratorThatIsKilled(t *testing.T) {
 	require.Len(t, pids, 3)
 	require.NoError(t, syscall.Kill(pids[1], syscall.SIGKILL))
 	require.Equal(t, cli.ExitFailed, p.exitCode(), p.output)
-	told := regexp.MustCompile(`harness: (generator \d): the generator process (\d+) ended \(signal: killed\): doublegrant: is (generator \d) `)
+	told := regexp.MustCompile(`harness: (generator \d): generator process (\d+) ended \(signal: killed\): doublegrant: joined as (generator \d)`)
 	words := told.FindStringSubmatch(p.output.String())
 	require.Len(t, words, 4, p.output)
 	require.Equal(t, strconv.Itoa(pids[1]), words[2])

@@ -80,7 +80,7 @@ func TestSearchesThatWereInterruptedHaveTheirRows(t *testing.T) {
 	require.Contains(t, out, "AS DOCUMENTED")
 	require.GreaterOrEqual(t, len(regexp.MustCompile(`(?m)^(lock|dedup|sequence)/.* (yes|NO) `).FindAllString(out, -1)),
 		2, out)
-	require.Regexp(t, `\d+ of \d+ searches were not made, or not to their end`, out)
+	require.Regexp(t, `\d+ of \d+ searches were not made, or ended early`, out)
 }
 
 // TestAnInterruptedSuiteNamesTheRunItWasIn checks that it names the run's folder, too.
@@ -98,7 +98,7 @@ runs:
 	out := p.output.String()
 	require.Contains(t, out, "1 run, about 1m")
 	require.Contains(t, out, "a pass, repeated for 1h")
-	require.Regexp(t, `(?m)^      interrupted: found .*duplicate-number.* by then, expected invalid: `, out)
+	require.Regexp(t, `(?m)^      interrupted: had found .*duplicate-number.*, expected invalid: `, out)
 	require.NotContains(t, out, "not run: invalid")
 	named := regexp.MustCompile(`It ended early: interrupted in the run "endless", which is in (\S+)\. `).
 		FindStringSubmatch(unbroken(out))

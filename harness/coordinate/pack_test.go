@@ -77,14 +77,14 @@ func TestWhatAWorkerSendsIsNotTrusted(t *testing.T) {
 		many[i] = tar.Header{Typeflag: tar.TypeDir, Name: "d/"}
 	}
 	for want, text := range map[string][]byte{
-		"is no name of a file":  packed(t, file("../out")),
-		`"/etc/out" is no name`: packed(t, file("/etc/out")),
+		"cannot be the name of a file": packed(t, file("../out")),
+		`"/etc/out" is no name`:        packed(t, file("/etc/out")),
 		"neither a file nor a folder": packed(t,
 			tar.Header{Typeflag: tar.TypeSymlink, Name: "l", Linkname: "/etc"}),
 		`"h" is neither`: packed(t, file("a"), tar.Header{Typeflag: tar.TypeLink, Name: "h", Linkname: "a"}),
 		"exists":         packed(t, file("a"), file("a")),
 		fmt.Sprintf("more than %d files", mostFiles): packed(t, many...),
-		"it is no results folder":                    []byte("no tar"),
+		"not a results folder":                       []byte("no tar"),
 		"unexpected EOF":                             packed(t, file("a"))[:40],
 	} {
 		dir := filepath.Join(t.TempDir(), "into")
@@ -107,9 +107,9 @@ func TestAWorkerRefuses(t *testing.T) {
 		`it is of "v2", and this is "v1"`: {Kind: KindRun, Program: "v2"},
 		`it is for "Redis 1.0"`:           {Kind: KindRun, Program: "v1", Server: "Redis 1.0"},
 		`no units of the kind "dance"`:    {Kind: "dance", Program: "v1"},
-		"--allow-clients runs it": {Kind: KindRun, Program: "v1",
+		"allow that with --allow-clients": {Kind: KindRun, Program: "v1",
 			Body: run("name: x\nruns: [{name: c, client: {command: [rm]}}]\n")},
-		"no way to its coordinator": {Kind: KindShare, Program: "v1", Body: []byte(`{"run":"x","number":1}`)},
+		"needs a connection to the coordinator": {Kind: KindShare, Program: "v1", Body: []byte(`{"run":"x","number":1}`)},
 		"it starts the program": {Kind: KindPiece, Program: "v1",
 			Body: []byte(`{"search":{"variant":"x","client":{"command":["rm"]}},"piece":{}}`)},
 	} {

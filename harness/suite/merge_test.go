@@ -155,15 +155,15 @@ func TestAShardThatEndedEarlyMakesTheSuiteUnknown(t *testing.T) {
 	t.Parallel()
 	cut := tally.Run{Name: "one", Pass: 1, Ending: tally.NotRun}
 	for want, change := range map[string]func(all []*shardMade){
-		"shard 2/3: interrupted in the run": func(all []*shardMade) {
+		"shard 2/3: interrupted during the run": func(all []*shardMade) {
 			all[1].runs, all[1].end = []tally.Run{cut},
-				&recordEnd{Ending: tally.NotRun, Reason: "interrupted in the run"}
+				&recordEnd{Ending: tally.NotRun, Reason: "interrupted during the run"}
 		},
-		"shard 1/3: it was cut short, or is still under way": func(all []*shardMade) {
+		"shard 1/3: it was cut short or is still running": func(all []*shardMade) {
 			all[0].runs, all[0].end = all[0].runs[:1], nil
 		},
-		"shard 3/3: it was cut short":                func(all []*shardMade) { all[2].end = nil },
-		"shard 1/3: 1 of its runs are not on record": func(all []*shardMade) { all[0].runs = all[0].runs[:1] },
+		"shard 3/3: it was cut short":             func(all []*shardMade) { all[2].end = nil },
+		"shard 1/3: 1 of its runs have no record": func(all []*shardMade) { all[0].runs = all[0].runs[:1] },
 		"shard 1/3: interrupted; shard 3/3: interrupted": func(all []*shardMade) {
 			all[0].end, all[2].end = &recordEnd{Reason: "interrupted"}, &recordEnd{Reason: "interrupted"}
 		},
@@ -199,11 +199,12 @@ func TestShardsThatDoNotBelongTogetherAreRefusedByName(t *testing.T) {
 			func(all []*shardMade) []*shardMade { return all[1:2] }},
 		{`shard 2/3 in DIR/b is of the suite "other", and shard 1/3 in DIR/a of "mine"`,
 			with(func(b, _ *recordHead) { b.Name = "other" })},
-		{"shard 2/3 in DIR/b is of another suite (g) than shard 1/3 in DIR/a (f): its file, a script",
+		{"shard 2/3 in DIR/b has a different suite (g) from shard 1/3 in DIR/a (f): run all shards with the same " +
+			"file, scripts",
 			with(func(b, _ *recordHead) { b.Fingerprint = "g" })},
 		{"shard 2/4 in DIR/b is one of 4, and shard 1/3 in DIR/a one of 3",
 			with(func(b, _ *recordHead) { b.Shard.Of = 4 })},
-		{"shard 3/3 in DIR/c was run by v2, and shard 1/3 in DIR/a by v1: run all shards by one program",
+		{"shard 3/3 in DIR/c was run by v2, and shard 1/3 in DIR/a by v1: run all shards with one version",
 			with(func(_, c *recordHead) { c.Version = "v2" })},
 		{"shard 3/3 in DIR/c was run with --for 1h0m0s, and shard 1/3 in DIR/a with no --for",
 			with(func(_, c *recordHead) { c.For = time.Hour })},

@@ -74,7 +74,7 @@ func TestAKilledSuiteNamesTheRunItWasIn(t *testing.T) {
 	write("20261121-040003-one/plan.yaml", "")
 	write("20261121-040003-one/verdict.json", "{}")
 	require.NoError(t, os.Symlink("20261121-040003-one", filepath.Join(dir, "latest")))
-	require.Equal(t, cutShort+": what was recorded of it is in 20261121-040002-two", ended(recordedHead+recordedRuns))
+	require.Equal(t, cutShort+": its recording is in 20261121-040002-two", ended(recordedHead+recordedRuns))
 	require.Empty(t, ended(recordedHead+recordedRuns+recordedEnd))
 }
 
