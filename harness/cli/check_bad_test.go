@@ -28,7 +28,7 @@ func TestHistoriesThatCannotBe(t *testing.T) {
 		// The shape of a file.
 		{"lock", "\x00" + acquired, `invalid character '\x00'`},
 		{"lock", "\xff\xfe{\x00", "it is UTF-16: write it as UTF-8"},
-		{"lock", "\x28\xb5\x2f\xfd", "compressed by zstd: unpack it first"},
+		{"lock", "\x28\xb5\x2f\xfd", "compressed by zstd: unpack it and pass"},
 		{"lock", strings.Repeat(`{"a":`, 200_000), "exceeded max depth"},
 		{"lock", acquired + "\n" + changed(`"k"`, strings.Repeat(`{"a":`, 20_000)),
 			"line 2: not a history: exceeded max depth"},
@@ -67,7 +67,7 @@ func TestHistoriesThatCannotBe(t *testing.T) {
 		{"lock", changed(`"client":1`, `"client":9223372036854775808`), `"client": ` + wholeNumber},
 		// Kinds of another model.
 		{"dedup", changed("acquire", "release"),
-			`"release" is not a kind of the model dedup, which knows claim, confirm, deliver, inspect`},
+			`"release" is not a kind of the model dedup, which has claim, confirm, deliver, inspect`},
 		{"lock", acquired + "\n" + changed("acquire", "claim", `"ok"`, `"fail"`, `"client":1`, `"client":2`),
 			`line 2: not a history: "claim" is not a kind of the model lock, which knows acquire, extend, release`},
 		{"sequence", changed("acquire", "confirm"),

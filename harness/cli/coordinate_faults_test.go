@@ -151,7 +151,7 @@ func TestBadInputOfAFleet(t *testing.T) {
 		"--lease 1s: workers report once a second": "coordinate suite @/mine.yaml --lease 1s",
 		"--nats names a running one": "coordinate suite @/mine.yaml --nats nats://127.0.0.1:1 --listen " +
 			"127.0.0.1",
-		"is no address to listen on":       "coordinate suite @/mine.yaml --listen 127.0.0.1:many",
+		"is not an address to listen on":   "coordinate suite @/mine.yaml --listen 127.0.0.1:many",
 		"--give-up-after 0s: ask for more": "coordinate suite @/mine.yaml --give-up-after 0",
 		`unknown command "sweet"`:          "coordinate sweet",
 	}
@@ -191,7 +191,7 @@ func TestAWorkerThatIsNotWanted(t *testing.T) {
 	require.Equal(t, cli.ExitUsage, f.workers[0].exitCode(), f.workers[0].output)
 	require.Contains(t, f.workers[0].output.String(), "allow that with --allow-clients")
 	_, errs := newPlace(t).ends(cli.ExitUsage, f.args...)
-	require.Contains(t, errs, "another coordinator of this name is at work: it holds "+f.state)
+	require.Contains(t, errs, "another coordinator with this name is running: it holds "+f.state)
 	require.NoError(t, f.coordinator.Process.Signal(os.Interrupt))
 	require.Equal(t, cli.ExitUnknown, f.coordinator.exitCode(), f.coordinator.output)
 	require.Contains(t, f.coordinator.output.String(), "run the same command again to continue")

@@ -60,7 +60,7 @@ func TestTheFirstRunSaysWhichServerCounts(t *testing.T) {
 	require.NoError(t, <-ended)
 	require.NotEmpty(t, dir)
 	require.Equal(t, 2, out.Total().Runs)
-	require.Contains(t, out.Ended, "it was run on Redis 9.9.9")
+	require.Contains(t, out.Ended, "it ran on Redis 9.9.9")
 	require.Equal(t, map[string]string{"process": server}, out.Servers)
 	require.Len(t, whys, 3)
 	require.Empty(t, whys[0]+whys[2])

@@ -163,7 +163,7 @@ func (f armFigures) figure(arm, name string) (reports.Range, error) {
 	m := slices.IndexFunc(f.measures, func(m measure) bool { return m.Name == name })
 	a := slices.IndexFunc(f.arms, func(a reports.Arm) bool { return a.Name == arm })
 	if m < 0 || a < 0 {
-		return reports.Range{}, fmt.Errorf("the experiment %s has no condition %q with a measure %q", f.Name, arm, name)
+		return reports.Range{}, fmt.Errorf("the experiment %s has no arm %q with a measure %q", f.Name, arm, name)
 	}
 	return f.arms[a].Ranges[m], nil
 }

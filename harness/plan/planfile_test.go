@@ -61,7 +61,7 @@ func TestAPlanFileSaysWhereItIsWrong(t *testing.T) {
 		{head + "faults:\n  - fault: kill-primary\n    times: 0\n", ":4: times is 0: ask for more than 0"},
 		{head + "script:\n  as: lock\n  lua: x\n", `:4: unknown field "lua": choose one of as, name, source`},
 
-		{head + "faults: kill-primary\n", ":2: faults is a list: begin each with a dash"},
+		{head + "faults: kill-primary\n", ":2: faults is a list: begin each entry with a dash"},
 		{head + "faults:\n  - fault: kill-primary\n    befor: 2s\n",
 			`:4: unknown field "befor": choose one of fault, random, start`},
 		{head + "faults:\n  - fault: kill-primary\n    for: soon\n", `:4: for is "soon": give a time`},

@@ -96,9 +96,9 @@ func TestWhatAWorkerSendsIsChecked(t *testing.T) {
 	c, root := collectThree(t)
 	c.add(t, 0, madeOf("one", tally.Met))
 	for want, change := range map[string]func(*Made){
-		`it is the run "two", not "one"`: func(m *Made) { m.Run.Name = "two" },
-		"the run ended early":            func(m *Made) { m.Run.Ending = tally.NotRun },
-		"folder has no report":           func(m *Made) { m.Run.Link = "../../x" },
+		`this is the run "two" instead of "one"`: func(m *Made) { m.Run.Name = "two" },
+		"the run ended early":                    func(m *Made) { m.Run.Ending = tally.NotRun },
+		"folder has no report":                   func(m *Made) { m.Run.Link = "../../x" },
 		"it ran on Redis 8, and the units of w on Redis 7: " +
 			"g": func(m *Made) { m.Servers = map[string]string{"process": "Redis 8"} },
 	} {

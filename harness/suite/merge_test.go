@@ -197,7 +197,7 @@ func TestShardsThatDoNotBelongTogetherAreRefusedByName(t *testing.T) {
 	}{
 		{"2 of 3 shards are missing, the first is shard 1, which",
 			func(all []*shardMade) []*shardMade { return all[1:2] }},
-		{`shard 2/3 in DIR/b is of the suite "other", and shard 1/3 in DIR/a of "mine"`,
+		{`shard 2/3 in DIR/b belongs to the suite "other", and shard 1/3 in DIR/a to "mine"`,
 			with(func(b, _ *recordHead) { b.Name = "other" })},
 		{"shard 2/3 in DIR/b has a different suite (g) from shard 1/3 in DIR/a (f): run all shards with the same " +
 			"file, scripts",
@@ -231,7 +231,7 @@ func TestARecordThatWasChangedIsNotMerged(t *testing.T) {
 		"there is no shard 0/3": func(all []*shardMade) { all[0].head.Shard.Number = 0 },
 		`"one" is not a run of the suite, or is not repeated so often`: func(all []*shardMade) { all[0].head.Cases[0].Turns = []int{0, 3} },
 		`"uno" is not a run of the suite`:                              func(all []*shardMade) { all[0].head.Cases[0].Name = "uno" },
-		`pass 1 has more runs of "two" than this shard was to make`: func(all []*shardMade) {
+		`pass 1 has more runs of "two" than this shard contains`: func(all []*shardMade) {
 			all[2].add("two", 1, 0)
 		},
 		`line 2: "two" is none of the suite's runs`:             func(all []*shardMade) { all[0].runs[0].Name = "two" },

@@ -98,7 +98,7 @@ func TestLinesOfARecordKeepTheirForm(t *testing.T) {
 func TestARecordThatCannotBeIsRefusedByItsLine(t *testing.T) {
 	for text, want := range map[string]string{
 		recordedHead[:20]:                  "does not say what was begun",
-		recordedRuns:                       "line 1: what was begun",
+		recordedRuns:                       "line 1: only the first line",
 		recordedHead + recordedHead:        "line 2: what was begun",
 		recordedHead + "nonsense\n":        "line 2: invalid character",
 		recordedHead + `{"run":{}}` + "\n": `line 2: "" is none of the suite's runs`,
