@@ -105,8 +105,8 @@ func TestAWorkerRefuses(t *testing.T) {
 	d := &Doer{Version: "v1"}
 	for want, u := range map[string]workqueue.Unit{
 		`the coordinator is "v2", and this is "v1"`: {Kind: KindRun, Program: "v2"},
-		`it is for "Redis 1.0"`:                     {Kind: KindRun, Program: "v1", Server: "Redis 1.0"},
-		`no units of the kind "dance"`:              {Kind: "dance", Program: "v1"},
+		`the work is for "Redis 1.0"`:               {Kind: KindRun, Program: "v1", Server: "Redis 1.0"},
+		`units of the kind "dance" are unknown`:     {Kind: "dance", Program: "v1"},
 		"allow that with --allow-clients": {Kind: KindRun, Program: "v1",
 			Body: run("name: x\nruns: [{name: c, client: {command: [rm]}}]\n")},
 		"needs a connection to the coordinator": {Kind: KindShare, Program: "v1", Body: []byte(`{"run":"x","number":1}`)},
@@ -118,8 +118,8 @@ func TestAWorkerRefuses(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	for want, u := range map[string]workqueue.Unit{
-		"unknown field":       {Kind: KindPiece, Program: "v1", Body: []byte(`{"sarch":{}}`)},
-		"more than one value": {Kind: KindPiece, Program: "v1", Body: []byte(`{}{}`)},
+		"unknown field":            {Kind: KindPiece, Program: "v1", Body: []byte(`{"sarch":{}}`)},
+		"more than one JSON value": {Kind: KindPiece, Program: "v1", Body: []byte(`{}{}`)},
 		"it names a file": {Kind: KindRun, Program: "v1",
 			Body: run("name: x\nruns: [{script: {as: lock, file: /etc/passwd}}]\n")},
 		"unknown field \"vari": {Kind: KindRun, Program: "v1", Body: run("name: x\nruns: [{vari: 1}]\n")},

@@ -108,11 +108,11 @@ func TestBadInput(t *testing.T) {
 		},
 		"a method of another signature": {lock(newErrorExtend),
 			[]string{"granttest_test.errorExtend has Extend(context.Context, string, string) error, which cannot be " +
-				"tried"}},
+				"tested"}},
 		"the same, behind an interface": {
 			lock(func(r redis.UniversalClient) granttest.Locker { return newErrorExtend(r) }),
 			[]string{"granttest_test.errorExtend has Extend(context.Context, string, string) error, which cannot be " +
-				"tried"},
+				"tested"},
 		},
 		"the same, seen with a server only": {lock(func(r redis.UniversalClient) granttest.Locker {
 			if r.Ping(context.Background()).Err() != nil {
@@ -120,7 +120,7 @@ func TestBadInput(t *testing.T) {
 			}
 			return newErrorExtend(r)
 		}), []string{"granttest_test.errorExtend has Extend(context.Context, string, string) error, which cannot be " +
-			"tried"}},
+			"tested"}},
 		"two options values": {lock(newGoodLock, onlyLoad, onlySearch), []string{"give at most one"}},
 		"options: clients": {lock(newGoodLock, granttest.LockOptions{Search: granttest.Search{Clients: 9}}),
 			[]string{"the options: ", "9 clients: ask for 2 to 4"}},

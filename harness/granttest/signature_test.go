@@ -144,7 +144,7 @@ func TestMethodsThatWouldNotBeTried(t *testing.T) {
 			"Confirm but no Lease, and one cannot be tested without the other: add " + rightLease},
 		{dedupKind, reflect.TypeFor[leaseAlone](),
 			"Lease but no Confirm, and one cannot be tested without the other: add " +
-				"Confirm(ctx context.Context, id string, window time.Duration) (bool, error) too"},
+				"Confirm(ctx context.Context, id string, window time.Duration) (bool, error)"},
 		{dedupKind, reflect.TypeFor[inspectShort](),
 			"Inspect(context.Context, string) (bool, error), which cannot be tested: it has to be " + rightInspect},
 		{sequenceKind, reflect.TypeFor[*errorOnly](), ""},

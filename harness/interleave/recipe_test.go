@@ -124,8 +124,8 @@ func TestARecipeOfAnotherVersionIsRefusedWithTheReason(t *testing.T) {
 		with(func(r *Recipe) { r.Budget.Clients = 1 }):              "1 clients",
 		with(func(r *Recipe) { r.Budget.Clients = MaxClients + 1 }): "this version runs 2 to",
 		with(func(r *Recipe) { r.Budget.Place = MaxPlaces - 2 }): "its last client has place 20, and this version " +
-			"has 19",
-		with(func(r *Recipe) { r.Schedule = []Choice{Run(3)} }): "client 4 is one of 3 clients",
+			"has only 19",
+		with(func(r *Recipe) { r.Schedule = []Choice{Run(3)} }): "client 4 is out of place among 3 clients",
 		with(func(r *Recipe) { r.Budget.Late = mostCount + 1 }): "of one kind",
 	} {
 		_, err := ParseRecipe(s)

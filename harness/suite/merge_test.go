@@ -229,15 +229,15 @@ func TestARecordThatWasChangedIsNotMerged(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(all []*shardMade){
 		"there is no shard 0/3": func(all []*shardMade) { all[0].head.Shard.Number = 0 },
-		`"one" is not a run of the suite, or is not repeated so often`: func(all []*shardMade) { all[0].head.Cases[0].Turns = []int{0, 3} },
-		`"uno" is not a run of the suite`:                              func(all []*shardMade) { all[0].head.Cases[0].Name = "uno" },
+		`"one" is not a run of the suite, or has fewer repetitions`: func(all []*shardMade) { all[0].head.Cases[0].Turns = []int{0, 3} },
+		`"uno" is not a run of the suite`:                           func(all []*shardMade) { all[0].head.Cases[0].Name = "uno" },
 		`pass 1 has more runs of "two" than this shard contains`: func(all []*shardMade) {
 			all[2].add("two", 1, 0)
 		},
-		`line 2: "two" is none of the suite's runs`:             func(all []*shardMade) { all[0].runs[0].Name = "two" },
-		`the report of "one" is not in this folder`:             func(all []*shardMade) { all[0].runs[0].Link = "../../secret.html" },
-		`the shards have other repetitions of "one" than the 3`: func(all []*shardMade) { all[1].head.Cases[0].Turns = []int{2} },
-		`the shards have other repetitions of "one" than the 3 that the`: func(all []*shardMade) {
+		`line 2: the suite has no run "two"`:                           func(all []*shardMade) { all[0].runs[0].Name = "two" },
+		`the report of "one" is not in this folder`:                    func(all []*shardMade) { all[0].runs[0].Link = "../../secret.html" },
+		`the shards do not contain exactly the 3 repetitions of "one"`: func(all []*shardMade) { all[1].head.Cases[0].Turns = []int{2} },
+		`the shards do not contain exactly the 3 repetitions of "one": a`: func(all []*shardMade) {
 			all[1].head.Cases, all[1].runs = nil, nil
 		},
 	} {

@@ -94,7 +94,7 @@ func TestOnlyTheSameSuiteAndVersionGoOn(t *testing.T) {
 		`belongs to the suite "mine"`: func(_ *interruptedSuite, now *recordHead) { now.Name = "other" },
 		"the runs, scripts or expectations of its suite " +
 			"differ": func(_ *interruptedSuite, now *recordHead) { now.Fingerprint = "g" },
-		"begun by v1, and this is": func(_ *interruptedSuite, now *recordHead) { now.Version = "v2" },
+		"v1 began it, and this is": func(_ *interruptedSuite, now *recordHead) { now.Version = "v2" },
 		"--for 1h0m0s":             func(_ *interruptedSuite, now *recordHead) { now.For = time.Minute },
 		"with no --for":            func(was *interruptedSuite, _ *recordHead) { was.head.For = 0 },
 		"begun on Redis 7.0.15, and this is Redis 7.2.4": func(was *interruptedSuite, now *recordHead) {

@@ -69,7 +69,7 @@ type runNodes struct{ list []*yaml.Node }
 
 func (r *runNodes) ReadField(f fields.Reader, name string, n *yaml.Node) error {
 	if n.Kind != yaml.SequenceNode {
-		return f.Errorf(n, "%s is a list: begin each with a dash", name)
+		return f.Errorf(n, "%s is a list: begin each entry with a dash", name)
 	}
 	r.list = n.Content
 	return nil

@@ -45,7 +45,8 @@ func TestASuiteFileSaysWhereItIsWrong(t *testing.T) {
 		{head + "    expect: invalid: [double-grant]\n",
 			`:3: not YAML: mapping values are not allowed in this context: put the text after the first colon into braces`},
 		{head + "    expect: {invalid: [duplicate-number]}\n",
-			":3: no run of lock/set-nx-px can show duplicate-number: expect double-grant, stolen-release, stuck-lock"},
+			":3: no run of lock/set-nx-px can show duplicate-number: expect one of double-grant, stolen-release, " +
+				"stuck-lock"},
 		{head + "    expect: {may: [lost-write]}\n", ":3: no run of lock/set-nx-px can show lost-write"},
 		{head + "    clients: 1\n    expect: valid\n", ":4: a run of one client is never valid"},
 		{head + "    times: -1\n", ":3: -1 times: ask for 1"},
@@ -54,7 +55,7 @@ func TestASuiteFileSaysWhereItIsWrong(t *testing.T) {
 		{head + "  - variant: lock/set-nx-px\n", `:3: two runs have the name "lock-set-nx-px"`},
 		{"defaults:\n  variant: lock/none\nruns:\n  - name: a\n", `:2: unknown variant "lock/none"`},
 		{"defaults:\n  ttl: 1s\nruns:\n  - variant: sequence/incr\n",
-			`:2: a ttl is for locks and dedup: sequence/incr has none (in the run "sequence-incr")`},
+			`:2: a ttl is for locks and dedup, and sequence/incr is neither: leave ttl out (in the run "sequence-incr")`},
 		{"defaults:\n  colour: red\n", ":2: unknown field"},
 	} {
 		_, err := suiteOf(t, c.text)

@@ -99,9 +99,9 @@ func TestARecordThatCannotBeIsRefusedByItsLine(t *testing.T) {
 	for text, want := range map[string]string{
 		recordedHead[:20]:                  "does not say what was begun",
 		recordedRuns:                       "line 1: only the first line",
-		recordedHead + recordedHead:        "line 2: what was begun",
+		recordedHead + recordedHead:        "line 2: only the first line",
 		recordedHead + "nonsense\n":        "line 2: invalid character",
-		recordedHead + `{"run":{}}` + "\n": `line 2: "" is none of the suite's runs`,
+		recordedHead + `{"run":{}}` + "\n": `line 2: the suite has no run ""`,
 	} {
 		_, err := readRecord(strings.NewReader(text))
 		require.ErrorContains(t, err, want)

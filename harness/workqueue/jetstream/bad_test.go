@@ -28,13 +28,13 @@ func TestAccessThatCannotBeRight(t *testing.T) {
 	t.Parallel()
 	s := served(t)
 	for words, a := range map[string]jetstream.Access{
-		"is not the URL of a NATS":          {URL: "127.0.0.1:4222"},
-		`"http://x" is no URL of a NATS`:    {URL: "http://x"},
-		"refuses the token":                 {URL: s.Access.URL, Token: "canary-wrong"},
-		"refuses the token or":              {URL: s.Access.URL},
-		"no-such-file":                      {URL: s.Access.URL, Credentials: "no-such-file"},
-		"no-such-ca":                        {URL: s.Access.URL, CA: "no-such-ca"},
-		`"nats//***@x" is no URL of a NATS`: {URL: "nats//canary-user:canary-pass@x"},
+		"is not the URL of a NATS":               {URL: "127.0.0.1:4222"},
+		`"http://x" is not the URL of a NATS`:    {URL: "http://x"},
+		"refuses the token":                      {URL: s.Access.URL, Token: "canary-wrong"},
+		"refuses the token or":                   {URL: s.Access.URL},
+		"no-such-file":                           {URL: s.Access.URL, Credentials: "no-such-file"},
+		"no-such-ca":                             {URL: s.Access.URL, CA: "no-such-ca"},
+		`"nats//***@x" is not the URL of a NATS`: {URL: "nats//canary-user:canary-pass@x"},
 	} {
 		_, _, err := jetstream.Join(t.Context(), a, "main", "w")
 		oneLineWith(t, err, jetstream.ErrAccess, words)
@@ -51,9 +51,9 @@ func TestANATSThatNobodyReaches(t *testing.T) {
 	var told []string
 	a.Waiting = func(why string) { told = append(told, why) }
 	_, _, err := jetstream.Join(t.Context(), a, "main", "w")
-	oneLineWith(t, err, workqueue.ErrUnreachable, "tried for 300ms")
+	oneLineWith(t, err, workqueue.ErrUnreachable, "gave up after 300ms")
 	require.Len(t, told, 1)
-	require.Contains(t, told[0], "nats://***@127.0.0.1:1 cannot be reached")
+	require.Contains(t, told[0], "cannot reach nats://***@127.0.0.1:1")
 	require.NotContains(t, err.Error()+told[0], "canary")
 }
 
