@@ -40,9 +40,9 @@ func TestHistoriesThatCannotBe(t *testing.T) {
 		{"lock", `{"meta":{},` + acquired[1:], "each operation is for a line of its own"},
 		{"lock", `{"meta":{"Workers":2}}` + "\n" + acquired,
 			`line 1: not a history: meta: unknown field "Workers": choose one of name`},
-		{"lock", `{"meta":{"workers":2,"workers":2}}` + "\n" + acquired, `meta: the field "workers" is there twice`},
+		{"lock", `{"meta":{"workers":2,"workers":2}}` + "\n" + acquired, `meta: the field "workers" appears twice`},
 		{"lock", `{"meta":{"labels":{"a":"1","a":"2"}}}` + "\n" + acquired,
-			`meta.labels: the field "a" is there twice`},
+			`meta.labels: the field "a" appears twice`},
 		{"lock", `{"meta":{"workers":"2"}}` + "\n" + acquired, `"meta.workers": ` + wholeNumber + ", not: string"},
 		{"lock", `{"meta":{"seed":-1}}` + "\n" + acquired, `"meta.seed": want a whole number, 0 or more`},
 		{"lock", `{"meta":{"started":"now"}}` + "\n" + acquired, `"meta.started": want a time such as`},
@@ -61,7 +61,7 @@ func TestHistoriesThatCannotBe(t *testing.T) {
 		{"lock", `{"faults":[{"name":"x","frozen":[-1]}]}` + "\n" + acquired,
 			`the fault "x": groups of clients count from 0`},
 		// Fields.
-		{"lock", changed(`"key":"k"`, `"key":"k","\u006bey":"k"`), `the field "key" is there twice`},
+		{"lock", changed(`"key":"k"`, `"key":"k","\u006bey":"k"`), `the field "key" appears twice`},
 		{"lock", changed(`"key"`, "\"\u212aey\""), "unknown field"}, // which encoding/json takes for "key"
 		{"lock", changed(`"client":1`, `"client":null`), `an operation needs "client"`},
 		{"lock", changed(`"client":1`, `"client":9223372036854775808`), `"client": ` + wholeNumber},

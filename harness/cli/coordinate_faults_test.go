@@ -175,7 +175,7 @@ func TestBadInputOfAFleet(t *testing.T) {
 		{"run", "lock/set-nx-px", "--generators", "2", "--nats", "nats://127.0.0.1:1", "--give-up-after", "200ms"},
 	} {
 		_, errs := p.ends(cli.ExitFailed, args...)
-		require.Contains(t, errs, "127.0.0.1:1, tried for 200ms")
+		require.Contains(t, errs, "127.0.0.1:1: gave up after 200ms")
 		require.LessOrEqual(t, strings.Count(errs, "\n"), 4, errs) // others say that NATS is tried again, and for whom
 		require.NotContains(t, errs, "canary")
 	}
@@ -191,7 +191,7 @@ func TestAWorkerThatIsNotWanted(t *testing.T) {
 	require.Equal(t, cli.ExitUsage, f.workers[0].exitCode(), f.workers[0].output)
 	require.Contains(t, f.workers[0].output.String(), "allow that with --allow-clients")
 	_, errs := newPlace(t).ends(cli.ExitUsage, f.args...)
-	require.Contains(t, errs, "another coordinator with this name is running: it holds "+f.state)
+	require.Contains(t, errs, "another coordinator with this name is running: it uses "+f.state)
 	require.NoError(t, f.coordinator.Process.Signal(os.Interrupt))
 	require.Equal(t, cli.ExitUnknown, f.coordinator.exitCode(), f.coordinator.output)
 	require.Contains(t, f.coordinator.output.String(), "run the same command again to continue")
@@ -218,8 +218,8 @@ func TestANATSThatGoesAwayEndsBoth(t *testing.T) {
 		require.Contains(t, p.output.String(), "the work queue cannot be reached")
 	}
 	said := coordinator.output.String()
-	require.Equal(t, 1, strings.Count(said, " was lost ("), said)
-	_, after, _ := strings.Cut(said, " was lost (")
+	require.Equal(t, 1, strings.Count(said, "lost the connection to "), said)
+	_, after, _ := strings.Cut(said, "lost the connection to ")
 	require.LessOrEqual(t, strings.Count(after, "] sequence/digits-compare, regime"), 1,
 		"it went on regime by regime: %s", said)
 }

@@ -39,5 +39,5 @@ func TestASearchWhoseTimeIsUpSaysWhatIsLeft(t *testing.T) {
 	require.Regexp(t, `unknown: the search came to no verdict on .*: the time is up \(\S+\), after \d+ schedules`,
 		failure)
 	require.Regexp(t, `(?m)^ +tried: Acquire \d+`, failure)
-	require.Regexp(t, `(?m)^ +not looked at: \d+ schedules that are planned .*\(Search\.For \S+ gives it more time; Search\.Clients 2 and Search\.\w+ -1 would leave fewer\)$`, failure)
+	require.Regexp(t, `(?m)^ +not covered: \d+ schedules that are planned .*\(Search\.For \S+ gives it more time; Search\.Clients 2 and Search\.\w+ -1 would leave fewer\)$`, failure)
 }

@@ -302,7 +302,7 @@ func TestBadSharing(t *testing.T) {
 			[]string{"the constructor returned one value for two processes"}},
 		"views of one value": {lock(func(r redis.UniversalClient) *view { return &view{byAll(r)} }, onlySearch),
 			[]string{
-				"unknown: ", "client 2's SET lock client-12 px 10500 nx went over client 1's connection",
+				"unknown: ", "client 2's SET lock client-12 px 10500 nx used client 1's connection",
 				"granttest.Shared",
 			}},
 		"a shared Fence": {

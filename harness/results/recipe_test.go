@@ -85,9 +85,9 @@ func TestARecipeOfSomethingElseIsRefused(t *testing.T) {
 	for want, from := range map[string]string{
 		"it is a counterexample of " +
 			"dedup/set-nx-ex": changed(func(r *interleave.Recipe) { r.Program = "dedup/set-nx-ex" }),
-		"ask for 0 or 1":             changed(func(r *interleave.Recipe) { r.Budget.Failovers = 3 }),
-		"ask for 1ms to":             changed(func(r *interleave.Recipe) { r.Budget.Expiries = 1 << 20; r.Lease = 1000 * time.Hour }),
-		"a schedule has room for 32": changed(func(r *interleave.Recipe) { r.Budget.Late = 33 }),
+		"ask for 0 or 1":     changed(func(r *interleave.Recipe) { r.Budget.Failovers = 3 }),
+		"ask for 1ms to":     changed(func(r *interleave.Recipe) { r.Budget.Expiries = 1 << 20; r.Lease = 1000 * time.Hour }),
+		"ask for at most 32": changed(func(r *interleave.Recipe) { r.Budget.Late = 33 }),
 	} {
 		_, err := Replay(t.Context(), Again{From: from, Variant: "dedup/get-set", Times: 1}, Options{})
 		require.ErrorIs(t, err, plan.ErrUsage, want)

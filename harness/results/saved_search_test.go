@@ -56,8 +56,8 @@ func TestASearchGoesOnOnlyWhereItFits(t *testing.T) {
 		"doublegrant v0.1 began the search, and this is": func(h *savedHead) { h.Doublegrant = "v0.1" },
 		"on Redis 1.0, and this is Redis":                func(h *savedHead) { h.Server = "Redis 1.0" },
 		"files of dedup/get-set are miss":                func(h *savedHead) { h.Files = []savedFile{{"x.py", "1"}} },
-		"other clients, faults or numbers":               func(h *savedHead) { h.Search.Crashes = 1 },
-		"of another program":                             func(h *savedHead) { h.Search.Variant = "dedup/set-nx-ex" },
+		"other clients or faults":                        func(h *savedHead) { h.Search.Crashes = 1 },
+		"belongs to another program":                     func(h *savedHead) { h.Search.Variant = "dedup/set-nx-ex" },
 	} {
 		head := saved.head
 		change(&head)

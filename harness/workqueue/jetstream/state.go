@@ -46,7 +46,7 @@ func claim(dir string) (lock *os.File, isNew bool, err error) {
 			return nil, false, fmt.Errorf("jetstream: %w", opened)
 		}
 		if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-			return nil, false, errors.Join(fmt.Errorf("%w: it contains %s", ErrTaken, dir), lock.Close())
+			return nil, false, errors.Join(fmt.Errorf("%w: it uses %s", ErrTaken, dir), lock.Close())
 		}
 		if isAt(lock, mark) {
 			_, none := os.Lstat(filepath.Join(dir, natsFile))
