@@ -141,13 +141,13 @@ func TestASavedScheduleOfAnotherVersion(t *testing.T) {
 		"a field of tomorrow": {strings.Replace(string(good), `"format"`, `"more": 1, "format"`, 1),
 			lock(newGoodLock, quick), `unknown field "more"`},
 		"too many clients": {strings.Replace(string(good), `"clients": 2`, `"clients": 300`, 1),
-			lock(newGoodLock, quick), "it is of 300 clients"},
+			lock(newGoodLock, quick), "it has 300 clients"},
 		"a regime of tomorrow": {strings.Replace(string(good), `"parameters": {`, `"parameters": {"regime": "odd",`, 1),
 			lock(newGoodLock, quick), `unknown regime "odd"`},
 		"cut short": {string(good[:len(good)/2]), lock(newGoodLock, quick), "unexpected EOF"},
 		"empty":     {"", lock(newGoodLock, quick), "EOF"},
 		"of another kind": {string(good), dedup(newGoodFilter,
-			granttest.DedupOptions{Load: granttest.Load{Skip: true}}), "it is of a lock"},
+			granttest.DedupOptions{Load: granttest.Load{Skip: true}}), "it is for a lock"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.NotEqual(t, name != "of another kind", c.text == string(good), "the text is changed")
@@ -256,7 +256,7 @@ func TestAFailureCanBePassedOnAsOneWord(t *testing.T) {
 	require.Contains(t, record(t, "TestOther", lock(newGoodLock)).failure(t),
 		"it is for the test TestIt, and this is TestOther: choose the former with -run")
 	for word, want := range map[string]string{
-		found[1][:40]: "it is damaged",
+		found[1][:40]: "its checksum is wrong",
 		"dg7-AAAA":    "it has version dg7",
 		interleave.Recipe{Program: "lock/x", Budget: interleave.Budget{Clients: 2},
 			Schedule: []interleave.Choice{interleave.Run(0)}}.String(): "doublegrant explore --replay",
