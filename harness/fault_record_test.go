@@ -57,7 +57,7 @@ func TestAFaultIsOnRecordFromItsFirstMomentOn(t *testing.T) {
 		require.True(t, 0 < end.Start && end.Start < end.Active+1 && end.Active < end.Heal && end.Heal < end.End+1,
 			"%+v", end)
 		want := harness.Fault{Name: "drill", Effects: harness.StopsProcess, Number: 1, Start: end.Start,
-			Proof: "its injection came to no end"}
+			Proof: "its injection did not end"}
 		require.Equal(t, want, atInject)
 		require.Equal(t, harness.Forever, atInject.Until())
 		want.Targets, want.Active, want.Proof = []string{"r1"}, end.Active, "bitten; then nobody looked any further"

@@ -144,7 +144,7 @@ func (r *run) awaitWhole(ctx context.Context) error {
 	defer cancel()
 	err := catchPanic("the System's AwaitWhole", func() error { return r.System.AwaitWhole(ctx) })
 	if err != nil {
-		err = fmt.Errorf("harness: the system did not become whole within %v of the heal: %w", wholeWithin, err)
+		err = fmt.Errorf("harness: the system did not recover within %v of the heal: %w", wholeWithin, err)
 	}
 	whole := r.clock.Now()
 	for _, f := range o.takeHealed() {

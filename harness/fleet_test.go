@@ -198,7 +198,7 @@ func TestARunThatEndsWhileAGroupIsPausedResumesIt(t *testing.T) {
 			"they stand"},
 		// it returns no heal
 		"the nemesis panicked": {func(*crew, context.CancelFunc) { panic("a bug") }, "a bug",
-			"its injection came to no end"},
+			"its injection did not end"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withCrew(t, func(t *testing.T, crew *crew) {

@@ -61,7 +61,8 @@ func (f *Feed) Take(ops []Op, mark time.Duration) error {
 		ops[i].Call = max(ops[i].Call, f.calls[worker])
 		f.calls[worker] = ops[i].Call
 		if ops[i].Return < f.mark || ops[i].Return < ops[i].Call {
-			return fmt.Errorf("harness: an operation of client %d from %v to %v comes after all before %v were there",
+			return fmt.Errorf("harness: an operation of client %d from %v to %v arrived after all before %v had "+
+				"been declared complete",
 				ops[i].Client, ops[i].Call, ops[i].Return, f.mark)
 		}
 	}
@@ -164,7 +165,8 @@ func OpenShare(ctx context.Context, s ShareSpec) (*ShareLoad, error) {
 	r.meta = spec.meta(s.Clock, s.Groups)
 	switch {
 	case s.Share.First < 0 || s.Share.End > r.meta.Workers || s.Share.First > s.Share.End:
-		return nil, fmt.Errorf("harness: %w: a share of the workers %d to %d, and there are %d", ErrSpec, s.Share.First,
+		return nil, fmt.Errorf("harness: %w: a share has the clients %d to %d, but there are only "+
+			"%d", ErrSpec, s.Share.First,
 			s.Share.End, r.meta.Workers)
 	case s.Take == nil || s.Groups < 1:
 		return nil, fmt.Errorf("harness: %w: a share needs Take and Groups", ErrSpec)

@@ -93,8 +93,8 @@ func TestAFeedThatBreaksItsPromiseEndsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shares := make(chan harness.Share, 1)
 		_, _, err := record(t, elsewhere{shares: shares, batches: [][]harness.Op{{at(0, 1, 9)}, {at(1, 1, 8)}}})
-		require.ErrorContains(t, err, "harness: elsewhere: harness: an operation of client 1 from 1ns to 8ns comes "+
-			"after all before 9ns were there")
+		require.ErrorContains(t, err, "harness: elsewhere: harness: an operation of client 1 from 1ns to 8ns "+
+			"arrived after all before 9ns had been declared complete")
 		_, _, err = record(t, elsewhere{shares: make(chan harness.Share, 1), batches: [][]harness.Op{{at(0, 9, 1)}}})
 		require.ErrorContains(t, err, "an operation of client 0")
 	})

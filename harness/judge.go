@@ -89,11 +89,11 @@ func (j *Judged) distrustClocks(events []Event) {
 	if i < 0 {
 		return
 	}
-	why := fmt.Sprintf("%s: %s: every time in the record is in doubt", events[i].Node, events[i].Detail)
+	why := fmt.Sprintf("%s: %s: all recorded times are in doubt", events[i].Node, events[i].Detail)
 	for n, g := range j.Judgements {
 		if g.Verdict == Invalid {
 			j.Judgements[n].Verdict, j.Judgements[n].Reason = Unknown,
-				"the times of the record show a violation, and they are in doubt"
+				"the recorded times show a violation, but they are in doubt"
 		}
 	}
 	j.Judgements = append(j.Judgements, Judgement{Checker: "clocks", Verdict: Unknown, Reason: why})

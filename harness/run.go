@@ -264,7 +264,7 @@ func (r *run) replaceClient(ctx context.Context, w *worker) error {
 			w.client = c
 			return nil
 		}
-		r.Log.Warn("no client opened in the place of a crashed one", "client", w.session.id, "err", err)
+		r.Log.Warn("no client could replace a crashed one", "client", w.session.id, "err", err)
 		if !w.session.Backoff() {
 			return nil
 		}
@@ -306,7 +306,7 @@ func (r *run) finish(runCtx context.Context) error {
 			continue
 		}
 		if err := r.System.AwaitWhole(ctx); err != nil {
-			return fmt.Errorf("harness: the system is not whole for the final read: %w", err)
+			return fmt.Errorf("harness: the system had not recovered at the final read: %w", err)
 		}
 		t := r.timeline(r.sources(), nil, noMoreWaits)
 		s := r.session(t, r.meta.Workers, rngStream(r.Seed, finishStream+uint64(i)))

@@ -243,14 +243,14 @@ func (fullStore) WriteOps([]harness.Op) error { return errors.New("disk full") }
 
 func TestSpecsThatCannotBeRunAreRefused(t *testing.T) {
 	for name, arrange := range map[string]func(*harness.Spec){
-		"no System":   func(s *harness.Spec) { s.System = nil },
-		"no Workload": func(s *harness.Spec) { s.Workload = nil },
-		"no Checkers": func(s *harness.Spec) { s.Checkers = nil },
-		"be numbers":  func(s *harness.Spec) { s.Rate = math.NaN() },
-		"negative":    func(s *harness.Spec) { s.Clients = -1 },
-		"Final":       func(s *harness.Spec) { s.Final = -1 },
-		"StopOnFirst": func(s *harness.Spec) { s.StopOnFirst = true },
-		"open loop":   func(s *harness.Spec) { s.OpenLoop = true },
+		"System is nil":     func(s *harness.Spec) { s.System = nil },
+		"Workload is nil":   func(s *harness.Spec) { s.Workload = nil },
+		"Checkers is empty": func(s *harness.Spec) { s.Checkers = nil },
+		"be finite numbers": func(s *harness.Spec) { s.Rate = math.NaN() },
+		"negative":          func(s *harness.Spec) { s.Clients = -1 },
+		"Final":             func(s *harness.Spec) { s.Final = -1 },
+		"StopOnFirst":       func(s *harness.Spec) { s.StopOnFirst = true },
+		"OpenLoop needs":    func(s *harness.Spec) { s.OpenLoop = true },
 	} {
 		f := &fake{}
 		s := spec(f, &counter{})

@@ -73,27 +73,28 @@ var ErrSpec = errors.New("bad spec")
 func (s Spec) withDefaults() (Spec, error) {
 	switch {
 	case s.System == nil:
-		return s, fmt.Errorf("harness: %w: no System", ErrSpec)
+		return s, fmt.Errorf("harness: %w: System is nil", ErrSpec)
 	case s.Workload == nil:
-		return s, fmt.Errorf("harness: %w: no Workload", ErrSpec)
+		return s, fmt.Errorf("harness: %w: Workload is nil", ErrSpec)
 	case len(s.Checkers) == 0:
-		return s, fmt.Errorf("harness: %w: no Checkers, so nothing would be judged", ErrSpec)
+		return s, fmt.Errorf("harness: %w: Checkers is empty, so nothing would be judged", ErrSpec)
 	case math.IsNaN(s.Rate) || math.IsInf(s.Rate, 0) || math.IsNaN(s.Drift):
-		return s, fmt.Errorf("harness: %w: Rate and Drift have to be numbers", ErrSpec)
+		return s, fmt.Errorf("harness: %w: Rate and Drift have to be finite numbers", ErrSpec)
 	case s.OpenLoop && s.Rate <= 0:
-		return s, fmt.Errorf("harness: %w: an open loop needs a Rate: how many steps a second are due", ErrSpec)
+		return s, fmt.Errorf("harness: %w: OpenLoop needs a Rate above 0, the steps a second that are due", ErrSpec)
 	case s.StopOnFirst && len(s.Watchers) == 0:
-		return s, fmt.Errorf("harness: %w: StopOnFirst needs Watchers, who see what is found", ErrSpec)
+		return s, fmt.Errorf("harness: %w: StopOnFirst needs Watchers, which report violations during the "+
+			"load", ErrSpec)
 	case s.Clients < 0 || s.Duration < 0 || s.Rate < 0 || s.QuietPeriod < 0 || s.Final < 0 || s.Drift < 0 ||
 		s.Drift >= 1:
-		return s, fmt.Errorf("harness: %w: Clients, Duration, Rate, QuietPeriod, Final and Drift cannot be negative, "+
-			"nor Drift 1 or more", ErrSpec)
+		return s, fmt.Errorf("harness: %w: Clients, Duration, Rate, QuietPeriod, Final and Drift cannot be "+
+			"negative, and Drift has to be below 1", ErrSpec)
 	}
 	for _, track := range s.tracks() {
 		for _, step := range track {
 			if step.Nemesis == nil || step.After < 0 || step.For < 0 {
-				return s, fmt.Errorf("harness: %w: a Step needs a Nemesis, and "+
-					"After and For cannot be negative", ErrSpec)
+				return s, fmt.Errorf("harness: %w: a Step of the Timetable has no Nemesis, or a negative After or "+
+					"For", ErrSpec)
 			}
 		}
 	}

@@ -68,7 +68,7 @@ func (r *run) runTrack(ctx context.Context, track []TimedFault, rng *rand.Rand) 
 // runFault does what all faults have in common: the record, the time in force, the proof and the heal. A fault that
 // cannot be injected ends the run with an error. If others are in force, it is recorded as not proved instead.
 func (r *run) runFault(ctx context.Context, timed TimedFault, inject func() (Injection, error)) (err error) {
-	f := &Fault{Name: timed.Nemesis.Name(), Effects: effectsOf(timed.Nemesis), Proof: "its injection came to no end"}
+	f := &Fault{Name: timed.Nemesis.Name(), Effects: effectsOf(timed.Nemesis), Proof: "its injection did not end"}
 	r.inForce.begin(f, r.clock)
 	var inj Injection
 	defer func() { err = errors.Join(err, r.heal(ctx, inj, f)) }() // on every path, a panic of the nemesis included

@@ -82,7 +82,7 @@ func (w *watch) publish(ops []Op) {
 		case queued > 0 && queued+int64(len(batch)) > watchOps || len(f.batches) == watchBatches:
 			f.detached.Store(true) // before the close, so that the watcher does not take it for the end of the record
 			close(f.batches)
-			w.detach(f, fmt.Sprintf("was %d operations behind the record", queued))
+			w.detach(f, fmt.Sprintf("was %d operations behind the recording", queued))
 		default:
 			f.queued.Add(int64(len(batch)))
 			f.batches <- batch // there is room: no other goroutine sends
@@ -108,7 +108,7 @@ func (w *watch) finish(grace time.Duration) (notes []string) {
 		case <-f.done:
 			f.cancel()
 		case <-late.Done():
-			w.detach(f, fmt.Sprintf("had not seen the end of the record %v after it", grace))
+			w.detach(f, fmt.Sprintf("had not seen the end of the recording %v after it", grace))
 		}
 	}
 	return w.notes
@@ -120,10 +120,10 @@ func (w *watch) detach(f *feed, why string) {
 	f.cancel()
 	for range f.batches { // free the memory
 	}
-	note := fmt.Sprintf("%s %s at %v and watched no longer: what it would have found was not told during the run",
+	note := fmt.Sprintf("%s %s at %v and stopped watching: later violations were not reported during the run",
 		f.name, why, w.clock.Now().Round(time.Millisecond))
 	w.notes = append(w.notes, note)
-	w.log.Warn("a watcher was left behind", "note", note)
+	w.log.Warn("a watcher could not keep up", "note", note)
 }
 
 func (w *watch) report(f *feed, a Anomaly) {

@@ -56,7 +56,7 @@ func demos(t *testing.T) map[string]Report {
 	rich.Command = "doublegrant run lock/set-nx-px --topology sentinel --nemesis partition-primary,kill-primary " +
 		"--clients 24 --seed 1234567890123"
 	rich.Expected, rich.Met = "double-grant", true
-	rich.Notes = []string{"mutex was 262,144 operations behind the record"}
+	rich.Notes = []string{"mutex was 262,144 operations behind the recordinging"}
 	rich.Pages = map[int]string{0: "anomalies/0.html"}
 	empty := report(t, harness.History{Meta: harness.Meta{Name: "empty"}}, harness.Judged{})
 	calm := analysistest.Synthetic()

@@ -79,7 +79,7 @@ func sequenceVariants() []Variant {
 // Find returns the variant called id. The error for an unknown id names similar ones.
 func Find(id string) (Variant, error) {
 	if id == "" {
-		return Variant{}, errors.New("no variant is named: `doublegrant list` names them all")
+		return Variant{}, errors.New("no variant is named: `doublegrant list` shows them all")
 	}
 	var sameFamily, all []string
 	for _, v := range Catalogue() {
@@ -92,10 +92,10 @@ func Find(id string) (Variant, error) {
 		}
 	}
 	if suggestion := suggest.Question("", id, all); suggestion != "" {
-		return Variant{}, fmt.Errorf("unknown variant %q: %s `doublegrant list` names them all", id, suggestion)
+		return Variant{}, fmt.Errorf("unknown variant %q: %s `doublegrant list` shows them all", id, suggestion)
 	}
 	if len(sameFamily) > 0 {
 		return Variant{}, fmt.Errorf("unknown variant %q: choose one of %s", id, strings.Join(sameFamily, ", "))
 	}
-	return Variant{}, fmt.Errorf("unknown variant %q: `doublegrant list` names them all", id)
+	return Variant{}, fmt.Errorf("unknown variant %q: `doublegrant list` shows them all", id)
 }

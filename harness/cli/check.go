@@ -20,14 +20,13 @@ func (a *app) checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check RESULT | check --history FILE --model MODEL",
 		Short: "judge the stored history of a run again, or a history that another program recorded",
-		Long: "Judge the stored history of a run again, or, with --history, a history that another program " +
-			"recorded.\n\n" +
-			textForm + "\n\n" +
-			"A lock's mutual exclusion, one first delivery in each window, unique growing numbers and acknowledged " +
-			"writes (against\n" +
-			"the last read of client -1) are judged. Stuck locks and what is left behind in Redis are not: that " +
-			"rests on what\n" +
-			"doublegrant does at the end of its own runs.",
+		Long: `Judge the stored history of a run again, or, with --history, a history that another program recorded.
+
+` + textForm + `
+
+A lock's mutual exclusion, one first delivery in each window, unique growing numbers and acknowledged writes (against
+the last read of client -1) are judged. Stuck locks and what is left behind in Redis are not: that rests on what
+doublegrant does at the end of its own runs.`,
 		Example: "  doublegrant check results/latest\n" +
 			"  doublegrant check --history mine.jsonl --model lock\n" +
 			"  doublegrant history results/latest | doublegrant check --history - --model sequence",
@@ -46,9 +45,9 @@ func (a *app) checkCommand() *cobra.Command {
 		},
 	}
 	a.verboseFlag(cmd)
-	cmd.Flags().StringVar(&file, "history", "", "a history as JSON lines, - for standard input")
+	cmd.Flags().StringVar(&file, "history", "", "file with a history as JSON lines; - reads standard input")
 	cmd.Flags().StringVar(&root, "results", "results", "folder for the results folder of --history")
-	cmd.Flags().StringVar(&model, "model", "", "what it is a history of: lock, dedup, sequence or writes")
+	cmd.Flags().StringVar(&model, "model", "", "what the history is of: lock, dedup, sequence or writes")
 	return cmd
 }
 
@@ -77,7 +76,7 @@ func openReadable(ctx context.Context, file string) (*os.File, error) {
 func (a *app) checkText(cmd *cobra.Command, args []string, file string, m results.Model, root string) error {
 	switch {
 	case len(args) > 0:
-		return usage("a results folder and --history or --model: give one of them")
+		return usage("a results folder was given together with --history or --model: leave one of them out")
 	case file == "":
 		return usage("--model needs --history FILE, or - for standard input")
 	case m == "":
@@ -91,7 +90,8 @@ func (a *app) checkText(cmd *cobra.Command, args []string, file string, m result
 		}
 		defer f.Close()
 		if info, err := f.Stat(); err == nil && info.IsDir() {
-			return usage("no history: %s is a folder: for the results of a run it is doublegrant check %s", file, file)
+			return usage("no history: %s is a folder: to check the results of a run, use doublegrant check "+
+				"%s", file, file)
 		}
 		r, name = io.Reader(f), file
 	}

@@ -28,7 +28,7 @@ func TestHistoriesThatCannotBe(t *testing.T) {
 		// The shape of a file.
 		{"lock", "\x00" + acquired, `invalid character '\x00'`},
 		{"lock", "\xff\xfe{\x00", "it is UTF-16: write it as UTF-8"},
-		{"lock", "\x28\xb5\x2f\xfd", "compressed by zstd: unpack it first"},
+		{"lock", "\x28\xb5\x2f\xfd", "compressed by zstd: unpack it and pass"},
 		{"lock", strings.Repeat(`{"a":`, 200_000), "exceeded max depth"},
 		{"lock", acquired + "\n" + changed(`"k"`, strings.Repeat(`{"a":`, 20_000)),
 			"line 2: not a history: exceeded max depth"},
@@ -40,9 +40,9 @@ func TestHistoriesThatCannotBe(t *testing.T) {
 		{"lock", `{"meta":{},` + acquired[1:], "each operation is for a line of its own"},
 		{"lock", `{"meta":{"Workers":2}}` + "\n" + acquired,
 			`line 1: not a history: meta: unknown field "Workers": choose one of name`},
-		{"lock", `{"meta":{"workers":2,"workers":2}}` + "\n" + acquired, `meta: the field "workers" is there twice`},
+		{"lock", `{"meta":{"workers":2,"workers":2}}` + "\n" + acquired, `meta: the field "workers" appears twice`},
 		{"lock", `{"meta":{"labels":{"a":"1","a":"2"}}}` + "\n" + acquired,
-			`meta.labels: the field "a" is there twice`},
+			`meta.labels: the field "a" appears twice`},
 		{"lock", `{"meta":{"workers":"2"}}` + "\n" + acquired, `"meta.workers": ` + wholeNumber + ", not: string"},
 		{"lock", `{"meta":{"seed":-1}}` + "\n" + acquired, `"meta.seed": want a whole number, 0 or more`},
 		{"lock", `{"meta":{"started":"now"}}` + "\n" + acquired, `"meta.started": want a time such as`},
@@ -61,13 +61,13 @@ func TestHistoriesThatCannotBe(t *testing.T) {
 		{"lock", `{"faults":[{"name":"x","frozen":[-1]}]}` + "\n" + acquired,
 			`the fault "x": groups of clients count from 0`},
 		// Fields.
-		{"lock", changed(`"key":"k"`, `"key":"k","\u006bey":"k"`), `the field "key" is there twice`},
+		{"lock", changed(`"key":"k"`, `"key":"k","\u006bey":"k"`), `the field "key" appears twice`},
 		{"lock", changed(`"key"`, "\"\u212aey\""), "unknown field"}, // which encoding/json takes for "key"
 		{"lock", changed(`"client":1`, `"client":null`), `an operation needs "client"`},
 		{"lock", changed(`"client":1`, `"client":9223372036854775808`), `"client": ` + wholeNumber},
 		// Kinds of another model.
 		{"dedup", changed("acquire", "release"),
-			`"release" is not a kind of the model dedup, which knows claim, confirm, deliver, inspect`},
+			`"release" is not a kind of the model dedup, which has claim, confirm, deliver, inspect`},
 		{"lock", acquired + "\n" + changed("acquire", "claim", `"ok"`, `"fail"`, `"client":1`, `"client":2`),
 			`line 2: not a history: "claim" is not a kind of the model lock, which knows acquire, extend, release`},
 		{"sequence", changed("acquire", "confirm"),
@@ -112,6 +112,6 @@ func TestUnusualHistoriesAreJudged(t *testing.T) {
 func TestWhatIsNotJudgedIsSaid(t *testing.T) {
 	claim := changed("acquire", "claim", `"arg":"a"`, `"result":"first"`)
 	stdout, stderr, _ := checked(t, "dedup", claim+"\n"+changed("acquire", "deliver", `"client":1`, `"client":2`))
-	require.Contains(t, stdout, "note      1 operations of the kind deliver are there, which the model dedup does "+
-		"not judge\n", stderr)
+	require.Contains(t, stdout, "note      1 operations of the kind deliver were not judged: the model dedup has no "+
+		"rule for them\n", stderr)
 }

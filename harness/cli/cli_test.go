@@ -70,9 +70,9 @@ func TestTheVersionIsOneLine(t *testing.T) {
 
 func TestHelpHasItsFlagsInGroups(t *testing.T) {
 	for command, titles := range map[string][]string{
-		"run": {"Variant and load", "Topology", "Generators", "A Redis that is already there", "Faults",
+		"run": {"Variant and load", "Topology", "Generators", "External Redis", "Faults",
 			"Your own script or program", "Results"},
-		"compare": {"Variant and load", "Topology", "A Redis that is already there", "Faults",
+		"compare": {"Variant and load", "Topology", "External Redis", "Faults",
 			"Your own script or program", "Results"},
 		"explore": {"Variant and search", "At random", "Faults, each tried wherever it makes a difference",
 			"Your own script or program", "In pieces", "Replay", "Results"},

@@ -17,8 +17,8 @@ type colorFlags struct{ always, never bool }
 
 func (c *colorFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&c.always, "color", false,
-		"colour verdicts and classes of violations also where the output is not a terminal")
-	f.BoolVar(&c.never, "no-color", false, "colour nothing, as if NO_COLOR were set")
+		"colour verdicts and classes of violations even if the output is not a terminal")
+	f.BoolVar(&c.never, "no-color", false, "print without colours, as if NO_COLOR were set")
 }
 
 // resolve reports whether to colour out. Without a flag it colours a terminal, unless NO_COLOR is set (no-color.org) or
@@ -26,7 +26,7 @@ func (c *colorFlags) add(f *pflag.FlagSet) {
 func (c colorFlags) resolve(out io.Writer) (on bool, err error) {
 	switch {
 	case c.always && c.never:
-		return false, usage("--color and --no-color: choose one of them")
+		return false, usage("--color and --no-color contradict each other: leave one of them out")
 	case c.always || c.never:
 		return c.always, nil
 	}

@@ -32,16 +32,16 @@ type compareFlags struct {
 func (f *compareFlags) add(cmd *cobra.Command) {
 	f.planFlags.add(cmd)
 	cmd.Flags().DurationVar(&f.exploreFor, "explore-for", plan.DefaultFor,
-		"how long the explorer may take for a row; 0: do not ask it")
+		"how long the explorer may search for each row; 0: no search")
 	cmd.Flags().StringSliceVar(&f.regimes, "regime", nil,
-		"what callers of sequences propose; several give a row each (default: every regime, in one row)")
+		"what callers of sequences propose; each regime named gets a row (default: all regimes in one row)")
 }
 
 func (a *app) compareCommand() *cobra.Command {
 	var f compareFlags
 	cmd := &cobra.Command{
 		Use:   "compare VARIANT VARIANT...",
-		Short: "run several variants under the same conditions and put them into one table",
+		Short: "run several variants under the same conditions and compare them in one table",
 		Example: "  doublegrant compare sequence/string-compare-hash sequence/numeric-compare-hash " +
 			"sequence/digits-compare \\\n" +
 			"      --regime fixed,timestamp17 --duration 2s\n" +
@@ -68,7 +68,7 @@ func (a *app) cases(cmd *cobra.Command, f *compareFlags, args []string) ([]plan.
 		return nil, err
 	}
 	if len(variants) == 0 && len(f.files) == 0 {
-		return nil, usage("no variant given: doublegrant list names them all")
+		return nil, usage("no variant given: doublegrant list shows them all")
 	}
 	var out []plan.Case
 	for _, p := range plans {
@@ -82,8 +82,8 @@ func (a *app) cases(cmd *cobra.Command, f *compareFlags, args []string) ([]plan.
 		}
 	}
 	if len(out) == 1 {
-		return nil, usage("only %s under one condition: a comparison wants two variants or more, or several plans or "+
-			"regimes; doublegrant run runs one", out[0].Title)
+		return nil, usage("only %s under one condition: give two or more variants, plans or regimes to compare, or "+
+			"use doublegrant run", out[0].Title)
 	}
 	return out, oneFamily(out)
 }
@@ -109,7 +109,7 @@ func oneFamily(cases []plan.Case) error {
 			first = v
 		}
 		if v.Family != first.Family {
-			return usage("%s is of the family %s, and %s of the family %s: compare those of one family", first.ID,
+			return usage("%s is a %s and %s is a %s: compare variants of one family", first.ID,
 				first.Family, v.ID, v.Family)
 		}
 	}
@@ -245,7 +245,7 @@ func brokenLine(out results.Searched) string {
 	if len(e.Result.Found) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s: the explorer broke it by %s: doublegrant explore --replay %s",
+	return fmt.Sprintf("%s: the explorer broke it with %s: doublegrant explore --replay %s",
 		strings.TrimSuffix(e.Variant+", "+out.Search.Regime, ", "), classesInSteps(e),
 		filepath.Join(out.Dir, e.Files[0]))
 }

@@ -62,11 +62,9 @@ func (a *app) coordinateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "coordinate",
 		Short: "spread a suite or a search over workers, on this machine or on many",
-		Long: "coordinate hands the runs of a suite, or the pieces of a search, to workers (doublegrant work), and " +
-			"makes one results\n" +
-			"folder of what comes back. It starts a NATS for them, or uses one that is there. With --workers alone " +
-			"the workers are\n" +
-			"in this process, and nothing listens.",
+		Long: `Hands the runs of a suite, or the pieces of a search, to workers (doublegrant work), and puts their results into one
+folder. The workers meet at a NATS server, which coordinate starts unless --nats names one. With --workers alone the
+workers are part of this process, and nothing listens on the network.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return unknownCommand(cmd, args[0])
@@ -82,17 +80,18 @@ func (f *coordinateFlags) add(cmd *cobra.Command) {
 	f.accessFlags.add(cmd)
 	flags := cmd.Flags()
 	flags.IntVar(&f.workers, "workers", 0,
-		"workers in this process; without --listen and --nats these are all there are")
+		"workers in this process; without --listen and --nats there are no others")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1",
-		"address, with or without a port, on which the own NATS listens for workers")
+		"address, with or without a port, on which a NATS server started here listens for workers")
 	flags.StringVar(&f.nats, "nats", "",
-		"URL of a NATS with JetStream to use, in place of an own one; several separated by commas")
+		"URL of a running NATS server with JetStream to use instead of starting one; several separated by commas")
 	flags.StringVar(&f.state, "state", "",
-		"folder in which the own NATS keeps its store and token until the end (default: .doublegrant/NAME)")
+		"folder in which a NATS server started here keeps its store and token until the end (default: "+
+			".doublegrant/NAME)")
 	flags.DurationVar(&f.lease, "lease", workqueue.DefaultLease,
-		"how long a worker may say nothing before its work goes to another")
+		"how long a worker may be silent before its unit goes to another worker")
 	flags.IntVar(&f.storeLimit, "store-limit", 0,
-		"MiB that units and results may take in NATS (default: no limit but the server's own)")
+		"MiB that units and results may take up in NATS (default: only the server's own limit)")
 }
 
 func (f *coordinateFlags) check(cmd *cobra.Command) error {
@@ -101,12 +100,12 @@ func (f *coordinateFlags) check(cmd *cobra.Command) error {
 	case changed("workers") && (f.workers < 1 || f.workers > maxLocalWorkers):
 		return usage("--workers %d: ask for 1 to %d", f.workers, maxLocalWorkers)
 	case f.inProcess(cmd) && anyChanged(cmd, natsOnlyFlags) != "":
-		return usage("--%s is of a NATS, and with --workers alone there is none: leave it out, or give --listen or "+
+		return usage("--%s needs a NATS server, and --workers alone uses none: leave it out, or add --listen or "+
 			"--nats", anyChanged(cmd, natsOnlyFlags))
 	case f.lease < 3*time.Second:
-		return usage("--lease %v: workers speak once a second: ask for 3s or more", f.lease)
+		return usage("--lease %v: workers report once a second: ask for 3s or more", f.lease)
 	case f.storeLimit < 0:
-		return usage("--store-limit %d: ask for 0 or more MiB", f.storeLimit)
+		return usage("--store-limit %d: ask for 0 MiB or more", f.storeLimit)
 	}
 	return f.natsFlags.check(cmd)
 }
@@ -116,12 +115,13 @@ func (f *natsFlags) check(cmd *cobra.Command) error {
 	changed := cmd.Flags().Changed
 	switch {
 	case f.nats == "" && anyChanged(cmd, externalNATSFlags) != "":
-		return usage("--%s is of a NATS that is there: leave it out, or name that one with --nats",
+		return usage("--%s needs a running NATS server: name it with --nats, or leave --%[1]s out",
 			anyChanged(cmd, externalNATSFlags))
 	case f.nats != "" && changed("listen"):
-		return usage("--listen is of an own NATS, and --nats names one that is there: leave one of them out")
+		return usage("--listen is for a NATS server started here, and --nats names a running one: leave one of them " +
+			"out")
 	case f.nats != "" && changed("state"):
-		return usage("--state is of an own NATS, and --nats names one that is there: leave one of them out")
+		return usage("--state is for a NATS server started here, and --nats names a running one: leave one of them out")
 	case f.patience <= 0:
 		return usage("--give-up-after %v: ask for more than 0", f.patience)
 	}
@@ -219,7 +219,7 @@ func (a *app) natsFor(f *natsFlags) (access jetstream.Access, server *jetstream.
 	access.Patience = f.patience
 	words := []string{"doublegrant", "work", "--join", server.JoinURL(), "--name", f.name, "--token-file",
 		filepath.Join(f.stateFolder(), jetstream.TokenFile)}
-	a.say("workers join by: %s", plan.CommandLine(words...))
+	a.say("to join: %s", plan.CommandLine(words...))
 	return access, server, nil
 }
 
@@ -257,9 +257,9 @@ func (a *app) lead(ctx context.Context, f *coordinateFlags, access jetstream.Acc
 	})
 	switch {
 	case errors.Is(err, workqueue.ErrOver):
-		return fmt.Errorf("%w: another coordinator of %s has ended it, and has its results", workqueue.ErrOver, f.name)
+		return fmt.Errorf("%w: another coordinator has ended %s and has its results", workqueue.ErrOver, f.name)
 	case err != nil || ctx.Err() != nil:
-		a.say("what is done is kept: the same command goes on with it")
+		a.say("finished units are kept: run the same command again to continue")
 	}
 	return err
 }

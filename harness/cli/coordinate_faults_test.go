@@ -48,7 +48,7 @@ var joinURL = regexp.MustCompile(`--join[= ](\S+)`)
 // join starts one more worker.
 func (f *fleet) join() {
 	f.Helper()
-	f.coordinator.says("workers join by")
+	f.coordinator.says("to join")
 	url := joinURL.FindStringSubmatch(f.coordinator.output.String())[1]
 	f.workers = append(f.workers, start(f.T, "work", "--join", url, "--token-file", filepath.Join(f.state, "token")))
 }
@@ -145,13 +145,13 @@ func (p process) keepsSecret(secret string) {
 // TestBadInputOfAFleet checks that bad input is answered by one line.
 func TestBadInputOfAFleet(t *testing.T) {
 	lines := map[string]string{
-		"no --join: the coordinator prints":       "work",
-		"--token-file: open none":                 "work --join nats://127.0.0.1:1 --token-file none",
-		"--workers 0: ask for 1 to 64":            "coordinate explore lock/setnx --workers 0",
-		"--lease 1s: workers speak once a second": "coordinate suite @/mine.yaml --lease 1s",
-		"--nats names one that is there": "coordinate suite @/mine.yaml --nats nats://127.0.0.1:1 --listen " +
+		"no --join: give the URL of NATS":          "work",
+		"--token-file: open none":                  "work --join nats://127.0.0.1:1 --token-file none",
+		"--workers 0: ask for 1 to 64":             "coordinate explore lock/setnx --workers 0",
+		"--lease 1s: workers report once a second": "coordinate suite @/mine.yaml --lease 1s",
+		"--nats names a running one": "coordinate suite @/mine.yaml --nats nats://127.0.0.1:1 --listen " +
 			"127.0.0.1",
-		"is no address to listen on":       "coordinate suite @/mine.yaml --listen 127.0.0.1:many",
+		"is not an address to listen on":   "coordinate suite @/mine.yaml --listen 127.0.0.1:many",
 		"--give-up-after 0s: ask for more": "coordinate suite @/mine.yaml --give-up-after 0",
 		`unknown command "sweet"`:          "coordinate sweet",
 	}
@@ -160,9 +160,9 @@ func TestBadInputOfAFleet(t *testing.T) {
 		"--give-up-after=9s",
 	} {
 		name, _, _ := strings.Cut(flag, "=")
-		lines[name+" is of a NATS, and with"] = "coordinate suite @/mine.yaml --workers 1 " + flag
+		lines[name+" needs a NATS server, and --workers"] = "coordinate suite @/mine.yaml --workers 1 " + flag
 		if i < 3 {
-			lines[name+" is of a NATS that is there"] = "coordinate suite @/mine.yaml " + flag
+			lines[name+" needs a running NATS server"] = "coordinate suite @/mine.yaml " + flag
 		}
 	}
 	const suite = "name: mine\nruns: [{variant: sequence/incr}]\n"
@@ -175,7 +175,7 @@ func TestBadInputOfAFleet(t *testing.T) {
 		{"run", "lock/set-nx-px", "--generators", "2", "--nats", "nats://127.0.0.1:1", "--give-up-after", "200ms"},
 	} {
 		_, errs := p.ends(cli.ExitFailed, args...)
-		require.Contains(t, errs, "127.0.0.1:1, tried for 200ms")
+		require.Contains(t, errs, "127.0.0.1:1: gave up after 200ms")
 		require.LessOrEqual(t, strings.Count(errs, "\n"), 4, errs) // others say that NATS is tried again, and for whom
 		require.NotContains(t, errs, "canary")
 	}
@@ -189,12 +189,12 @@ func TestAWorkerThatIsNotWanted(t *testing.T) {
 		"name: mine\nruns: [{name: theirs, client: {as: lock, command: [python3, none.py]}}]\n")
 	f := startFleet(t, 1, "suite", file)
 	require.Equal(t, cli.ExitUsage, f.workers[0].exitCode(), f.workers[0].output)
-	require.Contains(t, f.workers[0].output.String(), "code from elsewhere: --allow-clients runs it")
+	require.Contains(t, f.workers[0].output.String(), "allow that with --allow-clients")
 	_, errs := newPlace(t).ends(cli.ExitUsage, f.args...)
-	require.Contains(t, errs, "another coordinator of this name is at work: it holds "+f.state)
+	require.Contains(t, errs, "another coordinator with this name is running: it uses "+f.state)
 	require.NoError(t, f.coordinator.Process.Signal(os.Interrupt))
 	require.Equal(t, cli.ExitUnknown, f.coordinator.exitCode(), f.coordinator.output)
-	require.Contains(t, f.coordinator.output.String(), "the same command goes on with it")
+	require.Contains(t, f.coordinator.output.String(), "run the same command again to continue")
 }
 
 // TestANATSThatGoesAwayEndsBoth checks that both commands exit with code 3. The loss is reported once, not by each
@@ -218,8 +218,8 @@ func TestANATSThatGoesAwayEndsBoth(t *testing.T) {
 		require.Contains(t, p.output.String(), "the work queue cannot be reached")
 	}
 	said := coordinator.output.String()
-	require.Equal(t, 1, strings.Count(said, " was lost ("), said)
-	_, after, _ := strings.Cut(said, " was lost (")
+	require.Equal(t, 1, strings.Count(said, "lost the connection to "), said)
+	_, after, _ := strings.Cut(said, "lost the connection to ")
 	require.LessOrEqual(t, strings.Count(after, "] sequence/digits-compare, regime"), 1,
 		"it went on regime by regime: %s", said)
 }
@@ -230,7 +230,7 @@ func TestTheJoinLineOfAllAddresses(t *testing.T) {
 	host, err := os.Hostname()
 	require.NoError(t, err)
 	p := start(t, "coordinate", "explore", "lock/setnx", "--listen", "0.0.0.0")
-	p.says("workers join by")
+	p.says("to join")
 	require.Contains(t, p.output.String(), "--join nats://"+host+":")
 	require.NoError(t, p.Process.Signal(os.Interrupt))
 	require.Equal(t, cli.ExitUnknown, p.exitCode(), p.output)

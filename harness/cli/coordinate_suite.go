@@ -20,12 +20,10 @@ func (a *app) coordinateSuiteCommand() *cobra.Command {
 	var only string
 	cmd := &cobra.Command{
 		Use:   "suite FILE...",
-		Short: "run a suite by workers, each repetition of each run by one",
-		Long: "suite spreads a suite over workers and writes the results folder that one machine would have written. " +
-			"It exits as\n" +
-			"doublegrant suite does. A run that was given to three workers and came back from none is not run, so " +
-			"that the suite is\n" +
-			"unknown unless a run was not as expected.",
+		Short: "spread a suite over workers, each repetition of a run as a unit",
+		Long: `Spreads the runs of a suite over workers, and writes the results folder that one machine would have written. The exit
+codes are those of doublegrant suite. A run that was lost with three workers counts as not run: the suite is then
+unknown, or failed if another run was not as expected.`,
 		Example: "  doublegrant coordinate suite mine.yaml --workers 2\n" +
 			"  doublegrant coordinate suite mine.yaml --listen 10.0.0.5:4222\n" +
 			"  doublegrant coordinate suite mine.yaml --nats tls://nats.example:4222 --credentials team.creds --name " +
@@ -38,7 +36,7 @@ func (a *app) coordinateSuiteCommand() *cobra.Command {
 			return a.coordinateSuite(cmd, &f, s)
 		},
 	}
-	cmd.Flags().StringVar(&only, "only", "", "only the runs whose names this regular expression matches")
+	cmd.Flags().StringVar(&only, "only", "", "run only those whose names match this regular expression")
 	a.place.add(cmd)
 	f.add(cmd)
 	return a.groupFlags(cmd, []flagGroup{ofCoordinations})

@@ -54,14 +54,14 @@ func (v *workView) reportFailures(w workqueue.Watched) {
 	for _, u := range w.Begun {
 		// the last failure is reported with the unit's outcome
 		for n := v.failed[u.ID]; n < min(len(u.Failed), workqueue.Tries-1); n++ {
-			v.app.say("%s is given out again, try %d of %d: %s", v.work.Name(u.ID), n+2, workqueue.Tries, u.Failed[n])
+			v.app.say("%s is handed out again, try %d of %d: %s", v.work.Name(u.ID), n+2, workqueue.Tries, u.Failed[n])
 			v.failed[u.ID] = n + 1
 		}
 	}
 	for _, worker := range slices.Sorted(maps.Keys(w.Barred)) {
 		if !v.barred[worker] {
 			v.barred[worker] = true
-			v.app.say("%s is given no more work: %s", worker, w.Barred[worker])
+			v.app.say("worker %s gets no more work: %s", worker, w.Barred[worker])
 		}
 	}
 }
@@ -83,7 +83,7 @@ func (v *workView) show(w workqueue.Watched) {
 		line += fmt.Sprintf(", about %v left", takes.Round(time.Second))
 	}
 	if len(at) == 0 && remaining > 0 {
-		at = []string{"no worker has one"}
+		at = []string{"no worker is busy"}
 	}
 	line += "; " + strings.Join(at, "; ")
 	if !v.app.err.say(strings.TrimSpace(line)) {

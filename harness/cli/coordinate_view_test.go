@@ -28,8 +28,8 @@ func TestWhoWorksOnWhatIsShown(t *testing.T) {
 		Barred: map[string]string{"b-2": "it failed 2 units"},
 	}
 	v.reportFailures(w)
-	says("doublegrant: unit abcdef is given out again, try 2 of 3: b-2: no space left\n" +
-		"doublegrant: unit abcdef is given out again, try 3 of 3: c-3: no space left\ndoublegrant: b-2 is given no " +
+	says("doublegrant: unit abcdef is handed out again, try 2 of 3: b-2: no space left\n" +
+		"doublegrant: unit abcdef is handed out again, try 3 of 3: c-3: no space left\ndoublegrant: worker b-2 gets no " +
 		"more work: it failed 2 units\n")
 	v.reportFailures(w)
 	says("")

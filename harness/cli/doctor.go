@@ -60,12 +60,11 @@ func (a *app) doctorCommand() *cobra.Command {
 	var f doctorFlags
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "look whether this machine can run doublegrant, and how large; remove what killed runs left",
-		Example: "  doublegrant doctor --clients 4000 # for runs of that size: which limit is short, and how to " +
-			"raise it\n" +
-			"  doublegrant doctor --on docker    # Docker has to be there, too\n" +
-			"  doublegrant doctor --clean        # remove orphaned folders and containers; " +
-			"runs under way are spared\n" +
+		Short: "check whether this machine can run doublegrant, and how many clients; remove leftovers of killed runs",
+		Example: "  doublegrant doctor --clients 4000 # which limit is too low for that size, and how to raise it\n" +
+			"  doublegrant doctor --on docker    # also check that Docker works\n" +
+			"  doublegrant doctor --clean        # remove orphaned folders and containers, except those of runs in " +
+			"progress\n" +
 			"  doublegrant doctor --build-image  # make " + docker.LocalImage + " of this machine's redis-server\n" +
 			"  doublegrant doctor --build-harness-image # make " + docker.HarnessImage +
 			" of doublegrant and redis-server",
@@ -81,10 +80,10 @@ func (a *app) doctorCommand() *cobra.Command {
 		},
 	}
 	a.place.addRedis(cmd)
-	cmd.Flags().StringVar(&f.on, "on", cluster.OnProcess, "platform that has to work: process or docker")
+	cmd.Flags().StringVar(&f.on, "on", cluster.OnProcess, "platform to check: process or docker")
 	cmd.Flags().StringVar(&f.image, "redis-image", "",
-		"image of --on docker (default: $DOUBLEGRANT_REDIS_IMAGE, then redis:7, or "+docker.LocalImage+")")
-	cmd.Flags().IntVar(&f.clients, "clients", 100, "clients that this machine has to carry")
+		"image for --on docker (default: $DOUBLEGRANT_REDIS_IMAGE, then redis:7, or "+docker.LocalImage+")")
+	cmd.Flags().IntVar(&f.clients, "clients", 100, "number of clients that this machine has to support")
 	cmd.Flags().BoolVar(&f.buildImage, "build-image", false,
 		"make "+docker.LocalImage+" of this machine's redis-server and its libraries")
 	cmd.Flags().BoolVar(&f.buildHarnessImage, "build-harness-image", false,
@@ -171,7 +170,7 @@ func (a *app) harnessImageFinding(ctx context.Context) finding {
 		Is: fmt.Sprintf("%s has this doublegrant and Redis %s, %.0f MiB", made.Name, made.Redis,
 			float64(made.Size)/(1<<20))}
 	if !made.Clocks {
-		f.Warn, f.Do = true, "clocks cannot be set in it: that needs a C compiler here (Debian: apt-get install gcc "+
+		f.Warn, f.Do = true, "its clocks cannot be set without a C compiler here (Debian: apt-get install gcc "+
 			"libc6-dev)"
 	}
 	return f
@@ -198,8 +197,8 @@ func loopbackFinding(r cluster.Reach) finding {
 		return finding{What: "loopback", Is: message(r.Err)}
 	case !r.Usual:
 		return finding{What: "loopback", OK: true, Warn: true,
-			Is: fmt.Sprintf("another program listens at all addresses on Redis's own ports: "+
-				"nodes listen on port %d instead", r.Port)}
+			Is: fmt.Sprintf("another program listens on Redis's usual ports at all addresses: nodes use port %d "+
+				"instead", r.Port)}
 	}
 	return finding{What: "loopback", OK: true, Is: "all of 127.0.0.0/8 is local"}
 }
@@ -220,9 +219,9 @@ func libraryFinding() finding {
 		missing = append(missing, message(err))
 	}
 	if len(missing) == 0 {
-		return finding{What: "libraries", OK: true, Is: "those of other languages that the catalogue has are there"}
+		return finding{What: "libraries", OK: true, Is: "all that variants in other languages need are installed"}
 	}
-	return finding{What: "libraries", OK: true, Is: "only these variants need them: " + strings.Join(missing, "; ")}
+	return finding{What: "libraries", OK: true, Is: "needed only by these variants: " + strings.Join(missing, "; ")}
 }
 
 // leftoversFinding lists what killed runs left behind. With clean, it removes that first.
@@ -258,14 +257,15 @@ func leftoversText(removed, orphans, unmarked []cluster.Leftover, owned int) str
 		parts = append(parts, "removed: "+leftoverNames(removed))
 	}
 	if len(orphans) > 0 {
-		parts = append(parts, "of killed runs: "+leftoverNames(orphans)+" (doublegrant doctor --clean removes them)")
+		parts = append(parts, "left by killed runs: "+leftoverNames(orphans)+" (doublegrant doctor --clean removes "+
+			"them)")
 	}
 	if len(unmarked) > 0 {
-		parts = append(parts, "without our mark: "+leftoverNames(unmarked)+
-			" (never removed; if of an older version, remove by hand)")
+		parts = append(parts, "not marked as doublegrant's: "+leftoverNames(unmarked)+
+			" (never removed automatically; remove those of older versions by hand)")
 	}
 	if owned > 0 {
-		parts = append(parts, fmt.Sprintf("folders and containers of runs under way: %d", owned))
+		parts = append(parts, fmt.Sprintf("folders and containers of runs in progress: %d", owned))
 	}
 	return cmp.Or(strings.Join(parts, "; "), "none")
 }

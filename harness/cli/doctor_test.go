@@ -93,15 +93,15 @@ func TestDoctorCleansUpAfterTheDeadAndSparesTheLiving(t *testing.T) {
 	here.write("doublegrant-7/r1/notes", "") // which only looks like ours
 	old := filepath.Join(here.dir, "doublegrant-7")
 	out, _ := here.ends(0, "doctor")
-	require.Contains(t, out, "of killed runs: folder "+orphan+" (doublegrant doctor --clean removes them)")
-	require.Contains(t, out, "runs under way: ")
+	require.Contains(t, out, "left by killed runs: folder "+orphan+" (doublegrant doctor --clean removes them)")
+	require.Contains(t, out, "runs in progress: ")
 	require.DirExists(t, orphan)
 
 	out, _ = here.ends(0, "doctor", "--clean")
 	require.Contains(t, out, "removed: folder "+orphan+"; ")
 	require.NoDirExists(t, orphan)
 	require.Len(t, p.servers(), 1)
-	require.Contains(t, out, "without our mark: folder "+old+" (never removed")
+	require.Contains(t, out, "not marked as doublegrant's: folder "+old+" (never removed")
 	require.FileExists(t, filepath.Join(old, "r1/notes"))
 	require.Len(t, here.folders(), 2, "and that of the run under way")
 }
@@ -152,7 +152,7 @@ func TestDoctorRemovesContainersWhoseSubnetNobodyHolds(t *testing.T) {
 		})
 		here := newPlace(t, "DOCKER_HOST="+host).withLibraries()
 		out, errs, _ := here.command("doctor", "--clean")
-		require.Contains(t, out, "folders and containers of runs under way: 1", errs)
+		require.Contains(t, out, "folders and containers of runs in progress: 1", errs)
 		require.Zero(t, removals.Load(), out)
 
 		require.NoError(t, held.Close())

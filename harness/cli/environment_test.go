@@ -46,7 +46,7 @@ func TestLongARunLivesBesideARedisAtAllAddresses(t *testing.T) {
 	p = apart(t, "-n", somebodyAt("6379"), "doctor")
 	require.Zero(t, p.exitCode(), p.output)
 	require.Contains(t, p.output.String(),
-		"warn loopback       another program listens at all addresses on Redis's own ports: nodes listen on port "+
+		"warn loopback       another program listens on Redis's usual ports at all addresses: nodes use port "+
 			"7379 instead\n")
 }
 
@@ -105,6 +105,6 @@ func TestARunOnAFullDiskExitsByItsVerdict(t *testing.T) {
 		out, errs := ends(t, c.code, "run", c.variant, "--clients", "50", "--duration", "10m", "--results", disk)
 		require.True(t, strings.HasPrefix(out, c.says+" "), out)
 		require.Contains(t, errs, "no space left on the disk: free some")
-		require.Contains(t, errs, "what was recorded is in "+disk)
+		require.Contains(t, errs, "the recording is in "+disk)
 	}
 }

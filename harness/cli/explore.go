@@ -35,11 +35,12 @@ func (f *exploreFlags) add(cmd *cobra.Command) {
 	f.searchFlags.add(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.situation, "situation", "",
-		"print, step by step, the shortest schedule that met this situation, such as \"release after the lease\"")
-	flags.BoolVar(&f.all, "all", false, "the whole catalogue, sequences under every regime; exit code 0 if all is as "+
-		"documented")
+		"print the steps of the shortest schedule that met this situation, such as \"release after the lease\"")
+	flags.BoolVar(&f.all, "all", false, "search the whole catalogue, sequences under every regime; exit code 0 if "+
+		"every result is as documented")
 	flags.StringVar(&f.replay.from, "replay", "",
-		"run a counterexample again, from its file or its word (dg1-...); exit code 1 if it is the same each time")
+		"run a counterexample again, from its file or its recipe (dg1-...); exit code 1 if every replay ends the "+
+			"same way")
 	flags.IntVar(&f.replay.times, "times", 1, "how often to replay")
 	f.pieces.add(cmd)
 }
@@ -50,15 +51,12 @@ func (a *app) exploreCommand() *cobra.Command {
 		Annotations: map[string]string{writesMarkdown: "yes"},
 
 		Use:   "explore [VARIANT | -- COMMAND]",
-		Short: "go through every interleaving of a few clients, and print the smallest that breaks the variant",
-		Long: "Runs a few clients against a real Redis, one command at a time, through every order of their " +
-			"commands, and\n" +
-			"through every place where one of them can crash, the leases can end, or a replica that has not heard " +
-			"everything\n" +
-			"can be promoted. Exit code 0: all were run and none breaks it; 1: some do, the smallest are printed; 2: " +
-			"the\n" +
-			"limit was reached first, or schedules were drawn at random (--random, or 5 clients and more) and none " +
-			"broke it.",
+		Short: "try every interleaving of a few clients, and print the smallest that breaks the variant",
+		Long: `Runs a few clients against a real Redis, one command at a time: in every order of their commands, with a crash, the
+end of a lease or the promotion of a replica that lags behind at every place.
+
+Exit code 0: every schedule was run, and none breaks the variant; 1: some do, and the smallest are printed; 2: a limit
+was reached first, or schedules were drawn at random (--random, or 5 clients or more) and none broke the variant.`,
 		Example: "  doublegrant explore dedup/get-set\n" +
 			"  doublegrant explore lock/set-nx-px --failovers 1 --crashes 0 --expiries 0\n" +
 			"  doublegrant explore lock/watch-multi --clients 8 --random 5000\n" +
@@ -91,25 +89,26 @@ func (sf *searchFlags) add(cmd *cobra.Command) {
 		f.IntVar(b.N, b.Flag, b.Default, b.Help)
 	}
 	f.DurationVar(&s.Skew, "skew", 0, "how far the last client's clock is ahead of the others'")
-	f.DurationVar(&s.TTL, "ttl", 0, "lease of a lock or window of a message filter (default: the variant's; of your "+
-		"own lock 10.5s, of your own filter 20.5s)")
+	f.DurationVar(&s.TTL, "ttl", 0, "lease of a lock or window of a message filter (default: the variant's; 10.5s "+
+		"for your own lock, 20.5s for your own filter)")
 	f.StringVar(&s.Regime, "regime", "",
-		"what callers of a sequence propose: see doublegrant list (default, and all: each regime, one after the other)")
-	f.IntVar(&s.MaxSchedules, "max-schedules", 0, "end after so many schedules (default: no limit)")
-	f.DurationVar(&s.For, "for", plan.DefaultFor, "end after so long; 0: no limit")
-	f.BoolVar(&s.First, "first", false, "end at the first counterexample, which need not be the smallest")
-	f.IntVar(&s.Random, "random", 0, "run so many schedules drawn at random, not every one (default: with 5 clients "+
-		"or more as many as --for has time for)")
+		"what callers of a sequence propose: see doublegrant list (default, and all: each regime in turn)")
+	f.IntVar(&s.MaxSchedules, "max-schedules", 0, "end after this many schedules (default: no limit)")
+	f.DurationVar(&s.For, "for", plan.DefaultFor, "end after this time; 0: no limit")
+	f.BoolVar(&s.First, "first", false, "end at the first counterexample, which may not be the smallest")
+	f.IntVar(&s.Random, "random", 0, "run this many schedules drawn at random instead of every one (default with 5 "+
+		"clients or more: as many as fit into --for)")
 	f.StringVar(&s.Strategy, "strategy", "",
-		"how --random draws them: "+strings.Join(explore.Strategies(), " or ")+" (default: "+explore.Strategies()[0]+
+		"how --random draws schedules: "+strings.Join(explore.Strategies(), " or ")+" (default: "+
+			""+explore.Strategies()[0]+
 			")")
-	f.IntVar(&s.Depth, "depth", 0, "how many steps must come in the right order for the bugs that --random looks "+
+	f.IntVar(&s.Depth, "depth", 0, "how many steps have to come in the right order for the bugs that --random looks "+
 		"for, 1 to 10 (default: 3)")
-	f.Uint64Var(&s.Seed, "seed", 0, "of every random choice (default: chosen and reported)")
-	f.BoolVar(&s.Twice, "twice", false, "run some schedules twice first, and stop there if a client does not do the "+
-		"same")
+	f.Uint64Var(&s.Seed, "seed", 0, "seed of all random choices (default: chosen and reported)")
+	f.BoolVar(&s.Twice, "twice", false, "first run some schedules twice, and end the search if a client behaves "+
+		"differently the second time")
 	f.BoolVar(&s.Unpruned, "unpruned", false,
-		"run schedules that differ only in the order of independent commands, too")
+		"also run schedules that differ only in the order of independent commands")
 	sf.variant.add(cmd)
 }
 
@@ -144,7 +143,7 @@ func (a *app) explore(cmd *cobra.Command, f *exploreFlags, args []string) error 
 		return err
 	}
 	if how.save = pieces.save; how.save != "" && len(requested.all) > 1 {
-		return usage("--save is of one search, and %s has one for each regime: name it by --regime",
+		return usage("--save is for one search, and %s has one for each regime: choose one with --regime",
 			requested.all[0].Variant)
 	}
 	if pieces.workers == 0 {
@@ -213,7 +212,7 @@ func (a *app) searches(cmd *cobra.Command, f *searchFlags, all bool, args []stri
 		return requested, err
 	}
 	if cmd.Flags().Changed("times") {
-		return requested, usage("--times is about a --replay: name its file, or leave --times out")
+		return requested, usage("--times is for --replay: add --replay FILE, or leave --times out")
 	}
 	s := f.search
 	if s.Regime == everyRegimeFlag {
@@ -225,7 +224,7 @@ func (a *app) searches(cmd *cobra.Command, f *searchFlags, all bool, args []stri
 	case err != nil:
 		return requested, err
 	case all && len(variants) > 0:
-		return requested, usage("--all is the whole catalogue: name no variant beside it")
+		return requested, usage("--all covers the whole catalogue: leave the variant out")
 	case all:
 		return searches{s.Catalogue(), true}, nil
 	case len(variants) != 1:
@@ -241,17 +240,17 @@ func (a *app) checkExplore(f *exploreFlags) error {
 	s := &f.search
 	switch {
 	case f.all && (s.Regime != "" && s.Regime != everyRegimeFlag || s.TTL != 0):
-		return usage("--all takes every regime, and each variant's own lease: leave --regime and --ttl out")
+		return usage("--all uses every regime, and each variant's own lease: leave --regime and --ttl out")
 	case f.all && (s.Random != 0 || s.Clients > interleave.MaxExhaustive):
-		return usage("--all runs every schedule, of %d clients at most: name one variant for schedules at random",
+		return usage("--all runs every schedule, with at most %d clients: name one variant for schedules at random",
 			interleave.MaxExhaustive)
 	case f.situation != "" && !slices.Contains(harness.AllSituations(), harness.SituationName(f.situation)):
 		return noSituation(f.situation, harness.AllSituations())
 	case f.situation != "" && (f.all || a.json || a.markdown):
-		return usage("--situation prints steps of one search: leave --all, -o json and -o markdown out (the JSON has " +
-			"them of every situation)")
+		return usage("--situation prints steps of one search as text: leave --all, -o json and -o markdown out (the " +
+			"JSON has the steps for every situation)")
 	case f.all && a.markdown:
-		return usage("-o markdown is the text of one search: name a variant instead of --all")
+		return usage("-o markdown is for one search: name a variant instead of --all")
 	}
 	return nil
 }
@@ -324,8 +323,8 @@ func (a *app) explainLost(e reports.Exploration) {
 		a.println("accepted: %s; --crashes 1 looks for it", lost)
 	case slices.ContainsFunc(e.Result.Found,
 		func(c interleave.Counterexample) bool { return c.Anomaly.Class == harness.LostMessage }):
-		a.println("lost-message: nobody delivers the message, because its worker crashed between claim and delivery; " +
-			"--crashes 0 leaves crashes out")
+		a.println("lost-message: the client that claimed the message crashed before it delivered it, and no other " +
+			"client delivers it; --crashes 0 searches without crashes")
 	}
 }
 

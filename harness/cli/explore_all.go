@@ -43,7 +43,7 @@ func (a *app) exploreAll(ctx context.Context, searches []plan.Search) error {
 		return err
 	}
 	if len(outs) < len(searches) {
-		a.println("%d of %d searches were not made, or not to their end", len(searches)-len(outs), len(searches))
+		a.println("%d of %d searches were not made, or ended early", len(searches)-len(outs), len(searches))
 	}
 	return err
 }

@@ -20,11 +20,11 @@ type pieceFlags struct {
 
 func (p *pieceFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&p.save, "save", "", "if the search ends early, write the work that is left to this file, for --resume")
+	f.StringVar(&p.save, "save", "", "if the search ends early, write the remaining work to this file, for --resume")
 	f.StringVar(&p.resume, "resume", "",
-		"go on with the search in this file, and save it there again (or where --save says)")
-	f.IntVar(&p.workers, "workers", 0, "make the search in pieces, by so many workers of this process, 1 to 8, as "+
-		"coordinate explore does (default: in one piece)")
+		"continue the search in this file, and save it there again (or to the file of --save)")
+	f.IntVar(&p.workers, "workers", 0, "split the search into pieces for this many workers in this process, 1 to 8, "+
+		"as coordinate explore does (default: not split)")
 }
 
 // besideResume lists the flags that may be given with --resume. The file has everything else.
@@ -37,13 +37,13 @@ func (p *pieceFlags) check(cmd *cobra.Command, all bool, args []string) error {
 		return usage("--workers %d: ask for 1 to %d", p.workers, explore.MaxWorkers)
 	}
 	if all && (p.save != "" || p.workers > 0) {
-		return usage("--save and --workers are of one search: name a variant instead of --all")
+		return usage("--save and --workers are for one search: name a variant instead of --all")
 	}
 	if p.resume == "" {
 		return nil
 	}
 	if len(args) > 0 {
-		return usage("--resume takes the variant from its file: leave %s out", args[0])
+		return usage("--resume reads the variant from its file: leave %s out", args[0])
 	}
 	other := ""
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -52,7 +52,7 @@ func (p *pieceFlags) check(cmd *cobra.Command, all bool, args []string) error {
 		}
 	})
 	if other != "" {
-		return usage("--resume takes the search from its file, but for its limits (--for, --max-schedules): leave "+
+		return usage("--resume reads the search from its file, except its limits (--for, --max-schedules): leave "+
 			"--%s out", other)
 	}
 	return nil
@@ -69,7 +69,8 @@ func (p *pieceFlags) resumed(limits plan.Search) (s plan.Search, from *results.S
 	case in && p.workers == 0:
 		p.workers = 1
 	case !in && p.workers > 0:
-		return s, nil, usage("%s: it was begun without --workers, and goes on so: leave --workers out", p.resume)
+		return s, nil, usage("%s: this search was not begun with --workers, so it cannot continue with them: leave "+
+			"--workers out", p.resume)
 	}
 	p.save = cmp.Or(p.save, p.resume)
 	s = saved.Search
@@ -86,8 +87,8 @@ func (a *app) printSaved(path string) {
 	switch {
 	case err != nil: // the search itself has reported that it could not be saved
 	case saved.Checkpoint.Done():
-		a.println("saved: %s; no work is left", path)
+		a.println("saved: %s; the search is complete", path)
 	default:
-		a.println("saved: %s; go on: doublegrant explore --resume %s", path, plan.CommandLine(path))
+		a.println("saved: %s; to continue: doublegrant explore --resume %s", path, plan.CommandLine(path))
 	}
 }

@@ -54,7 +54,7 @@ func goesOn(t *testing.T, line, first, then string) {
 	require.Less(t, code, cli.ExitFailed, errs)
 
 	out, errs, _ := p.command(append(search, "--save", "saved", first)...)
-	require.Contains(t, out, "saved: saved; go on: doublegrant explore --resume saved", errs)
+	require.Contains(t, out, "saved: saved; to continue: doublegrant explore --resume saved", errs)
 	_, errs, code = p.command("explore", "--resume", "saved", then)
 	require.Less(t, code, cli.ExitFailed, errs)
 	saved := filepath.Join(p.dir, "saved")
@@ -74,7 +74,7 @@ func goesOn(t *testing.T, line, first, then string) {
 	resumed, errs, _ := p.command("explore", "--resume", "saved", "-o", "json")
 	require.Equal(t, cameTo(t, whole), cameTo(t, resumed), errs)
 	again, errs, _ := p.command("explore", "--resume", "saved")
-	require.Contains(t, again, "saved: saved; no work is left", errs)
+	require.Contains(t, again, "saved: saved; the search is complete", errs)
 }
 
 // awaitWorkers waits for the servers of two workers and of the search itself.

@@ -125,5 +125,5 @@ func regimesSentence(outs []results.Searched, worst harness.Verdict) string {
 	case harness.Valid:
 		return fmt.Sprintf("No interleaving breaks it under %s: %s.", of, strings.Join(names, ", "))
 	}
-	return fmt.Sprintf("Nothing can be said under %s: %s.", of, strings.Join(names, ", "))
+	return fmt.Sprintf("No verdict under %s: %s.", of, strings.Join(names, ", "))
 }

@@ -21,11 +21,11 @@ type replayFlags struct {
 // checkReplay refuses flags that a replay cannot have.
 func (f *exploreFlags) checkReplay() error {
 	if f.pieces != (pieceFlags{}) {
-		return usage("--save, --resume and --workers are of a search: leave them out of a replay")
+		return usage("--save, --resume and --workers are for searches: leave them out of a replay")
 	}
 	v := &f.variant
 	if f.all || v.script.file+v.client.line+v.client.connect != "" && !interleave.IsRecipe(f.replay.from) {
-		return usage("a replay takes what it needs from its file: leave --script, --client and --all out")
+		return usage("a replay reads everything from its file: leave --script, --client and --all out")
 	}
 	return nil
 }
@@ -46,7 +46,7 @@ func (a *app) replay(cmd *cobra.Command, f *exploreFlags, args []string) error {
 		return err
 	}
 	if len(args) > 1 {
-		return usage("%d variants given: a replay needs none, since it knows its own", len(args))
+		return usage("%d variants given: leave them out, since a replay reads its variant from its file", len(args))
 	}
 	variant := ""
 	if len(args) == 1 {

@@ -24,16 +24,16 @@ var externalNames = []string{"redis", "redis-url-file", "redis-ca", "redis-cert"
 func (e *externalFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&e.url, "redis", "",
-		"of --topology external: redis://USER:PASSWORD@HOST:PORT, or "+
-			"redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/MASTER-NAME;\n"+
-			"rediss for TLS (default: $"+plan.ExternalURL+", which keeps the password out of the list of processes)")
-	f.StringVar(&e.urlFile, "redis-url-file", "", "file with that URL, in place of --redis")
-	f.StringVar(&e.ca, "redis-ca", "", "file with the CA's certificates that the external Redis has to show one of "+
-		"(default: those of this machine)")
-	f.StringVar(&e.cert, "redis-cert", "", "file with our own certificate for it, with --redis-key")
-	f.StringVar(&e.key, "redis-key", "", "file with the key of --redis-cert")
+		"URL for --topology external: redis://USER:PASSWORD@HOST:PORT, or "+
+			"redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/MASTER-NAME;\nrediss for TLS (default: "+
+			"$"+plan.ExternalURL+", which keeps the password out of process lists)")
+	f.StringVar(&e.urlFile, "redis-url-file", "", "file with that URL, instead of --redis")
+	f.StringVar(&e.ca, "redis-ca", "", "file with the CA certificates that the external Redis is checked against "+
+		"(default: this machine's)")
+	f.StringVar(&e.cert, "redis-cert", "", "file with the client certificate for the external Redis; needs --redis-key")
+	f.StringVar(&e.key, "redis-key", "", "file with the private key of --redis-cert")
 	f.StringVar(&e.confirmed, "i-may-load", "",
-		"the hosts in that URL, HOST:PORT with commas between: without it nothing is sent to them")
+		"confirms that these hosts of the URL may be put under load, HOST:PORT separated by commas; required")
 }
 
 // readExternal reads the target of plans with topology external. If there are no such plans, it refuses these flags and
@@ -42,7 +42,7 @@ func (a *app) readExternal(cmd *cobra.Command, e *externalFlags, plans ...plan.P
 	if !slices.ContainsFunc(plans, func(p plan.Plan) bool { return p.Topology == plan.External }) {
 		for _, name := range externalNames {
 			if cmd.Flags().Changed(name) {
-				return usage("--%s is for --topology %s: give that, or leave it out", name, plan.External)
+				return usage("--%s is for --topology %s: add that, or leave --%[1]s out", name, plan.External)
 			}
 		}
 		return nil
@@ -62,7 +62,7 @@ func (a *app) readExternal(cmd *cobra.Command, e *externalFlags, plans ...plan.P
 		}
 		b, err := os.ReadFile(file)
 		if err != nil {
-			return usage("no certificate or key: %w: name a file that can be read", err)
+			return usage("cannot read the certificate or key: %w: name a file that can be read", err)
 		}
 		texts[i] = string(b)
 	}
@@ -77,7 +77,7 @@ func (a *app) readExternal(cmd *cobra.Command, e *externalFlags, plans ...plan.P
 func (e *externalFlags) redisURL() (string, error) {
 	switch {
 	case e.url != "" && e.urlFile != "":
-		return "", usage("--redis and --redis-url-file are two names of one Redis: leave one of them out")
+		return "", usage("--redis and --redis-url-file both give the URL: leave one of them out")
 	case e.url != "":
 		return e.url, nil
 	case e.urlFile == "":

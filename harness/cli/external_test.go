@@ -174,7 +174,7 @@ func TestARedisThatCannotBeUsedIsOneLine(t *testing.T) {
 		url  string // empty: the right one
 		args []string
 	}{
-		{"would hit " + address + ": if it may, give --i-may-load " + address, cli.ExitUsage, "", nil},
+		{"would hit " + address + ": if that is allowed, give --i-may-load " + address, cli.ExitUsage, "", nil},
 		{"none that is known here", cli.ExitUsage, "canary", []string{may}},
 		{"WRONGPASS", cli.ExitFailed, "redis://canary-user:canary-wrong@" + address, []string{may}},
 		{"NOAUTH", cli.ExitFailed, "redis://" + address, []string{may}},
@@ -185,7 +185,7 @@ func TestARedisThatCannotBeUsedIsOneLine(t *testing.T) {
 			[]string{may, "--redis-ca", "empty", "--redis-cert", os.Args[0]}},
 		{"name a file that can be read", cli.ExitUsage, "", []string{may, "--redis-ca", "nowhere"}},
 		{"is empty: write the URL", cli.ExitUsage, "", []string{may, "--redis-url-file", "empty"}},
-		{"two names of one Redis", cli.ExitUsage, "",
+		{"both give the URL", cli.ExitUsage, "",
 			[]string{may, "--redis-url-file", "empty", "--redis", "redis://h"}},
 		{"--redis-ca is for --topology external", cli.ExitUsage, "",
 			[]string{"--redis-ca", "x", "--topology", "standalone"}},

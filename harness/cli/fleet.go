@@ -28,12 +28,13 @@ type accessFlags struct {
 func (f *accessFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.name, "name", "main", "name of the coordination: letters, digits, - and _")
-	flags.StringVar(&f.tokenFile, "token-file", "", "file with the token of the NATS (default: $"+tokenVariable+")")
+	flags.StringVar(&f.tokenFile, "token-file", "", "file with the token of the NATS server (default: "+
+		"$"+tokenVariable+")")
 	flags.StringVar(&f.credentials, "credentials", "", "file with NATS credentials (.creds)")
 	flags.StringVar(&f.ca, "tls-ca", "",
-		"file with the certificates that the NATS's own is checked with, for a tls:// URL (default: this machine's)")
+		"file with the CA certificates that a tls:// NATS server is checked against (default: this machine's)")
 	flags.DurationVar(&f.patience, "give-up-after", jetstream.DefaultPatience,
-		"end with exit code 3 when the NATS was away for so long")
+		"end with exit code 3 after NATS was unreachable for this time")
 }
 
 // takeToken removes the token from the environment and returns it, so that child processes do not inherit it.

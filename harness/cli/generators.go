@@ -39,17 +39,18 @@ func (f *loadFlags) add(cmd *cobra.Command, generators *int) {
 	f.accessFlags.add(cmd)
 	flags := cmd.Flags()
 	flags.IntVar(generators, "generators", 0,
-		"processes that share the clients; without --listen and --nats they are started here (default: this process "+
-			"has all clients)")
+		"processes that share the clients, started here unless --listen or --nats is given (default: this process "+
+			"runs all clients)")
 	flags.StringVar(&f.listen, "listen", "",
-		"address, with or without a port, on which an own NATS waits for generators (doublegrant work)")
+		"address, with or without a port, on which a NATS server started here listens for generators (doublegrant "+
+			"work)")
 	flags.StringVar(&f.nats, "nats", "",
-		"URL of a NATS with JetStream at which generators come together; several separated by commas")
+		"URL of a running NATS server with JetStream that generators join; several separated by commas")
 	flags.StringVar(&f.expose, "expose", "",
-		"address of this machine at which generators on others reach the Redis nodes, which have no password "+
-			"(default: that of --listen, if it is not loopback)")
+		"address of this machine at which generators on other machines reach the Redis nodes, which have no "+
+			"password (default: that of --listen, if it is not loopback)")
 	flags.StringVar(&f.state, "state", "",
-		"folder in which the own NATS keeps its token until the end (default: .doublegrant/NAME)")
+		"folder in which a NATS server started here keeps its token until the end (default: .doublegrant/NAME)")
 }
 
 // check refuses flags that would have no effect.
@@ -57,9 +58,10 @@ func (f *loadFlags) check(cmd *cobra.Command, n int) error {
 	given := anyChanged(cmd, ofLoads.flags[1:])
 	switch {
 	case n == 0 && given != "":
-		return usage("--%s is about generators: give --generators as well, or leave it out", given)
+		return usage("--%s is for generators: add --generators, or leave --%[1]s out", given)
 	case f.nats == "" && f.listen == "" && given != "":
-		return usage("--%s is of a NATS that generators join: leave it out, or give --listen or --nats", given)
+		return usage("--%s is for a NATS server that generators join: add --listen or --nats, or leave --%[1]s "+
+			"out", given)
 	}
 	return f.natsFlags.check(cmd)
 }
@@ -75,9 +77,9 @@ func (a *app) generators(f *loadFlags) func(context.Context, int) (results.Way, 
 			return w, err
 		}
 		if f.nats != "" {
-			a.say("generators join by: doublegrant work --join %s --name %s", access, f.name)
+			a.say("to join: doublegrant work --join %s --name %s", access, f.name)
 		}
-		a.say("waits for %d generators", n)
+		a.say("waiting for %d generators", n)
 		q, end, err := leadLoad(ctx, access, f.name, n)
 		if err != nil {
 			if server != nil { // keep its folder, which may hold work of another coordination
@@ -170,7 +172,7 @@ func (a *app) localGenerators(ctx context.Context, n int) (w results.Way, err er
 	local.closers = append(local.closers, end)
 	self, err := os.Executable()
 	if err != nil {
-		return w, fmt.Errorf("find this program, to start generators: %w", err)
+		return w, fmt.Errorf("cannot find this program's file, to start generators: %w", err)
 	}
 	for range n {
 		if err := local.start(self, server.Access); err != nil {
@@ -197,7 +199,7 @@ func (o *localGenerators) start(self string, access jetstream.Access) error {
 	cmd.Stderr, cmd.WaitDelay = stderrTail, time.Second
 	release, err := cluster.StartProcess(cmd)
 	if err != nil {
-		return fmt.Errorf("start a generator: %w", err)
+		return fmt.Errorf("cannot start a generator: %w", err)
 	}
 	o.processes = append(o.processes, cmd)
 	o.running.Go(func() {
@@ -205,7 +207,7 @@ func (o *localGenerators) start(self string, access jetstream.Access) error {
 		release()
 		if err != nil {
 			o.lost <- generators.Gone{Name: workerOf(cmd.Process.Pid),
-				Why: fmt.Errorf("the generator process %d ended (%w)%s", cmd.Process.Pid, err, stderrTail)}
+				Why: fmt.Errorf("generator process %d ended (%w)%s", cmd.Process.Pid, err, stderrTail)}
 		}
 	})
 	return nil

@@ -36,7 +36,7 @@ func TestAGeneratorThatIsKilled(t *testing.T) {
 	require.Len(t, pids, 3)
 	require.NoError(t, syscall.Kill(pids[1], syscall.SIGKILL))
 	require.Equal(t, cli.ExitFailed, p.exitCode(), p.output)
-	told := regexp.MustCompile(`harness: (generator \d): the generator process (\d+) ended \(signal: killed\): doublegrant: is (generator \d) `)
+	told := regexp.MustCompile(`harness: (generator \d): generator process (\d+) ended \(signal: killed\): doublegrant: joined as (generator \d)`)
 	words := told.FindStringSubmatch(p.output.String())
 	require.Len(t, words, 4, p.output)
 	require.Equal(t, strconv.Itoa(pids[1]), words[2])
@@ -71,7 +71,7 @@ func TestGeneratorsThatJoin(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	p := start(t, "run", "dedup/get-set", "--generators", "2", "--clients", "20", "--rate", "1000", "--pacing",
 		"closed", "--duration", "3s", "--listen", "127.0.0.1", "--state", state)
-	p.says("workers join by")
+	p.says("to join")
 	url := joinURL.FindStringSubmatch(p.output.String())[1]
 	token, err := os.ReadFile(filepath.Join(state, "token"))
 	require.NoError(t, err)

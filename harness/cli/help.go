@@ -33,7 +33,7 @@ var (
 		{"Topology", []string{"topology", "on", "min-replicas", "max-lag", "aof", "acks", "redis-server",
 			"redis-image"}},
 		ofLoads,
-		{"A Redis that is already there", []string{
+		{"External Redis", []string{
 			"redis", "redis-url-file", "redis-ca", "redis-cert", "redis-key", "prefix", "i-may-load",
 		}},
 		{"Faults", []string{"nemesis", "repeat", "fault-for", "calm"}},
@@ -79,7 +79,7 @@ func helpCommand() *cobra.Command {
 // unknownCommand returns the error for a word that is not a command of cmd.
 func unknownCommand(cmd *cobra.Command, word string) error {
 	if !cmd.HasSubCommands() {
-		return usage("unknown command %q: %s has no commands of its own", word, cmd.CommandPath())
+		return usage("unknown command %q: %s has no subcommands", word, cmd.CommandPath())
 	}
 	return usage("unknown command %q: %s", word,
 		strings.TrimPrefix(suggest.Question("", word, commandNames(cmd))+" "+cmd.CommandPath()+" --help names them all",

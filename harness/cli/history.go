@@ -25,8 +25,9 @@ func (a *app) historyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "history RESULT",
 		Short: "print the stored history of a run as JSON lines",
-		Long: "Print the stored history of a run as JSON lines, for other programs and for check --history.\n\n" +
-			textForm,
+		Long: `Prints the stored history of a run as JSON lines, for other programs and for check --history.
+
+` + textForm,
 		Example: "  doublegrant history results/latest | jq 'select(.outcome == \"info\")'",
 		Args:    exactArgs(1, "one results folder, such as results/latest"),
 		RunE: func(_ *cobra.Command, args []string) error {

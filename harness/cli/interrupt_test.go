@@ -12,7 +12,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cli"
 )
 
-const saidOnce = "doublegrant: interrupted: ending in good order; a second Ctrl-C ends it at once, without a verdict\n"
+const saidOnce = "doublegrant: interrupted: healing faults, stopping Redis and judging what was recorded; press " +
+	"Ctrl-C again to quit at once without a verdict\n"
 
 // says waits until the process has printed text.
 func (p process) says(text string) {
@@ -79,7 +80,7 @@ func TestSearchesThatWereInterruptedHaveTheirRows(t *testing.T) {
 	require.Contains(t, out, "AS DOCUMENTED")
 	require.GreaterOrEqual(t, len(regexp.MustCompile(`(?m)^(lock|dedup|sequence)/.* (yes|NO) `).FindAllString(out, -1)),
 		2, out)
-	require.Regexp(t, `\d+ of \d+ searches were not made, or not to their end`, out)
+	require.Regexp(t, `\d+ of \d+ searches were not made, or ended early`, out)
 }
 
 // TestAnInterruptedSuiteNamesTheRunItWasIn checks that it names the run's folder, too.
@@ -96,8 +97,8 @@ runs:
 	require.Equal(t, cli.ExitUnknown, p.exitCode(), p.output)
 	out := p.output.String()
 	require.Contains(t, out, "1 run, about 1m")
-	require.Contains(t, out, "each pass, for 1h")
-	require.Regexp(t, `(?m)^      interrupted: found .*duplicate-number.* by then, expected invalid: `, out)
+	require.Contains(t, out, "a pass, repeated for 1h")
+	require.Regexp(t, `(?m)^      interrupted: had found .*duplicate-number.*, expected invalid: `, out)
 	require.NotContains(t, out, "not run: invalid")
 	named := regexp.MustCompile(`It ended early: interrupted in the run "endless", which is in (\S+)\. `).
 		FindStringSubmatch(unbroken(out))

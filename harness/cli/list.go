@@ -35,10 +35,10 @@ type variantInfo struct {
 func (a *app) listCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list [NAME...]",
-		Short: "list variants with their known flaws, faults and regimes; names and beginnings of names choose some",
+		Short: "list variants with their known flaws, faults and regimes; NAME selects those whose names begin with it",
 		Example: "  doublegrant list\n" +
 			"  doublegrant list variants\n" +
-			"  doublegrant list lock/set-nx-px   # those whose names begin so, with their flaws\n" +
+			"  doublegrant list lock/set-nx-px   # variants whose names begin with it, and their flaws\n" +
 			"  doublegrant list faults\n" +
 			"  doublegrant list kill regimes",
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -80,8 +80,8 @@ func (l listing) choose(words []string) (out listing, err error) {
 		known := slices.ContainsFunc(l.names(), func(name string) bool { return l.means(word, name) })
 		if !known && !slices.Contains([]string{allVariants, allFaults, allRegimes}, word) {
 			meant := suggest.Question("", word, append(l.names(), allVariants, allFaults, allRegimes))
-			return out, usage("no variant, fault or regime begins with %q: %s", word,
-				cmp.Or(meant, "doublegrant list names them all"))
+			return out, usage("no variant, fault or regime has a name that begins with %q: %s", word,
+				cmp.Or(meant, "doublegrant list shows them all"))
 		}
 	}
 	out.Head = l.Head

@@ -16,7 +16,7 @@ type placeFlags struct {
 }
 
 func (p *placeFlags) add(cmd *cobra.Command) {
-	p.addResults(cmd, "folder for results folders")
+	p.addResults(cmd, "folder in which results folders are made")
 	p.addRedis(cmd)
 }
 

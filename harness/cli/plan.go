@@ -20,40 +20,41 @@ type planFlags struct {
 func (pf *planFlags) add(cmd *cobra.Command) {
 	f, p := cmd.Flags(), &pf.plan
 	f.StringArrayVar(&pf.files, "plan", nil,
-		"a file with all of this instead of these flags, such as a results folder's plan.yaml")
+		"plan file to use instead of these flags, such as the plan.yaml of a results folder")
 	f.StringVar(&p.Topology, "topology", "",
-		"standalone; sentinel: primary, two replicas, three Sentinels; or masters:5: primaries that know nothing of "+
-			"each other;\n"+
-			"external: a Redis that is there already, see below (default sentinel if there is a nemesis)")
+		"standalone; sentinel: primary, two replicas, three Sentinels; masters:5: five independent "+
+			"primaries;\nexternal: a Redis that is already running, see below (default: standalone, with --nemesis "+
+			"sentinel)")
 	f.StringSliceVar(&p.Nemesis, "nemesis", nil,
-		"faults or packages of faults, one after the other: see doublegrant list")
-	f.IntVar(&p.Repeat, "repeat", 0, "how often to go through the faults (default 1)")
-	f.DurationVar(&p.FaultFor, "fault-for", 0, "how long each fault stays in force (default: each its own, mostly 5s)")
-	f.DurationVar(&p.Calm, "calm", 0, "load without faults before each, and after the last, there at least until "+
-		"leases are over (default 2s)")
-	f.StringSliceVar(&p.With, "with", nil, "variants that ride along: writes/sadd measures lost writes")
+		"faults or packages of faults, injected one after the other: see doublegrant list")
+	f.IntVar(&p.Repeat, "repeat", 0, "how often to repeat the list of faults (default 1)")
+	f.DurationVar(&p.FaultFor, "fault-for", 0, "how long each fault lasts (default: depends on the fault, mostly 5s)")
+	f.DurationVar(&p.Calm, "calm", 0, "load without faults before each fault, and after the last one, then at least "+
+		"until every lease has ended (default 2s)")
+	f.StringSliceVar(&p.With, "with", nil, "riders, variants that run beside the first: writes/sadd measures lost "+
+		"writes")
 	f.IntVar(&p.Clients, "clients", 0, "concurrent clients (default 100)")
-	f.DurationVar(&p.Duration, "duration", 0, "least duration of the load; faults extend it (default 10s)")
+	f.DurationVar(&p.Duration, "duration", 0, "minimum duration of the load; faults extend it (default 10s)")
 	f.BoolVar(&p.Thorough, "thorough", false,
-		"go on until each situation, such as a release after the lease, has occurred 100 times; unknown if one has "+
-			"not\n"+
-			"within --duration (default 5m)")
+		"continue until each situation, such as a release after the lease, has occurred 100 times; unknown if one "+
+			"has not\nwithin --duration (default 5m)")
 	f.Float64Var(&p.Rate, "rate", 0,
 		"operations a second to aim at, as rate in a plan; negative: as fast as clients can (default 20000, on "+
 			"several masters 500)")
 	f.StringVar(&p.Pacing, "pacing", "",
 		"closed: clients think between operations, and a slow one delays the next; open: operations are due at fixed "+
 			"times, from which their latency counts (default closed)")
-	f.BoolVar(&p.StopOnFirst, "stop-on-first", false, "end the load when the first violation is found")
-	f.IntVar(&p.Keys, "key-count", 0, "locks or sequences (default: a lock for every ten clients, one sequence)")
-	f.DurationVar(&p.TTL, "ttl", 0, "lease of a lock (default 1337, 350 and 77ms) or window of a message filter "+
-		"(default 1.3s)")
+	f.BoolVar(&p.StopOnFirst, "stop-on-first", false, "end the load at the first violation")
+	f.IntVar(&p.Keys, "key-count", 0, "number of locks or sequences (default: a lock for every ten clients, one "+
+		"sequence)")
+	f.DurationVar(&p.TTL, "ttl", 0, "lease of a lock (default: 1337, 350 and 77ms in turn) or window of a message "+
+		"filter (default 1.3s)")
 	f.DurationVar(&p.Hold, "hold", 0, "mean time for which a client keeps a lock (default 5ms)")
 	f.BoolVar(&p.Resource, "resource", false,
-		"a lock guards a resource that its owners write to: does a stale owner get through?")
-	f.Uint64Var(&p.Seed, "seed", 0, "of every random choice (default: chosen and reported)")
+		"let owners of a lock write to a resource that it guards, and check whether a stale owner's write gets through")
+	f.Uint64Var(&p.Seed, "seed", 0, "seed of all random choices (default: chosen and reported)")
 	f.StringVar(&p.Prefix, "prefix", "",
-		"with which all keys on an external Redis begin (default: doublegrant: and a number of the run's own)")
+		"prefix of all keys on an external Redis (default: doublegrant: and a number unique to the run)")
 	pf.addCluster(cmd)
 	pf.external.add(cmd)
 	pf.variant.add(cmd)
@@ -62,16 +63,16 @@ func (pf *planFlags) add(cmd *cobra.Command) {
 // addCluster adds the flags about the cluster, except its topology.
 func (pf *planFlags) addCluster(cmd *cobra.Command) {
 	f, p := cmd.Flags(), &pf.plan
-	f.StringVar(&p.On, "on", "", "process, or docker: what Redis nodes run on (default process)")
+	f.StringVar(&p.On, "on", "", "how Redis nodes run: process or docker (default process)")
 	f.StringVar(&p.Image, "redis-image", "",
-		"image of Redis on docker (default: $DOUBLEGRANT_REDIS_IMAGE, then redis:7)")
+		"Redis image for --on docker (default: $DOUBLEGRANT_REDIS_IMAGE, then redis:7)")
 	f.IntVar(&p.MinReplicas, "min-replicas", 0,
-		"min-replicas-to-write: a primary that knows of fewer refuses writes (default 0)")
+		"min-replicas-to-write: a primary with fewer replicas refuses writes (default 0)")
 	f.DurationVar(&p.MaxLag, "max-lag", 0, "min-replicas-max-lag, in whole seconds (default 10s)")
 	f.StringVar(&p.AOF, "aof", "",
-		"append-only file, with this appendfsync: always, everysec or no (default: none, a killed node comes back "+
-			"empty)")
-	f.IntVar(&p.Acks, "acks", 0, "replicas that a variant with a WAIT waits for (default: the variant's)")
+		"keep an append-only file, with appendfsync always, everysec or no (default: no file, so a killed node "+
+			"comes back empty)")
+	f.IntVar(&p.Acks, "acks", 0, "number of replicas that a variant with WAIT waits for (default: the variant's)")
 }
 
 // planFileFlags lists the flags that a plan file replaces, so that they cannot be given with --plan.
@@ -113,13 +114,14 @@ func (pf *planFlags) plans(cmd *cobra.Command) ([]plan.Plan, error) {
 		return nil, err
 	}
 	if cmd.Flags().Changed("nemesis") && len(pf.plan.Nemesis) == 0 {
-		return nil, usage("--nemesis: an empty name among the faults: leave it out")
+		return nil, usage("--nemesis: one of the names is empty: leave it out")
 	}
 	if len(pf.files) == 0 {
 		return []plan.Plan{pf.plan}, nil
 	}
 	if i := slices.IndexFunc(planFileFlags, cmd.Flags().Changed); i >= 0 {
-		return nil, usage("--%s is the plan's to say: with --plan give --seed, --results, --redis-server and -o only",
+		return nil, usage("--%s cannot be given with --plan, since the file decides it: give only --seed, "+
+			"--results, --redis-server and -o",
 			planFileFlags[i])
 	}
 	var out []plan.Plan

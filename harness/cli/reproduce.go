@@ -43,7 +43,7 @@ func (a *app) reproduceCommand() *cobra.Command {
 				return err
 			}
 			if list && (all || len(args) > 0) {
-				return usage("--list names every experiment: leave %s out",
+				return usage("--list shows every experiment: leave %s out",
 					strings.TrimSpace(strings.Join(args, " ")+allFlag(all)))
 			}
 			chosen, err := chosenExperiments(args, all)
@@ -57,13 +57,14 @@ func (a *app) reproduceCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&list, "list", false, "list the experiments, each with how long it takes; so it is without a name")
-	f.BoolVar(&all, "all", false, "every experiment, one after the other")
-	f.IntVar(&how.Trials, "trials", 0, "runs of each condition (default: the experiment's, 3 to 5)")
-	f.IntVar(&how.Parallel, "parallel", 1, "runs at one time, each on a cluster of its own")
-	f.Uint64Var(&how.Seed, "seed", 0, "of the first run; the others count on from it (default: chosen and reported)")
-	f.StringVar(&how.On, "on", "", "process or docker (default process)")
-	f.StringVar(&how.Image, "redis-image", "", "Redis image, on docker")
+	f.BoolVar(&list, "list", false, "list the experiments and how long each takes; the default without a name")
+	f.BoolVar(&all, "all", false, "run every experiment, one after the other")
+	f.IntVar(&how.Trials, "trials", 0, "number of runs for each condition (default: the experiment's, 3 to 5)")
+	f.IntVar(&how.Parallel, "parallel", 1, "number of runs at the same time, each on its own cluster")
+	f.Uint64Var(&how.Seed, "seed", 0, "seed of the first run; the others count up from it (default: chosen and "+
+		"reported)")
+	f.StringVar(&how.On, "on", "", "how Redis nodes run: process or docker (default process)")
+	f.StringVar(&how.Image, "redis-image", "", "Redis image for --on docker")
 	f.StringVar(&table, "table", "", "of bugs: write the table of what came out into this Markdown file")
 	a.place.add(cmd)
 	return cmd
@@ -80,7 +81,7 @@ func allFlag(all bool) string {
 func chosenExperiments(names []string, all bool) (chosen []experiments.Experiment, err error) {
 	if all {
 		if len(names) > 0 {
-			return nil, usage("--all leaves nothing to name: leave %s out", strings.Join(names, " "))
+			return nil, usage("--all runs every experiment: leave %s out", strings.Join(names, " "))
 		}
 		return experiments.All(), nil
 	}
@@ -151,7 +152,7 @@ func (a *app) reproduce(ctx context.Context, chosen []experiments.Experiment, ho
 		stop()
 		if err != nil {
 			if dir != "" {
-				err = keptIn(dir, fmt.Errorf("%w (what was found by then is in %s)", err, dir))
+				err = keptIn(dir, fmt.Errorf("%w (the results until then are in %s)", err, dir))
 			}
 			return err
 		}

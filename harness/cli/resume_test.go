@@ -71,7 +71,7 @@ func TestASuiteThatWasKilledGoesOnWithTheRunsThatAreLeft(t *testing.T) {
 	p := start(t, "suite", file)
 	p.awaitRuns(2)
 	_, errs := ends(t, cli.ExitUsage, "suite", file, "--resume", filepath.Join(p.dir, "results/latest"))
-	require.Contains(t, errs, "it is still under way")
+	require.Contains(t, errs, "it is still running")
 	require.NoError(t, p.Process.Signal(syscall.SIGKILL))
 	require.Equal(t, -1, p.exitCode(), p.output)
 	p.awaitServers(0)
@@ -80,10 +80,10 @@ func TestASuiteThatWasKilledGoesOnWithTheRunsThatAreLeft(t *testing.T) {
 		"there is no such folder":              "suite " + file + " --resume " + folder + "x",
 		"is not the results folder of a suite": "suite " + file + " --resume @",
 		"leave --results out":                  "suite " + file + " --resume " + folder + " --results x",
-		"and the --only, of then":              "suite " + file + " --resume " + folder + " --only first",
+		"restore the file and its --only":      "suite " + file + " --resume " + folder + " --only first",
 	})
 	cut, _ := ends(t, cli.ExitUnknown, "report", folder)
-	require.Contains(t, unbroken(cut), "the run of that moment is not counted: what was recorded of it is in 2")
+	require.Contains(t, unbroken(cut), "the run in progress at that moment is not counted: its recording is in 2")
 	require.FileExists(t, filepath.Join(folder, "index.html"))
 
 	torn, err := os.OpenFile(filepath.Join(folder, "suite.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
@@ -93,7 +93,7 @@ func TestASuiteThatWasKilledGoesOnWithTheRunsThatAreLeft(t *testing.T) {
 	require.NoError(t, torn.Close())
 
 	out, errs := p.ends(cli.ExitMet, "suite", file, "--resume", "results/latest")
-	require.Contains(t, errs, "it goes on after 2 runs and ")
+	require.Contains(t, errs, "continuing after 2 runs and ")
 	require.NotContains(t, errs, "] first")
 	require.Contains(t, unbroken(out), "4 of 4 runs ended as expected")
 	require.Contains(t, unbroken(out), "interrupted and resumed 1 time.")
@@ -112,7 +112,7 @@ func TestASuiteThatWasKilledGoesOnWithTheRunsThatAreLeft(t *testing.T) {
 	require.Equal(t, filepath.Base(folder), link)
 
 	_, errs = ends(t, cli.ExitUsage, "suite", file, "--resume", folder)
-	require.Contains(t, errs, "it ran to its end")
+	require.Contains(t, errs, "it is complete")
 	again, _ := ends(t, cli.ExitMet, "report", folder)
 	require.Contains(t, unbroken(again), "4 of 4 runs ended as expected")
 }
@@ -128,7 +128,7 @@ func TestLongASoakThatWasInterruptedGoesOnForTheRestOfItsTime(t *testing.T) {
 	folder, before := p.recordLines()
 	require.Contains(t, before[len(before)-1], `{"end":`)
 	require.Contains(t, p.output.String(),
-		"go on     doublegrant suite "+file+" --resume=results/"+filepath.Base(folder))
+		"continue  doublegrant suite "+file+" --resume=results/"+filepath.Base(folder))
 
 	p.ends(cli.ExitMet, "suite", file, "--resume="+filepath.Join("results", filepath.Base(folder)))
 	_, after := p.recordLines()

@@ -115,12 +115,11 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "doublegrant",
 		Short: "Is my Redis lock safe?",
-		Long: "Is my Redis lock safe? doublegrant races clients for a Redis lock, message filter or number " +
-			"generator,\n" +
-			"breaks the cluster under them, records every operation and finds what was granted twice.\n\n" +
-			"Ctrl-C ends what is under way in good order: faults heal, Redis stops, and what was recorded is judged. " +
-			"A second one\n" +
-			"ends the process at once, with exit code 130 and without a verdict.",
+		Long: `Is my Redis lock safe? doublegrant races clients for a Redis lock, message filter or number generator,
+breaks the cluster under them, records every operation and finds what was granted twice.
+
+Ctrl-C ends a command cleanly: faults heal, Redis stops, and what was recorded is judged. A second Ctrl-C ends the
+process at once, with exit code 130 and without a verdict.`,
 		SilenceErrors: true, SilenceUsage: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -136,7 +135,7 @@ func (a *app) root() *cobra.Command {
 	var colors colorFlags
 	colors.add(root.PersistentFlags())
 	root.PersistentFlags().StringVarP(&a.format, "output", "o", "text",
-		"text or json; of explore also markdown, for an issue tracker")
+		"output format: text or json; with explore also markdown, for an issue tracker")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		also := ""
 		if cmd.Annotations[writesMarkdown] != "" {
@@ -145,7 +144,7 @@ func (a *app) root() *cobra.Command {
 		switch format := a.format; {
 		case format == "markdown" && also != "":
 		case format == "markdown":
-			return usage("%s writes no markdown: choose text or json", cmd.Name())
+			return usage("%s cannot write markdown: choose text or json", cmd.Name())
 		case format != "text" && format != "json":
 			return usage("unknown output %q: choose text%s or json", format, also)
 		}
@@ -210,8 +209,8 @@ func commandNames(cmd *cobra.Command) (all []string) {
 
 // interrupted explains the first Ctrl-C, since nothing else is printed until faults are healed and Redis has stopped.
 func (a *app) interrupted() {
-	fmt.Fprintln(a.err, "doublegrant: interrupted: ending in good order; a second Ctrl-C ends it at once, without a "+
-		"verdict")
+	fmt.Fprintln(a.err, "doublegrant: interrupted: healing faults, stopping Redis and judging what was recorded; "+
+		"press Ctrl-C again to quit at once without a verdict")
 }
 
 func usage(format string, args ...any) error {

@@ -27,8 +27,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	f.planFlags.add(cmd)
 	f.load.add(cmd, &f.plan.Generators)
 	cmd.Flags().StringVar(&f.plan.Regime, "regime", "",
-		"what callers of a sequence propose: see doublegrant list (default: every regime, each to a sequence of its "+
-			"own)")
+		"what callers of a sequence propose: see doublegrant list (default: every regime, each on its own sequence)")
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -36,9 +35,8 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run VARIANT",
 		Short: "race clients on one variant, with or without faults, and judge what happened",
-		Long: "Races clients on one variant, with or without faults, records every operation, " +
-			"and judges the record.\n" +
-			"Exit code 0: valid; 1: invalid; 2: nothing can be said; 3: the harness or its environment failed.",
+		Long: `Races clients on one variant, with or without faults, records every operation, and judges the record.
+Exit code 0: valid; 1: invalid; 2: nothing can be said; 3: the harness or its environment failed.`,
 		Example: "  doublegrant run lock/set-nx-px --clients 1000 --duration 30s\n" +
 			"  doublegrant run lock/set-nx-px --topology sentinel --nemesis partition-primary --with writes/sadd\n" +
 			"  doublegrant run sequence/incr --nemesis kill-primary --repeat 10\n" +
@@ -89,7 +87,7 @@ func (a *app) run(cmd *cobra.Command, f *runFlags, args []string) error {
 		return a.show(out)
 	}
 	if out.Recorded() {
-		err = keptIn(out.Dir, fmt.Errorf("%w (what was recorded is in %s)", err, out.Dir))
+		err = keptIn(out.Dir, fmt.Errorf("%w (the recording is in %s)", err, out.Dir))
 	}
 	if errors.Is(err, external.ErrOutside) || !hasVerdict(out, err) {
 		return err
@@ -111,7 +109,7 @@ func (a *app) singlePlan(cmd *cobra.Command, f *planFlags, args []string) (p pla
 	case len(plans) != 1:
 		return p, usage("%d plans given: want one, or compare them with doublegrant compare", len(plans))
 	case len(f.files) > 0 && len(variants) > 0:
-		return p, usage("%s has a variant already: leave %s out, or give both to doublegrant compare", f.files[0],
+		return p, usage("%s already names a variant: leave %s out, or give both to doublegrant compare", f.files[0],
 			variants[0].id)
 	case len(f.files) > 0:
 		return plans[0], nil
@@ -174,11 +172,11 @@ func metWord(out results.Outcome) string {
 	}
 	switch {
 	case out.Undocumented():
-		return "of which nothing is documented"
+		return "not documented"
 	case out.Met:
 		return "as " + whose + " says"
 	case out.Report.Judged.Verdict == harness.Unknown:
-		return "which this run cannot tell"
+		return "undecided by this run"
 	}
 	return "NOT as " + whose + " says"
 }

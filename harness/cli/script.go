@@ -28,20 +28,20 @@ type variantFlags struct {
 
 func (v *variantFlags) add(cmd *cobra.Command) {
 	f, s := cmd.Flags(), &v.script
-	f.StringVar(&s.file, "script", "", "a Lua file of your own, instead of a variant")
+	f.StringVar(&s.file, "script", "", "your own Lua file, instead of a variant")
 	f.StringVar(&s.as, "as", "", "what the script or program is: lock, dedup or sequence (default of a program: what "+
 		"it says)")
 	v.client.add(f)
-	f.StringArrayVar(&s.keys, "keys", nil, "KEYS, one flag each: text with {key} (default {key})")
+	f.StringArrayVar(&s.keys, "keys", nil, "one of KEYS, repeatable: text with {key} (default {key})")
 	f.StringArrayVar(&s.args, "args", nil,
-		"ARGV, one flag each: text with {owner} {ttl_ms} {ttl_s}, {window_ms} {window_s} or {proposed}\n(default: "+
-			"lock {owner} {ttl_ms}; dedup {window_s}; sequence {proposed})")
-	f.StringVar(&s.yes, "yes", "", "the reply that means granted, or first (default: 1, OK or true)")
+		"one of ARGV, repeatable: text with {owner} {ttl_ms} {ttl_s}, {window_ms} {window_s} or "+
+			"{proposed}\n(default: lock {owner} {ttl_ms}; dedup {window_s}; sequence {proposed})")
+	f.StringVar(&s.yes, "yes", "", "reply that means granted, or first (default: 1, OK or true)")
 	f.StringArrayVar(&s.noErrors, "no-error", nil,
-		"the beginning of an error reply that is a definite no, such as RATELIMITED, one flag each (default: an "+
+		"beginning of an error reply that means that nothing was done, such as RATELIMITED, repeatable (default: an "+
 			"error leaves open what was done)")
-	f.StringVar(&s.release, "release", "", "a Lua file that releases a lock (default: compare and delete)")
-	f.StringArrayVar(&s.releaseArgs, "release-args", nil, "its ARGV (default {owner})")
+	f.StringVar(&s.release, "release", "", "Lua file that releases a lock (default: compare and delete)")
+	f.StringArrayVar(&s.releaseArgs, "release-args", nil, "one of ARGV of the release, repeatable (default {owner})")
 }
 
 // chosen is a variant of the catalogue, or one defined by a script or an adapter.
@@ -86,17 +86,17 @@ func (f *scriptFlags) onlyOfScripts() bool {
 func (f *scriptFlags) read() (*workloads.Script, error) {
 	if f.file == "" {
 		if f.as != "" || f.onlyOfScripts() {
-			return nil, usage("--as, --keys, --args, --yes, --no-error, --release and --release-args are about a " +
-				"--script: name its file (how many locks or sequences there are, --key-count says)")
+			return nil, usage("--as, --keys, --args, --yes, --no-error, --release and --release-args are for a " +
+				"--script: name its file (the number of locks or sequences is --key-count)")
 		}
 		return nil, nil
 	}
 	if f.as == "" {
-		return nil, usage("--script needs --as: is it a lock, dedup or sequence?")
+		return nil, usage("--script needs --as: add --as lock, dedup or sequence")
 	}
 	text, err := os.ReadFile(f.file)
 	if err != nil {
-		return nil, usage("--script: %w: name a file of Lua", err)
+		return nil, usage("--script: %w: name a Lua file", err)
 	}
 	s := &workloads.Script{
 		As: workloads.Family(f.as), Name: strings.TrimSuffix(filepath.Base(f.file), ".lua"), Source: string(text),
@@ -105,7 +105,7 @@ func (f *scriptFlags) read() (*workloads.Script, error) {
 	if f.release != "" {
 		text, err := os.ReadFile(f.release)
 		if err != nil {
-			return nil, usage("--release: %w: name a file of Lua", err)
+			return nil, usage("--release: %w: name a Lua file", err)
 		}
 		s.Release, s.ReleaseFile, s.ReleaseName = string(text), f.release, filepath.Base(f.release)
 	}

@@ -29,13 +29,11 @@ func (a *app) suiteCommand() *cobra.Command {
 	var f suiteFlags
 	cmd := &cobra.Command{
 		Use:   "suite FILE...",
-		Short: "run the plans of a file, each with what is expected of it: for CI, and for hours of soak",
-		Long: "suite runs the plans of a file, or of a suite that comes with the program, one after the other, and " +
-			"compares each\n" +
-			"run with what is expected of it.\n\n" +
-			"It exits with 0 if every run was as expected; otherwise with 1 if one was not, else with 3 if one could " +
-			"not be carried\n" +
-			"out on this machine, else with 2 if one could tell nothing or did not run.",
+		Short: "run the plans of a file and compare each result with what is expected: for CI, or as a soak of hours",
+		Long: `Runs the plans of a file, or of a built-in suite, one after the other, and compares each run with what is expected.
+
+Exit code 0: every run was as expected; 1: at least one was not; otherwise 3: at least one could not be carried out on
+this machine; otherwise 2: at least one came to no verdict or did not run.`,
 		Example: "  doublegrant suite ci\n" +
 			"  doublegrant suite ci --print > mine.yaml && doublegrant suite mine.yaml\n" +
 			"  doublegrant suite mine.yaml --for 8h\n" +
@@ -52,7 +50,7 @@ func (a *app) suiteCommand() *cobra.Command {
 				return err
 			}
 			if f.how.Resume != "" && cmd.Flags().Changed("results") {
-				return usage("--resume names the folder to go on in: leave --results out")
+				return usage("--resume continues in its own folder: leave --results out")
 			}
 			s, err := readSuites(args, f.only)
 			if err != nil {
@@ -74,20 +72,19 @@ func (a *app) suiteCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.list, "list", false, "list the suites that come with the program")
-	flags.BoolVar(&f.print, "print", false, "print the suite's text, to be copied, and run nothing")
-	flags.StringVar(&f.only, "only", "", "only the runs whose names this regular expression matches")
+	flags.BoolVar(&f.list, "list", false, "list the built-in suites")
+	flags.BoolVar(&f.print, "print", false, "print the suite's text, to start your own, and run nothing")
+	flags.StringVar(&f.only, "only", "", "run only those whose names match this regular expression")
 	flags.StringVar(&f.shard, "shard", "",
-		"only this part of the suite, such as 3/8, for one of several machines; auto: which one the variables of "+
-			"GitLab, CircleCI, "+
-			"Buildkite or Kubernetes (auto/8) say; doublegrant merge puts the results together")
+		"run only this part of the suite, such as 3/8, on one of several machines; auto: taken from the variables "+
+			"of GitLab, CircleCI, Buildkite or Kubernetes (auto/8); doublegrant merge combines the results")
 	flags.BoolVar(&f.how.FailFast, "fail-fast", false, "end after the first run that is not as expected")
 	flags.DurationVar(&f.how.For, "for", 0,
-		"repeat all runs with new seeds for so long, and keep the histories of those that are not as expected "+
+		"repeat all runs with new seeds for this time, and keep the histories of those that are not as expected "+
 			"(default: once)")
 	flags.StringVar(&f.how.Resume, "resume", "",
-		"go on with the suite in this results folder, which was interrupted or killed: the runs that are left, for "+
-			"the rest of its time")
+		"continue the interrupted or killed suite of this results folder with the remaining runs, for the rest of "+
+			"its time")
 	a.verboseFlag(cmd)
 	a.place.add(cmd)
 	f.external.add(cmd)
@@ -97,7 +94,7 @@ func (a *app) suiteCommand() *cobra.Command {
 // readSuites combines the named suites into one.
 func readSuites(names []string, only string) (s suite.Suite, err error) {
 	if len(names) == 0 {
-		return s, usage("no suite given: name a file, or one of doublegrant suite --list, such as ci")
+		return s, usage("no suite given: name a file, or a suite that doublegrant suite --list shows, such as ci")
 	}
 	var all []suite.Suite
 	for _, name := range names {
@@ -129,7 +126,7 @@ func shardOf(s suite.Suite, f *suiteFlags) (suite.Suite, error) {
 
 func (a *app) listSuites(args []string) error {
 	if len(args) > 0 {
-		return usage("--list names all suites: leave %s out", strings.Join(args, " "))
+		return usage("--list shows all suites: leave %s out", strings.Join(args, " "))
 	}
 	all, err := suite.BuiltIn()
 	if err != nil {
@@ -193,7 +190,7 @@ func (a *app) suite(ctx context.Context, s suite.Suite, f suiteFlags, files []st
 	}
 	err = errors.Join(err, a.showSuite(out, dir))
 	if out.Ended != "" && !a.json {
-		a.println("go on     %s", resumeCommand(files, f, dir))
+		a.println("continue  %s", resumeCommand(files, f, dir))
 	}
 	return err
 }

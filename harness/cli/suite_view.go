@@ -72,10 +72,10 @@ func lengthOfSuite(s suite.Suite, shard string, pass time.Duration, at suite.Pos
 		words = "shard " + shard + ": " + words
 	}
 	if at.For > 0 {
-		words = fmt.Sprintf("%s each pass, for %v", words, at.For)
+		words = fmt.Sprintf("%s a pass, repeated for %v", words, at.For)
 	}
 	if at.Before > 0 {
-		words += fmt.Sprintf("; it goes on after %s and %v", units.Plural(int64(at.Before), "run", "runs"),
+		words += fmt.Sprintf("; continuing after %s and %v", units.Plural(int64(at.Before), "run", "runs"),
 			at.Elapsed.Round(time.Second))
 	}
 	return words
@@ -86,7 +86,7 @@ func suiteLine(r tally.Run) string {
 	what := fmt.Sprintf("%s: %s %s", r.Ending, r.Verdict, r.Found)
 	switch {
 	case r.Ending == tally.NotRun && r.Found != "":
-		what = fmt.Sprintf("interrupted: found %s by then", r.Found)
+		what = fmt.Sprintf("interrupted: had found %s", r.Found)
 	case r.Ending == tally.NotRun:
 		what = "interrupted"
 	case r.Ending != tally.Met && r.Found == "":

@@ -28,7 +28,7 @@ type built struct {
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "print which version this is, of which commit, made by which Go",
+		Short: "print the version, its commit and the version of Go that built it",
 		Args:  exactArgs(0, "none"),
 		RunE: func(*cobra.Command, []string) error {
 			b := buildOf(debug.ReadBuildInfo())
@@ -81,7 +81,7 @@ func (b built) String() string {
 			s += " of " + b.Time
 		}
 		if b.Modified {
-			s += ", with changes"
+			s += ", modified"
 		}
 	}
 	return s + ", " + b.Go + ", " + b.Platform

@@ -22,15 +22,13 @@ func (a *app) workCommand() *cobra.Command {
 	var f workFlags
 	cmd := &cobra.Command{
 		Use:   "work --join URL",
-		Short: "do the work that a doublegrant coordinate or run hands out, until there is no more",
-		Long: "work joins a coordination, does the runs, pieces of searches or shares of a run's clients that it " +
-			"hands out, one at a\n" +
-			"time, and sends the results back. It ends when the coordination is over. Its version has to be the " +
-			"coordinator's, and\n" +
-			"so has its Redis.\n\n" +
-			"It exits with 0 when the work is over, 64 if it was refused or refuses the work, and 3 if the NATS was " +
-			"away for too\n" +
-			"long, the coordinator of a run has gone, or this worker fails where others do not.",
+		Short: "do units of a suite, a search or a run's load that another doublegrant hands out, until none is left",
+		Long: `Joins a coordination, does the units that it hands out, one at a time, and sends back the results. A unit is a run of a
+suite, a piece of a search, or a share of a run's clients. Coordinator and worker need the same version of doublegrant
+and of Redis. work ends when the coordination is over.
+
+Exit code 0: the work is over; 64: this worker refused the work, or was refused; 3: NATS was unreachable for too long,
+the coordinator of a run disappeared, or this worker failed at units that others could do.`,
 		Example: "  doublegrant work --join nats://10.0.0.5:4222 --token-file token\n" +
 			"  doublegrant work --join tls://nats.example:4222 --credentials team.creds --name nightly --stay",
 		Args: exactArgs(0, "none"),
@@ -38,17 +36,17 @@ func (a *app) workCommand() *cobra.Command {
 	}
 	f.accessFlags.add(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.join, "join", "", "URL of the coordinator's NATS")
-	flags.BoolVar(&f.stay, "stay", false, "when a coordination is over, wait for the next of that name")
+	flags.StringVar(&f.join, "join", "", "URL of the coordinator's NATS server")
+	flags.BoolVar(&f.stay, "stay", false, "when the coordination is over, wait for the next one of that name")
 	flags.BoolVar(&f.allowClients, "allow-clients", false,
-		"also run command lines and images of containers that come with the work: trust whoever coordinates")
+		"also run command lines and container images that come with the work; only for coordinators that you trust")
 	a.place.addRedis(cmd)
 	return cmd
 }
 
 func (a *app) work(ctx context.Context, f *workFlags) error {
 	if f.join == "" {
-		return usage("no --join: the coordinator prints the command that joins it")
+		return usage("no --join: give the URL of NATS; the coordinator prints the whole command")
 	}
 	access, err := f.access(f.join, func(why string) { a.say("%s", why) })
 	if err != nil {
@@ -82,18 +80,18 @@ func (a *app) workOnce(ctx context.Context, f *workFlags, access jetstream.Acces
 	defer q.Close()
 	d := a.doer(f.allowClients)
 	d.Name, d.Post = name, q.Post()
-	d.Joined = func(number int) { a.say("is generator %d", number) }
+	d.Joined = func(number int) { a.say("joined as generator %d", number) }
 	if err := d.Accept(head.Program, head.Server); err != nil {
 		return err
 	}
-	a.say("works for %s (%s)", f.name, head.Kind)
+	a.say("working for %s (%s)", f.name, head.Kind)
 	return workOn(ctx, q, name, d, func(u workqueue.Unit, took time.Duration, err error) {
 		switch {
 		case err == nil:
 			*done++
 			a.sayPlain("  %s %.8s done in %v", u.Kind, u.ID(), rounded(took))
 		case !errors.Is(err, workqueue.ErrOver):
-			a.sayPlain("  %s %.8s came to nothing: %s", u.Kind, u.ID(), message(err))
+			a.sayPlain("  %s %.8s failed: %s", u.Kind, u.ID(), message(err))
 		}
 	})
 }

@@ -58,8 +58,8 @@ func (d *Doer) Do(ctx context.Context, u workqueue.Unit) (workqueue.Result, erro
 	case KindShare:
 		return d.share(ctx, u)
 	}
-	return workqueue.Result{}, refuse("it knows no units of the kind %.40q: take the version of doublegrant that "+
-		"coordinates", u.Kind)
+	return workqueue.Result{}, refuse("units of the kind %.40q are unknown here: use the coordinator's version of "+
+		"doublegrant", u.Kind)
 }
 
 // refuse returns an error that wraps workqueue.ErrRefused.
@@ -71,7 +71,7 @@ func refuse(format string, args ...any) error {
 // empty server matches any.
 func (d *Doer) Accept(program, server string) error {
 	if program != d.Version {
-		return refuse("it is of %.100q, and this is %q: take the same version", program, d.Version)
+		return refuse("the coordinator is %.100q, and this is %q: use the same version", program, d.Version)
 	}
 	if server == "" {
 		return nil
@@ -83,7 +83,8 @@ func (d *Doer) Accept(program, server string) error {
 		}
 	}
 	if server != d.server {
-		return refuse("it is for %.60q, and here is %q: name the same by --redis-server", server, d.server)
+		return refuse("the work is for %.60q, and this is %q: choose the same server with "+
+			"--redis-server", server, d.server)
 	}
 	return nil
 }
@@ -95,8 +96,8 @@ func (d *Doer) piece(ctx context.Context, u workqueue.Unit) (res workqueue.Resul
 		return res, err
 	}
 	if p.Search.Client != nil && !d.AllowClients {
-		return res, refuse("it starts the program %s, and a command line from elsewhere is code: --allow-clients runs "+
-			"it", p.Search.Client)
+		return res, refuse("it starts the program %s, a command line from another machine: allow that with "+
+			"--allow-clients if you trust the coordinator", p.Search.Client)
 	}
 	text, err := json.Marshal(p.Search)
 	if err != nil {
@@ -133,8 +134,8 @@ func (d *Doer) run(ctx context.Context, u workqueue.Unit) (res workqueue.Result,
 		return res, err
 	}
 	if entry.RunsCode() && !d.AllowClients {
-		return res, refuse("the run %.60q starts a program or a container of its own, which is code from elsewhere: "+
-			"--allow-clients runs it", entry.Title)
+		return res, refuse("the run %.60q starts a program or a container from another machine: allow that with "+
+			"--allow-clients if you trust the coordinator", entry.Title)
 	}
 	if err := d.Close(); err != nil { // nothing else runs beside a load
 		return res, err
@@ -174,7 +175,8 @@ func (d *Doer) share(ctx context.Context, u workqueue.Unit) (res workqueue.Resul
 		return res, err
 	}
 	if d.Post == nil {
-		return res, refuse("it is a share of a run's clients, and here is no way to its coordinator")
+		return res, refuse("it is a share of a run's clients, which needs a connection to the coordinator: use " +
+			"doublegrant work")
 	}
 	if err := d.Close(); err != nil { // nothing else runs beside a load
 		return res, err

@@ -47,7 +47,7 @@ func newUnit(kind, program, server string, body any) (workqueue.Unit, error) {
 		return workqueue.Unit{}, fmt.Errorf("coordinate: %w", err)
 	}
 	if len(b) > workqueue.MostBytes {
-		return workqueue.Unit{}, fmt.Errorf("coordinate: a unit of %d bytes, and %d are the most",
+		return workqueue.Unit{}, fmt.Errorf("coordinate: a unit of %d bytes is too large: at most %d are allowed",
 			len(b), workqueue.MostBytes)
 	}
 	return workqueue.Unit{Kind: kind, Program: program, Server: server, Body: b}, nil
@@ -61,7 +61,7 @@ func decode(text []byte, into any) error {
 		return fmt.Errorf("coordinate: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("coordinate: there is more than one value")
+		return errors.New("coordinate: the text has more than one JSON value")
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ type limitedBuffer struct {
 
 func (b *limitedBuffer) Write(p []byte) (int, error) {
 	if b.text.Len()+len(p) > b.limit {
-		return 0, fmt.Errorf("it has more than %d bytes, compressed", b.limit)
+		return 0, fmt.Errorf("it has more than %d bytes even when compressed", b.limit)
 	}
 	return b.text.Write(p)
 }
@@ -90,7 +90,7 @@ func packOne(w *tar.Writer, path, name string, folder bool) error {
 func unpack(packed []byte, dir string) error {
 	zip, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
-		return fmt.Errorf("coordinate: it is no results folder: %w", err)
+		return fmt.Errorf("coordinate: not a results folder: %w", err)
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return coordinatorError(err)
@@ -138,7 +138,7 @@ func unpackOne(root *os.Root, r io.Reader, h *tar.Header, left int64) error {
 	name := filepath.FromSlash(strings.TrimSuffix(h.Name, "/"))
 	switch {
 	case len(name) > longestName || !filepath.IsLocal(name) || strings.ContainsAny(name, "\\\x00\n"):
-		return fmt.Errorf("%.60q is no name of a file in a results folder", h.Name)
+		return fmt.Errorf("%.60q cannot be the name of a file in a results folder", h.Name)
 	case h.Size < 0 || left < 0:
 		return fmt.Errorf("it has more than %d bytes", int64(MostUnpacked))
 	case h.Typeflag == tar.TypeDir:

@@ -39,7 +39,7 @@ func TestAResultsFolderThatIsTooLarge(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(from, "a"), text, 0o600))
 	_, err = pack(from, 100<<10)
-	require.EqualError(t, err, "coordinate: pack a results folder: it has more than 102400 bytes, compressed")
+	require.EqualError(t, err, "coordinate: pack a results folder: it has more than 102400 bytes even when compressed")
 	out := limitedBuffer{limit: 3}
 	_, err = out.Write([]byte("four"))
 	require.Error(t, err)
@@ -77,14 +77,14 @@ func TestWhatAWorkerSendsIsNotTrusted(t *testing.T) {
 		many[i] = tar.Header{Typeflag: tar.TypeDir, Name: "d/"}
 	}
 	for want, text := range map[string][]byte{
-		"is no name of a file":  packed(t, file("../out")),
-		`"/etc/out" is no name`: packed(t, file("/etc/out")),
+		"cannot be the name of a file":  packed(t, file("../out")),
+		`"/etc/out" cannot be the name`: packed(t, file("/etc/out")),
 		"neither a file nor a folder": packed(t,
 			tar.Header{Typeflag: tar.TypeSymlink, Name: "l", Linkname: "/etc"}),
 		`"h" is neither`: packed(t, file("a"), tar.Header{Typeflag: tar.TypeLink, Name: "h", Linkname: "a"}),
 		"exists":         packed(t, file("a"), file("a")),
 		fmt.Sprintf("more than %d files", mostFiles): packed(t, many...),
-		"it is no results folder":                    []byte("no tar"),
+		"not a results folder":                       []byte("no tar"),
 		"unexpected EOF":                             packed(t, file("a"))[:40],
 	} {
 		dir := filepath.Join(t.TempDir(), "into")
@@ -104,12 +104,12 @@ func TestAWorkerRefuses(t *testing.T) {
 	}
 	d := &Doer{Version: "v1"}
 	for want, u := range map[string]workqueue.Unit{
-		`it is of "v2", and this is "v1"`: {Kind: KindRun, Program: "v2"},
-		`it is for "Redis 1.0"`:           {Kind: KindRun, Program: "v1", Server: "Redis 1.0"},
-		`no units of the kind "dance"`:    {Kind: "dance", Program: "v1"},
-		"--allow-clients runs it": {Kind: KindRun, Program: "v1",
+		`the coordinator is "v2", and this is "v1"`: {Kind: KindRun, Program: "v2"},
+		`the work is for "Redis 1.0"`:               {Kind: KindRun, Program: "v1", Server: "Redis 1.0"},
+		`units of the kind "dance" are unknown`:     {Kind: "dance", Program: "v1"},
+		"allow that with --allow-clients": {Kind: KindRun, Program: "v1",
 			Body: run("name: x\nruns: [{name: c, client: {command: [rm]}}]\n")},
-		"no way to its coordinator": {Kind: KindShare, Program: "v1", Body: []byte(`{"run":"x","number":1}`)},
+		"needs a connection to the coordinator": {Kind: KindShare, Program: "v1", Body: []byte(`{"run":"x","number":1}`)},
 		"it starts the program": {Kind: KindPiece, Program: "v1",
 			Body: []byte(`{"search":{"variant":"x","client":{"command":["rm"]}},"piece":{}}`)},
 	} {
@@ -118,8 +118,8 @@ func TestAWorkerRefuses(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	for want, u := range map[string]workqueue.Unit{
-		"unknown field":       {Kind: KindPiece, Program: "v1", Body: []byte(`{"sarch":{}}`)},
-		"more than one value": {Kind: KindPiece, Program: "v1", Body: []byte(`{}{}`)},
+		"unknown field":            {Kind: KindPiece, Program: "v1", Body: []byte(`{"sarch":{}}`)},
+		"more than one JSON value": {Kind: KindPiece, Program: "v1", Body: []byte(`{}{}`)},
 		"it names a file": {Kind: KindRun, Program: "v1",
 			Body: run("name: x\nruns: [{script: {as: lock, file: /etc/passwd}}]\n")},
 		"unknown field \"vari": {Kind: KindRun, Program: "v1", Body: run("name: x\nruns: [{vari: 1}]\n")},

@@ -57,7 +57,8 @@ func (p *pieces) run(ctx context.Context, piece explore.Piece) (res explore.Piec
 		return res, fmt.Errorf("%w: a piece was given up: %s", explore.ErrWorker, o.Why())
 	}
 	if err := decode(o.Body, &res); err != nil {
-		return res, fmt.Errorf("%w: %s returned what is no result of a piece: %w", explore.ErrWorker, o.Worker, err)
+		return res, fmt.Errorf("%w: %s returned something other than the result of a piece: "+
+			"%w", explore.ErrWorker, o.Worker, err)
 	}
 	return res, nil
 }
@@ -95,6 +96,6 @@ func disputeError(what string, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d %s were done twice, with results that contradict each other, so that none can be relied on: "+
+	return fmt.Errorf("%d %s were done twice with contradictory results, so none of them can be trusted: "+
 		"%s", len(ids), what, strings.Join(ids, ", "))
 }

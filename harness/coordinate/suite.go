@@ -163,7 +163,7 @@ func (c *coordinated) await(ctx context.Context, i int) error {
 		if errors.Is(err, ErrHere) {
 			return err
 		}
-		e.Why = fmt.Sprintf("what %s returned cannot be used: %s", o.Worker, oneLine(err))
+		e.Why = fmt.Sprintf("the result of %s is unusable: %s", o.Worker, oneLine(err))
 		if err := os.RemoveAll(c.results.Folder(i)); err != nil {
 			return coordinatorError(err)
 		}

@@ -60,10 +60,10 @@ func TestTheFirstRunSaysWhichServerCounts(t *testing.T) {
 	require.NoError(t, <-ended)
 	require.NotEmpty(t, dir)
 	require.Equal(t, 2, out.Total().Runs)
-	require.Contains(t, out.Ended, "it was run on Redis 9.9.9")
+	require.Contains(t, out.Ended, "it ran on Redis 9.9.9")
 	require.Equal(t, map[string]string{"process": server}, out.Servers)
 	require.Len(t, whys, 3)
 	require.Empty(t, whys[0]+whys[2])
 	require.True(t, strings.HasPrefix(whys[1],
-		"what worker returned cannot be used: it was run on Redis 9.9.9, and what worker has run, on "+server), whys[1])
+		"the result of worker is unusable: it ran on Redis 9.9.9, and the units of worker on "+server), whys[1])
 }

@@ -122,7 +122,7 @@ func lostPerSecond() measure {
 			return 0, err
 		}
 		if f.Heal == 0 {
-			return 0, fmt.Errorf("the record stops while the fault %s was in force", f.Name)
+			return 0, fmt.Errorf("the record ends during the fault %s", f.Name)
 		}
 		return float64(len(lost)) / (f.Heal - f.Active).Seconds(), nil
 	})
@@ -227,5 +227,5 @@ func phasesOf(h harness.History) (phases, error) {
 			return p, nil
 		}
 	}
-	return p, fmt.Errorf("no promotion followed the fault %s", f.Name)
+	return p, fmt.Errorf("no replica was promoted after the fault %s", f.Name)
 }

@@ -241,7 +241,7 @@ func (e Experiment) compare(r reports.Reproduction, trials int) (reports.Shape, 
 	for i, a := range r.Arms {
 		if said := a.Told(); said < trials {
 			return reports.Untold,
-				fmt.Sprintf("of %d trials of %q only %d said something", trials, e.arms[i].name, said)
+				fmt.Sprintf("of %d trials of %q only %d came to a verdict", trials, e.arms[i].name, said)
 		}
 	}
 	matches, finding, err := e.shape(armFigures{e, r.Arms})

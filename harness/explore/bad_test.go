@@ -80,7 +80,7 @@ func (b blockade) block() {
 
 // The first of two clients that block is named.
 func TestAClientThatBlocks(t *testing.T) {
-	for sent, want := range []string{"it never sent any", "it may wait for something else than a reply"} {
+	for sent, want := range []string{"it never sent any", "it may wait for something other than a reply"} {
 		b := newBlockade()
 		s := quiet(program(writesTo("k", 3), func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 			writesTo("k", sent)(ctx, s, r)
@@ -128,7 +128,7 @@ func TestAThreadThatNeverEndsItsTurn(t *testing.T) {
 	}, idle))
 	s.stuck = b.stuck
 	require.Contains(t, fruitless(t, s, b.free),
-		"client 1 reads its subscription in a goroutine that the explorer does not know")
+		"client 1 reads its subscription in a goroutine that the explorer does not control")
 }
 
 // fickle returns a search of a steady client and one that second makes. times counts how often it is opened, from 1.
@@ -155,7 +155,7 @@ func TestAClientThatIsNotTheSameEachTime(t *testing.T) {
 		}
 		return writesTo("k", 4)
 	}))
-	require.Equal(t, "a client does not do the same each time: client 2 is done where it had a step to take "+
+	require.Equal(t, "a client behaves differently each time: client 2 has ended where it took a step "+
 		"before"+remedyInside, why)
 
 	why = fruitless(t, fickle(func(times int) client { return writesTo(fmt.Sprintf("k%d", times/5), 4) }))
@@ -187,17 +187,17 @@ func TestSpecsThatAreOfNoUse(t *testing.T) {
 		"-1 schedules at random":            func(s *Spec) { s.Random = &Random{Schedules: -1} },
 		"without end":                       func(s *Spec) { s.Random, s.For = &Random{}, 0 },
 		"depth 11: ask for 1 to 10":         func(s *Spec) { s.Random = &Random{Schedules: 1, Depth: 11} },
-		`a strategy "pso": ask for pct or pos`: func(s *Spec) {
+		`unknown strategy "pso": choose pct or pos`: func(s *Spec) {
 			s.Random = &Random{Schedules: 1, Strategy: "pso"}
 		},
-		"pos promises nothing about a depth": func(s *Spec) {
+		"pos guarantees nothing about a depth": func(s *Spec) {
 			s.Random = &Random{Schedules: 1, Strategy: "pos", Depth: 2}
 		},
 		"depth -1: ask for 1 to 10": func(s *Spec) { s.Random = &Random{Schedules: 1, Depth: -1} },
-		"give the number once": func(s *Spec) {
+		"have their own number": func(s *Spec) {
 			s.Random, s.MaxSchedules = &Random{Schedules: 1}, 5
 		},
-		"nothing is to be unreduced": func(s *Spec) {
+		"are never pruned": func(s *Spec) {
 			s.Random, s.Unreduced = &Random{Schedules: 1}, true
 		},
 		"-1 schedules to run twice: ask for 0 or more": func(s *Spec) { s.Twice = -1 },
@@ -296,21 +296,22 @@ func TestSearchesThatShowNothing(t *testing.T) {
 		want string
 		s    Spec
 	}{
-		{"no next ever succeeded, so nothing was shown", quiet(program(idle))},
-		{"only client 1 ever acquired anything, so nothing was shown of two owners",
+		{"no next ever succeeded", quiet(program(idle))},
+		{"only client 1 ever acquired anything, so no two owners met",
 			locks(false, acquires("1", "", true), acquires("2", "", false))},
-		{"only client 2 ever acquired anything, so nothing was shown of two owners",
+		{"only client 2 ever acquired anything, so no two owners met",
 			locks(false, acquires("1", "", false), acquires("2", "", true))},
 		{"no grant had a fencing token: each was empty", locks(true, acquires("1", "", true), acquires("2", "", true))},
-		{"no acquire ever succeeded, so nothing was shown", locks(false, acquires("1", "", false))},
+		{"no acquire ever succeeded", locks(false, acquires("1", "", false))},
 		{"no client could crash: each is done with its first command", short},
 		{"client 1's acquire was answered yes without any command", locks(false, grants, idle)},
-		{"a schedule of 400 steps does not end: the last command was client 1's GET lock: does a client try for ever?",
+		{"a schedule of 400 steps does not end: the last command was client 1's GET lock: check that no client " +
+			"retries for ever",
 			stubborn},
-		{"client 1 has started 31 goroutines and subscriptions in one schedule, and more are not explored: does it " +
-			"start some", quiet(program(starts, idle))},
-		{"asks how long a key was not used", quiet(program(sends("SET k v", "OBJECT IDLETIME k"), idle))},
-		{"asks how long a key was not used",
+		{"client 1 has started 31 goroutines and subscriptions in one schedule, the most that are explored: check " +
+			"that it does not start them", quiet(program(starts, idle))},
+		{"asks how long a key was idle", quiet(program(sends("SET k v", "OBJECT IDLETIME k"), idle))},
+		{"asks how long a key was idle",
 			quiet(program(byHash("return redis.call('OBJECT', \"IdleTime\", KEYS[1]) or ''", 1), idle))},
 	} {
 		require.Contains(t, fruitless(t, c.s), c.want)

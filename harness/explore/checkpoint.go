@@ -123,7 +123,7 @@ func planOf(s *Spec) string {
 		p.Observe != nil, p.Finally != nil,
 	})
 	if err != nil {
-		panic(fmt.Sprintf("explore: a spec that is no JSON: %v", err)) // it contains only numbers and texts
+		panic(fmt.Sprintf("explore: the spec cannot be written as JSON: %v", err)) // it contains only numbers and texts
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
@@ -137,14 +137,13 @@ func (s *Spec) checkResume() error {
 	}
 	switch c := s.Resume; {
 	case (c != nil || s.OnCheckpoint != nil) && s.Random != nil && s.Random.Schedules == 0:
-		return fmt.Errorf("schedules at random for as long as there is time leave no work that could be counted: say " +
-			"how many")
+		return fmt.Errorf("schedules at random without a number leave no definite work to save: say how many")
 	case c == nil:
 		return nil
 	case c.c.Plan != planOf(s):
-		return fmt.Errorf("the checkpoint is of another program, or of other clients, faults or numbers of them")
+		return fmt.Errorf("the checkpoint belongs to another program, or to other clients or faults")
 	case c.c.Pieces != (s.Pieces != nil):
-		return fmt.Errorf("a search goes on as it began, in pieces or not")
+		return fmt.Errorf("a search has to continue as it began, in pieces or whole")
 	}
 	return nil
 }

@@ -176,7 +176,7 @@ func (ex *live) whyStuck(a *actor) string {
 		return ": it never sent any"
 	}
 	if c := a.subscribedBy(); c != nil && c.failed == nil {
-		return ": it may read a message that it has not asked for: see Subscriptions in workloads/adapters/README.md"
+		return ": it may read a message without asking first: see Subscriptions in workloads/adapters/README.md"
 	}
-	return ": it may wait for something else than a reply"
+	return ": it may wait for something other than a reply"
 }

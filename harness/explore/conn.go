@@ -51,10 +51,10 @@ type conn struct {
 var errRefused = errors.New("explore: this command cannot be explored")
 
 // errBusy is the error for Program.Observe when it uses the connection of a client that is still running.
-var errBusy = errors.New("explore: this connection is its client's: Observe has one of its own")
+var errBusy = errors.New("explore: this connection belongs to its client, and Observe needs its own")
 
 // errForeign is the error for a client that uses another client's connection.
-var errForeign = errors.New("explore: this connection is another client's")
+var errForeign = errors.New("explore: this connection belongs to another client")
 
 var errLost = errors.New("explore: the connection's state was lost with its primary")
 

@@ -101,11 +101,11 @@ func twoAtOnce(a *actor, second *command.Command) error {
 		}
 	}
 	if unconfirmed {
-		return schedule.Stopped("%s has gone on before its SUBSCRIBE was confirmed: let it read the confirmation "+
-			"first, or ask for subscribe before: see Subscriptions in workloads/adapters/README.md", a)
+		return schedule.Stopped("%s did not wait for the confirmation of its SUBSCRIBE: let it read the "+
+			"confirmation first, or ask for subscribe before: see Subscriptions in workloads/adapters/README.md", a)
 	}
-	return schedule.Stopped("%s has sent %s on one connection while a command was under way on another: "+
-		"let it do one thing at a time, and ask to start each thread beside, such as one that renews: see Threads in "+
+	return schedule.Stopped("%s sent %s on one connection while a command was pending on another: let it do one "+
+		"thing at a time, and ask to start each further thread, such as one that renews: see Threads in "+
 		"workloads/adapters/README.md", a, command.Name(second.Args))
 }
 

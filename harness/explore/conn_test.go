@@ -131,16 +131,14 @@ func TestAClientMayHaveSeveralConnections(t *testing.T) {
 // nothing.
 func TestWhatOutlivesAScheduleIsRefused(t *testing.T) {
 	for command, why := range map[string]string{
-		"SELECT 1": "client 1's SELECT 1 is about another database, and only database 0 can be explored: let it use " +
-			"that",
-		"SWAPDB 0 1":        "is about another database",
-		"MOVE k 3":          "is about another database",
-		"COPY k other DB 2": "is about another database",
-		"REPLICAOF 127.0.0.1 1": "client 1's REPLICAOF 127.0.0.1 1 changes the server for all that follows, which is " +
-			"no part of a schedule",
+		"SELECT 1":                  "client 1's SELECT 1 uses another database, and only database 0 can be explored: use that",
+		"SWAPDB 0 1":                "uses another database",
+		"MOVE k 3":                  "uses another database",
+		"COPY k other DB 2":         "uses another database",
+		"REPLICAOF 127.0.0.1 1":     "client 1's REPLICAOF 127.0.0.1 1 changes the server beyond the schedule",
 		"ACL SETUSER me on":         "changes the server",
 		"DEBUG SET-ACTIVE-EXPIRE 0": "changes the server",
-		"CLIENT REPLY OFF":          "client 1's CLIENT REPLY OFF takes away answers for which a search waits",
+		"CLIENT REPLY OFF":          "client 1's CLIENT REPLY OFF suppresses answers that the search waits for",
 	} {
 		res := resultOf(t, quiet(program(sends("SELECT 0", "SET k 1", command, "SET k 2"), idle)))
 		require.Equal(t, harness.Unknown, res.Verdict())

@@ -30,9 +30,8 @@ const mostConnections = 256
 func (w *world) checkLeaks() error {
 	for i, d := range w.dialers {
 		if n := d.open.Load(); n > mostConnections {
-			return schedule.Stopped("client %d has %d connections open, and leaves more open with each schedule, so "+
-				"Redis would soon take no others: "+
-				"let it close each that it is done with, or keep one and use it again", i+1, n)
+			return schedule.Stopped("client %d has %d open connections, and leaves more open with each schedule, "+
+				"until Redis refuses further ones: let it close each connection after use, or reuse one", i+1, n)
 		}
 	}
 	return nil

@@ -97,8 +97,8 @@ func (s *search) fail(err error) {
 
 // What users can do about a nondeterministic client.
 const (
-	remedyInside = ". Let it act on what it reads alone: without goroutines and timers of its own, without time.Now " +
-		"(harness.Now), without random numbers that are not seeded, and without the order of a map"
+	remedyInside = ". Let its behaviour depend only on what it reads: no goroutines or timers of its own, " +
+		"harness.Now instead of time.Now, no unseeded random numbers, no order of a map"
 	remedyOutside = ". Let it act on what it reads alone: one command at a time, nothing between an answer and the " +
 		"next request, so no thread or timer beside it, no random decisions, and no clock but those of " +
 		"workloads/adapters/README.md; if it keeps something from one schedule to the next, let it ask for reset in " +

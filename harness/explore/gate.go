@@ -103,7 +103,7 @@ func (g *gates) serve(outer net.Conn, d *dialer) {
 	if err := inner.passOn(outer, in, n, read); errors.Is(err, resp.ErrProtocol) {
 		defer d.takeTurn()()
 		if a := d.acting(); a != nil && a.live.failure == nil {
-			a.live.failure = schedule.Stopped("%s: what came to its gate is not RESP in arrays of bulk strings", a)
+			a.live.failure = schedule.Stopped("%s: it sent something other than RESP arrays of bulk strings", a)
 		}
 	}
 }

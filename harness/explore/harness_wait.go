@@ -41,7 +41,7 @@ func (ex *execution) passBeside(to time.Duration, enough func() bool) error {
 		}
 		if n == schedule.MaxSteps {
 			return schedule.Stopped("client %d's thread %d has not stopped after %d steps at the end of a schedule: "+
-				"does it try for ever?", a.index+1, a.thread+1, n)
+				"check that it does not retry for ever", a.index+1, a.thread+1, n)
 		}
 		if err := ex.stepAfter(a); err != nil {
 			return err

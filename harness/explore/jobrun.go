@@ -168,7 +168,7 @@ func (k worker) runLive(ctx context.Context, path []interleave.Choice) (*executi
 		ex, err := k.once(ctx, k.search.budget, &strategy.First{Prefix: path, LooksAtEnd: true})
 		k.search.memory.Scripts.LearnFrom(k.w.Scripts)
 		if k.w.strayCommands > strays && (ex == nil || !ex.stoodStill()) {
-			k.search.memory.Disable("a client sends commands by itself")
+			k.search.memory.Disable("a client sends commands outside its operations")
 		}
 		return ex, err
 	})

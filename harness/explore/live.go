@@ -201,11 +201,11 @@ func (ex *live) sendNext(a *actor, c *conn) (blocks bool, err error) {
 	next := c.Queue[0]
 	switch {
 	case next.Monitors():
-		return false, schedule.Stopped("client %d's %s shows what others do, which cannot be explored", a.index+1,
+		return false, schedule.Stopped("client %d's %s depends on what others do, which cannot be explored", a.index+1,
 			strings.ToUpper(command.Name(next.Args)))
 	case ex.w.Scripts.ReadsIdleTime(next.Args):
-		return false, schedule.Stopped("client %d's %s asks how long a key was not used, which Redis measures by the "+
-			"machine's time and not by the schedule's: put it under load instead", a.index+1,
+		return false, schedule.Stopped("client %d's %s asks how long a key was idle, which Redis measures by the "+
+			"machine's time and not by the schedule's: run it under load instead", a.index+1,
 			strings.ToUpper(command.Name(next.Args)))
 	case c.goesWithMessages():
 		return false, ex.sendSubscribing(a, c)

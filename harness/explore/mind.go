@@ -51,7 +51,7 @@ func (ex *live) learnMind(a *actor) error {
 		did.Stop.Joins = a.parkedAt.thread.thread
 	case model.InSleep, model.InClock, model.InMillis, model.InWork, model.InNap, model.AtEnd:
 	default:
-		m.Disable("a client waits for something else than an answer")
+		m.Disable("a client waits for something other than an answer")
 	}
 	a.lastEvent.Promoted, a.lastEvent.Thread = ex.promoted, a.thread
 	next, err := m.Learn(a, first.mind, a.lastEvent, did, ex.w.Scripts)
@@ -72,7 +72,7 @@ func (ex *live) whyUnknowable(a *actor) string {
 			return "a client listens to messages"
 		}
 		if t != a && len(t.acts) > 0 {
-			return "a thread of a client does something for another"
+			return "one thread of a client acts for another"
 		}
 	}
 	return ""

@@ -121,7 +121,7 @@ func (ex *execution) tracePassing(t schedule.Instant) error {
 		case keyspace.HasEnded(e.At, t.At):
 			ended = append(ended, e.Key)
 		case keyspace.HasEnded(e.At, t.At+2*keyspace.Grain):
-			timeLeft = fmt.Sprintf("%v is left of", e.At-t.At.Truncate(keyspace.Grain))
+			timeLeft = fmt.Sprintf("%v remains of", e.At-t.At.Truncate(keyspace.Grain))
 			aboutToEnd = append(aboutToEnd, e.Key)
 		}
 	}

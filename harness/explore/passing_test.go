@@ -36,7 +36,7 @@ func TestLeasesEndOneByOne(t *testing.T) {
 		return append(commands(ex)[4:5], results(ex.ops)[4:]...)
 	}
 	for range 2 {
-		require.Equal(t, []string{"0: 999ms pass: 1ms is left of short =", "2: PTTL short = 1", "2: PTTL long = 9001",
+		require.Equal(t, []string{"0: 999ms pass: 1ms remains of short =", "2: PTTL short = 1", "2: PTTL long = 9001",
 			"2: EXISTS year = 1", "2: EXISTS ever = 1"}, read(0))
 		require.Equal(t, []string{"0: 1.001s pass: short expires =", "2: PTTL short = -2", "2: PTTL long = 8999",
 			"2: EXISTS year = 1", "2: EXISTS ever = 1"}, read(1))

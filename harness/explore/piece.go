@@ -51,7 +51,8 @@ func (p Piece) ID() string {
 	p.Known = known[:]
 	b, err := json.Marshal(p)
 	if err != nil {
-		panic(fmt.Sprintf("explore: a piece that is no JSON: %v", err)) // it contains only numbers and texts
+		panic(fmt.Sprintf("explore: the piece cannot be written as JSON: "+
+			"%v", err)) // it contains only numbers and texts
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])
@@ -116,14 +117,15 @@ func (r *PieceRunner) run(ctx context.Context, p Piece) (PieceResult, error) {
 		spec.Program.Symmetric = false
 	}
 	if plan := planOf(&spec); p.Plan != plan {
-		return PieceResult{}, fmt.Errorf("%w: a piece of another search", ErrSpec)
+		return PieceResult{}, fmt.Errorf("%w: the piece belongs to another search", ErrSpec)
 	}
 	err := errors.Join(visited.Check(p.Known), frontier.CheckSaved(p.Items, p.Budget))
 	if p.Drawing != nil {
 		err = errors.Join(err, p.Drawing.Check())
 	}
 	if err != nil || p.Budget.Clients > r.spec.Clients {
-		return PieceResult{}, errors.Join(fmt.Errorf("%w: a piece with what no search has planned", ErrSpec), err)
+		return PieceResult{}, errors.Join(fmt.Errorf("%w: the piece contains work that no search has "+
+			"planned", ErrSpec), err)
 	}
 	spec.First = p.First
 	s := newSearch(&spec)
@@ -136,7 +138,7 @@ func (r *PieceRunner) run(ctx context.Context, p Piece) (PieceResult, error) {
 		s.runSource(ctx, []*world{r.w})
 	} else {
 		if !p.Remember {
-			s.whyForgotten = "the search has given that up"
+			s.whyForgotten = "the search has given this up"
 		}
 		s.mostRuns = p.Most
 		s.resumed = &savedPart{Budget: p.Budget, Queue: p.Items, Known: p.Known}

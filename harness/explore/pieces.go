@@ -211,10 +211,10 @@ func (s *search) doPiece(ctx context.Context, p Piece) (res PieceResult, err err
 		return err
 	})
 	if err == nil && res.Piece != p.ID() {
-		err = fmt.Errorf("%w: it answered with another piece", ErrWorker)
+		err = fmt.Errorf("%w: it returned another piece", ErrWorker)
 	}
 	if err != nil && ctx.Err() == nil && errors.Is(err, ErrWorker) {
-		err = schedule.Stopped("a piece of it came back from no worker: %v", err)
+		err = schedule.Stopped("one of its pieces came back from no worker: %v", err)
 	}
 	return res, err
 }
@@ -258,7 +258,7 @@ func (s *search) noPieceDone() string {
 	if s.spec.Pieces == nil || s.added > 0 {
 		return ""
 	}
-	why := ": not one piece of it was done, and a piece that is cut off counts for nothing; give --for more"
+	why := ": no piece was completed, and an incomplete piece does not count; give --for more"
 	if s.spec.Resume == nil { // a resumed search stays in pieces
 		why += ", or use explore without --workers"
 	}

@@ -112,7 +112,7 @@ func TestAPieceOfAnotherSearchIsRefusedAndALostOneIsToldOf(t *testing.T) {
 		res.Piece = "another"
 		return res, err
 	}
-	require.Contains(t, resultOf(t, spec).Stopped, "it answered with another piece")
+	require.Contains(t, resultOf(t, spec).Stopped, "it returned another piece")
 }
 
 func TestASearchWithoutTimeForAPieceSaysSo(t *testing.T) {
@@ -126,8 +126,7 @@ func TestASearchWithoutTimeForAPieceSaysSo(t *testing.T) {
 		spec.Resume = throughJSON(t, c)
 		return nil
 	}
-	const none = "the time is up (50ms: not one piece of it was done, and a piece that is cut off counts for " +
-		"nothing; give --for more"
+	const none = "the time is up (50ms: no piece was completed, and an incomplete piece does not count; give --for more"
 	require.Equal(t, none+", or use explore without --workers)", resultOf(t, spec).Stopped)
 	require.NotNil(t, spec.Resume)
 	require.Equal(t, none+")", resultOf(t, spec).Stopped)
@@ -178,10 +177,10 @@ func TestACheckpointOfAnotherSearchIsRefused(t *testing.T) {
 	spec.MaxSchedules = 1
 	c := (&trial{scheduler: newScheduler(t, spec)}).cameTo(t.Context(), spec).left
 	for want, change := range map[string]func(*Spec){
-		"of another program": func(s *Spec) { s.Program.Name = "other" },
-		"or of other":        func(s *Spec) { s.Crashes = 1 },
-		"as it began":        func(s *Spec) { s.Pieces = &Pieces{Workers: 1, Run: newPool(t, spec, 1).run} },
-		"say how many":       func(s *Spec) { s.Random = &Random{} },
+		"belongs to another program": func(s *Spec) { s.Program.Name = "other" },
+		"or to other":                func(s *Spec) { s.Crashes = 1 },
+		"as it began":                func(s *Spec) { s.Pieces = &Pieces{Workers: 1, Run: newPool(t, spec, 1).run} },
+		"say how many":               func(s *Spec) { s.Random = &Random{} },
 	} {
 		other := spec
 		other.Resume = c

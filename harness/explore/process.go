@@ -233,8 +233,8 @@ func (a *actor) foreign(c *conn) error {
 	if r == nil || c.outside || a.ex.process(r.index) == a.ex.process(a.index) || r.callingActor() != r {
 		return nil
 	}
-	return schedule.Stopped("client %d's %s went over client %d's connection: both use one value, or one Redis "+
-		"client in it. Let the constructor make "+
-		"one for each client; goroutines that share a value, as in one process, are tested by granttest.Shared",
+	return schedule.Stopped("client %d's %s used client %d's connection: both share one value, or one Redis client "+
+		"in it. Let the constructor make one for each client; to test goroutines that share a value, as in one "+
+		"process, use granttest.Shared",
 		r.index+1, c.Queue[0].Text(a.ex.w.Scripts), a.index+1)
 }

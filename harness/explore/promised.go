@@ -39,10 +39,9 @@ func (s *search) unmet() string {
 		if before := s.seen.Encounters.By[one.after]; one.after != "" && (before == nil || before.Count == 0) {
 			continue
 		}
-		return fmt.Sprintf("no schedule met %q, so nothing was shown of that: time passed to the end of each lease "+
-			"of %v, and where somebody looked at a clock to %v "+
-			"beyond another lease. If what it keeps ends later, ask for that lease (--ttl, or TTL of granttest), or "+
-			"let time pass more often (--expiries 2)",
+		return fmt.Sprintf("no schedule met %q, so the search does not cover it: time passed to the end of each "+
+			"lease of %v, and when a client read a clock, to %v beyond a second lease. If the program's marks end "+
+			"later, ask for that lease (--ttl, or TTL of granttest), or let time pass more often (--expiries 2)",
 			one.situation, p.Lease, margin)
 	}
 	return ""

@@ -57,20 +57,20 @@ func (r Random) withDefaults(s Spec) (Random, error) {
 	}
 	switch {
 	case r.Strategy != "" && !slices.Contains(strategy.Names(), r.Strategy):
-		return r, fmt.Errorf("a strategy %q: ask for %s", r.Strategy, strings.Join(strategy.Names(), " or "))
+		return r, fmt.Errorf("unknown strategy %q: choose %s", r.Strategy, strings.Join(strategy.Names(), " "+
+			"or "))
 	case r.Depth != 0 && !strategy.Promises(r.Strategy):
-		return r, fmt.Errorf("a depth of %d: %s promises nothing about a depth, so leave it out", r.Depth, r.Strategy)
+		return r, fmt.Errorf("a depth of %d: %s guarantees nothing about a depth: leave it out", r.Depth, r.Strategy)
 	case r.Schedules < 0:
 		return r, fmt.Errorf("%d schedules at random: ask for 1 or more", r.Schedules)
 	case r.Schedules == 0 && s.For == 0:
-		return r, fmt.Errorf("schedules at random without end: say how many, or for how long")
+		return r, fmt.Errorf("schedules at random need a limit: say how many, or for how long")
 	case strategy.Promises(r.Strategy) && (r.Depth < 1 || r.Depth > MaxDepth):
 		return r, fmt.Errorf("bugs of depth %d: ask for 1 to %d", r.Depth, MaxDepth)
 	case s.MaxSchedules > 0:
-		return r, fmt.Errorf("schedules at random and a bound on schedules: give the number once, as that of " +
-			"schedules at random")
+		return r, fmt.Errorf("schedules at random have their own number: leave the bound on schedules out")
 	case s.Unreduced:
-		return r, fmt.Errorf("schedules at random leave none out: nothing is to be unreduced")
+		return r, fmt.Errorf("schedules at random are never pruned: leave Unreduced out")
 	}
 	return r, nil
 }

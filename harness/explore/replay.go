@@ -69,8 +69,8 @@ func (s *search) addCounterexamples(ctx context.Context, w *world, res *interlea
 		switch {
 		case errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrStopped):
 			res.Exhausted = false
-			res.Stopped = fmt.Sprintf("a schedule that ended in %s ended otherwise when it was run again: a client "+
-				"does not do the same each time", c.Class) + remedy(s.spec.Program)
+			res.Stopped = fmt.Sprintf("a schedule that ended in %s ended differently when it was run again: a "+
+				"client behaves differently each time", c.Class) + remedy(s.spec.Program)
 		case err != nil:
 			return err
 		default:

@@ -68,22 +68,22 @@ func TestACounterexampleThatWasChanged(t *testing.T) {
 			"no stuck-lock at its end"},
 		{"another order", func(c *interleave.Counterexample) {
 			c.Schedule = slices.Repeat([]interleave.Choice{interleave.Run(1)}, 6)
-		}, "step 4, client 2, is not possible"},
+		}, "step 4, client 2, is impossible"},
 		{"no race", func(c *interleave.Counterexample) {
 			c.Schedule = []interleave.Choice{interleave.Run(0), interleave.Run(0), interleave.Run(0), interleave.Run(1)}
 		}, "no duplicate-delivery at its end"},
 		{"a choice", func(c *interleave.Counterexample) { c.Schedule[1] = interleave.Run(2) },
-			"step 2, client 3, is not possible"},
+			"step 2, client 3, is impossible"},
 		{"a crash", func(c *interleave.Counterexample) { c.Schedule[2] = interleave.Crash(1) },
-			"step 3, crash of client 2, is not possible"},
+			"step 3, crash of client 2, is impossible"},
 		{"a choice beyond the budget",
 			func(c *interleave.Counterexample) { c.Schedule[0] = interleave.StopReplication },
-			"step 1, hold replication, is not possible"},
+			"step 1, hold replication, is impossible"},
 		{"no end", func(c *interleave.Counterexample) { c.Schedule = c.Schedule[:5] },
-			"after its last step clients are not done"},
+			"clients have not ended after its last step"},
 		{"a long end", func(c *interleave.Counterexample) { c.Schedule = append(c.Schedule, interleave.Run(0)) },
-			"step 7, client 1, is not possible"},
-		{"no schedule", func(c *interleave.Counterexample) { c.Schedule = nil }, "clients are not done"},
+			"step 7, client 1, is impossible"},
+		{"no schedule", func(c *interleave.Counterexample) { c.Schedule = nil }, "clients have not ended"},
 	} {
 		bad := c
 		bad.Schedule, bad.Steps = slices.Clone(c.Schedule), slices.Clone(c.Steps)
@@ -145,7 +145,7 @@ func TestAScriptIsLoadedThoughTheScheduleKeepsItsClientFromIt(t *testing.T) {
 		Schedule: []interleave.Choice{interleave.Run(0), interleave.Crash(0)}}
 	out, err := Follow(t.Context(), runsAScript(), crash)
 	require.NoError(t, err)
-	require.Equal(t, "step 2, crash of client 1, is not possible any more", out.Unfit,
+	require.Equal(t, "step 2, crash of client 1, is no longer possible", out.Unfit,
 		"with its script the client is done after one command")
 
 	for seed := range uint64(12) { // some draw the crash first

@@ -41,8 +41,8 @@ func (ex *live) checkReplicas(next *command.Command) error {
 	case next.WantedAcks() > 0 && !ex.spec.Program.Replicas:
 		return errAwaitsReplicas
 	case command.Name(next.Args) == "waitaof" && ex.w.Knows("WAITAOF"):
-		return schedule.Stopped("%s waits until a disk has what was written, which cannot be explored: put it under "+
-			"load instead", strings.ToUpper(string(next.Args[0])))
+		return schedule.Stopped("%s waits until writes are on disk, which cannot be explored: run it under load "+
+			"instead", strings.ToUpper(string(next.Args[0])))
 	}
 	return nil
 }

@@ -26,8 +26,8 @@ func (s *search) result(worlds []*world, background string) interleave.Result {
 		r.Limits = append(r.Limits, unfinished)
 	}
 	if s.limitsClients {
-		r.Limits = append(r.Limits, fmt.Sprintf("3 clients or more: these wait, or have goroutines of their own, so "+
-			"the search is of %d (--clients 3 asks for more, and may take long)", fewerClients))
+		r.Limits = append(r.Limits, fmt.Sprintf("3 clients or more: clients wait or have their own goroutines, so "+
+			"the search has %d (--clients 3 asks for more, and may take long)", fewerClients))
 	}
 	if why := s.vacuousAtRandom(worlds, background); why != "" {
 		r.Stopped = why
@@ -44,8 +44,8 @@ func (s *search) result(worlds []*world, background string) interleave.Result {
 		r.Limits = append(r.Limits, limit)
 	}
 	if s.spec.Program.RealClock {
-		r.Limits = append(r.Limits, "the clients read the machine's clock, so time did not pass, and nobody looked "+
-			"whether all is free in the end")
+		r.Limits = append(r.Limits, "the clients read the machine's clock, so time did not pass, and it was not "+
+			"checked whether everything is free in the end")
 	}
 	if why := worlds[0].WhyNoClock; why != "" {
 		r.Limits = append(r.Limits, "the servers' clocks could not be set ("+why+"): leases end early to an eighth, "+

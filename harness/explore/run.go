@@ -137,15 +137,15 @@ func (r runner) undisturbed(ctx context.Context, b interleave.Budget,
 			!(ex.Disturbed() && (errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrNotRepeated))):
 			return ex, err
 		case ex.missesScript:
-			why = "a script that Redis had lost was not sent again by any client"
+			why = "no client sent a script again that Redis had lost"
 			if err := r.learnScripts(ctx, b, number, len(ex.path)); err != nil {
 				return ex, err
 			}
 		case ex.waitCutShort:
-			why = "WAIT returned before its replicas had acknowledged: this machine is too busy"
+			why = "WAIT returned before its replicas acknowledged: this machine is too busy"
 		case !r.w.SetsClocks() && time.Since(began) > r.spec.Program.Lease/slowness:
-			why = "it took more than a tenth of the lease: this machine is too busy, or a client waits by itself " +
-				"(time.Sleep) where harness.Sleep would do"
+			why = "it took more than a tenth of the lease: this machine is too busy, or a client waits by " +
+				"time.Sleep instead of harness.Sleep"
 		default:
 			return ex, nil
 		}

@@ -285,9 +285,9 @@ func (s *search) plan(change func()) {
 	defer s.mu.Unlock()
 	change()
 	if planned := s.source.Planned(); planned > mostPlanned {
-		s.endLocked(fmt.Sprintf("the budget multiplies to more than fits into memory: after %d schedules %d more were "+
-			"planned, which plan others in turn; "+
-			"ask for fewer clients, for less in one schedule, or for schedules at random (--random)",
+		s.endLocked(fmt.Sprintf("the search does not fit into memory: after %d schedules %d more were planned, each "+
+			"of which plans others; ask for fewer clients, fewer faults in one schedule, or schedules at random "+
+			"(--random)",
 			s.seen.Schedules, planned))
 	}
 	s.wake.Broadcast()

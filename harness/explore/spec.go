@@ -80,11 +80,12 @@ func (s Spec) withDefaults() (Spec, error) {
 		s.Program.Gate != interleave.InProcess && s.Program.OpenAt == nil:
 		return refuse("the program has no clients")
 	case s.Program.Goroutines > 1 && (s.Program.Process == nil || s.Program.Gate != interleave.InProcess):
-		return refuse("%d goroutines of one process, and nobody makes what they share", s.Program.Goroutines)
+		return refuse("%d goroutines of one process need a constructor of the value that they "+
+			"share", s.Program.Goroutines)
 	case s.Program.Gate > interleave.Unix:
 		return refuse("gate %d is not known", s.Program.Gate)
 	case s.Program.Gate != interleave.InProcess && !s.Program.NoBackgroundWork:
-		return refuse("nobody can see from here what a program outside does in the background: let it promise " +
+		return refuse("it cannot be observed what a program outside does in the background: let it promise " +
 			"NoBackgroundWork")
 	case s.Program.RealClock && (s.Expiries > 0 || s.Skew != 0):
 		return refuse("the program reads the machine's clock, which does not pass as the schedule's does: leave out " +
@@ -98,14 +99,14 @@ func (s Spec) withDefaults() (Spec, error) {
 	case len(s.Checkers) == 0:
 		return refuse("no checkers, so nothing would be judged")
 	case s.Random == nil && (s.Clients < 2 || s.Clients > interleave.MaxExhaustive):
-		return refuse("%d clients: ask for 2 to %d, or for schedules at random of up to %d", s.Clients,
+		return refuse("%d clients: ask for 2 to %d, or for schedules at random with up to %d", s.Clients,
 			interleave.MaxExhaustive, interleave.MaxClients)
 	case s.Clients < 2 || s.Clients > interleave.MaxClients:
 		return refuse("%d clients: ask for 2 to %d", s.Clients, interleave.MaxClients)
 	case s.Failovers < 0 || s.Failovers > 1:
-		return refuse("%d failovers: there is one replica to promote, so ask for 0 or 1", s.Failovers)
+		return refuse("%d failovers: there is only one replica to promote: ask for 0 or 1", s.Failovers)
 	case s.Late > interleave.MaxPerKind:
-		return refuse("%d late commands: a schedule has room for %d", s.Late, interleave.MaxPerKind)
+		return refuse("%d late commands: ask for at most %d", s.Late, interleave.MaxPerKind)
 	case s.Twice < 0:
 		return refuse("%d schedules to run twice: ask for 0 or more", s.Twice)
 	case s.Flushes < 0 || s.MaxSchedules < 0 || s.For < 0 || s.Workers < 0:

@@ -19,8 +19,8 @@ import (
 // step carries out a choice and returns the move that it was.
 func (ex *execution) step(ctx context.Context, c interleave.Choice) (did schedule.Move, err error) {
 	if len(ex.path) == schedule.MaxSteps {
-		return did, schedule.Stopped("a schedule of %d steps does not end: the last command was %s: does a client "+
-			"try for ever?", schedule.MaxSteps, ex.describeNext())
+		return did, schedule.Stopped("a schedule of %d steps does not end: the last command was %s: check that no "+
+			"client retries for ever", schedule.MaxSteps, ex.describeNext())
 	}
 	ex.fingerprint = ex.backend.fingerprintAfter(c)
 	ex.path = append(ex.path, c)

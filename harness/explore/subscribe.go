@@ -137,9 +137,9 @@ func (ex *live) sendSubscription(c *conn) error {
 }
 
 // foreignReader is the error for a subscription that is read in a goroutine unknown to the explorer.
-const foreignReader = "client %d reads its subscription in a goroutine that the explorer does not know, such as that " +
-	"of PubSub.Channel: read by ReceiveTimeout or ReceiveMessage, in the goroutine that was called or in one of " +
-	"harness.Go"
+const foreignReader = "client %d reads its subscription in a goroutine that the explorer does not control, such as " +
+	"that of PubSub.Channel: read with ReceiveTimeout or ReceiveMessage, in the calling goroutine or in one started " +
+	"by harness.Go"
 
 // awaitMessage adds one message to the unread replies. The reading actor waits until there is one, or its time-out has
 // passed.

@@ -25,7 +25,7 @@ func Test(t harness.TB, spec Spec) interleave.Result {
 		t.Errorf("%s in %d steps: %s\n%s", c.Anomaly.Class, c.Length(), c.Anomaly.Note, c.Text())
 	}
 	if len(res.Found) == 0 && !res.Exhausted {
-		t.Errorf("%s was not shown to be safe: %s", spec.Program.Name, res.Stopped)
+		t.Errorf("no verdict on %s: %s", spec.Program.Name, res.Stopped)
 	}
 	return res
 }

@@ -69,8 +69,8 @@ func (v clientClock) start() *actor {
 }
 
 func tooManyThreads(client int) error {
-	return schedule.Stopped("client %d has started %d goroutines and subscriptions in one schedule, and more are not "+
-		"explored: does it start some without end?",
+	return schedule.Stopped("client %d has started %d goroutines and subscriptions in one schedule, the most that "+
+		"are explored: check that it does not start them without end",
 		client+1, interleave.MaxThreads-1)
 }
 

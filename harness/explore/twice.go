@@ -69,7 +69,7 @@ func (r runner) twice(ctx context.Context, first *execution) (why string, err er
 }
 
 // notTheSame begins the reason for ending a search before its first schedule.
-const notTheSame = "a client does not do the same each time: "
+const notTheSame = "a client behaves differently each time: "
 
 // describeDifference describes the first step that differs between two runs of a schedule: what its client sent, or
 // else the answer. The second run may have left the schedule where a step was not possible.

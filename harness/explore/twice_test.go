@@ -16,8 +16,8 @@ import (
 // A nondeterministic client is refused before the search, with the first step that differs.
 func TestWhatIsNotTheSameTwiceIsRefused(t *testing.T) {
 	for want, second := range map[string]func(n int64) client{ // in its nth schedule, from 1
-		"client 2 sent SET k 1 the first time, and sent SET k 2 the second time. " +
-			"Let it act on what it reads alone": func(n int64) client {
+		"client 2 sent SET k 1 the first time, and sent SET k 2 the second time. Let its behaviour depend only on " +
+			"what it reads": func(n int64) client {
 			return sends(fmt.Sprintf("SET k %d", n))
 		},
 		"client 2 sent GET again the first time, and cannot the second time": func(n int64) client {
@@ -36,7 +36,7 @@ func TestWhatIsNotTheSameTwiceIsRefused(t *testing.T) {
 				s := quiet(program(sends("INCR other"), counting))
 				s.Twice, s.Random = 5, random
 				res := resultOf(t, s)
-				require.Contains(t, res.Stopped, "a client does not do the same each time: ")
+				require.Contains(t, res.Stopped, "a client behaves differently each time: ")
 				require.Contains(t, res.Stopped, want)
 				require.Equal(t, harness.Unknown, res.Verdict())
 				require.Zero(t, res.Schedules)

@@ -108,8 +108,8 @@ func (ex *live) undeclaredIn(s server.ScriptCall) (string, error) {
 }
 
 func describeUndeclared(key string, declared []string) string {
-	return fmt.Sprintf("%s, which is not among its KEYS (%s), and keys of another slot: a Cluster refuses that, or "+
-		"looks for one where it is not",
+	return fmt.Sprintf("%s, which is not among its KEYS (%s), and keys of another slot: a Cluster refuses such a "+
+		"script, or runs it on the wrong node",
 		key, strings.Join(declared, " "))
 }
 

@@ -20,28 +20,28 @@ func (s *search) vacuous(worlds []*world, background string) string {
 		return s.seen.Coverage.GrantedFree +
 			": whatever it does, it is not part of the search; send its commands through that client"
 	case s.seen.Coverage.Subscribed && !s.seen.Coverage.AskedForMessage:
-		return "it has subscribed, and never asked for a message, so whatever it reads there is not part of the " +
-			"search: see Subscriptions in workloads/adapters/README.md"
+		return "it subscribed without ever asking for a message, so what it reads there is not part of the search: " +
+			"see Subscriptions in workloads/adapters/README.md"
 	case background != "":
 		return "it does something by itself, which is not part of the search: " + background +
 			". Wait by harness.Sleep and " +
-			"read harness.Now in the goroutine that was called; start a watchdog by harness.Go, or put it under load"
+			"read harness.Now in the goroutine that was called; start a watchdog with harness.Go, or run it under load"
 	case strays > 0:
 		return describeStrays(strays, worlds, s.spec.Program)
 	case s.neverOK() != "":
-		return fmt.Sprintf("no %s ever succeeded, so nothing was shown", s.neverOK())
+		return fmt.Sprintf("no %s ever succeeded", s.neverOK())
 	case s.seen.Coverage.SoleOwner() > 0:
-		return fmt.Sprintf("only client %d ever acquired anything, so nothing was shown of two owners",
+		return fmt.Sprintf("only client %d ever acquired anything, so no two owners met",
 			s.seen.Coverage.SoleOwner())
 	case s.spec.Program.Fenced && !s.seen.Coverage.Tokens:
 		return "no grant had a fencing token: each was empty"
 	case b.Expiries > 0 && !s.spec.Program.Timeless && !s.seen.Coverage.Expired:
-		return "no lease ever ended: nothing was granted for a time, and no key had one"
+		return "no lease ever ended: no grant and no key had one"
 	case b.Crashes > 0 && !s.seen.Coverage.Crashed:
 		return "no client could crash: each is done with its first command"
 	case s.seen.Coverage.TooManyEnds:
-		return fmt.Sprintf("there were more than %d leases of different ends at one time, and time passed to the "+
-			"ends of the first only", maxInstants/2)
+		return fmt.Sprintf("more than %d leases with different ends ran at one time, and time passed only to the "+
+			"ends of the first", maxInstants/2)
 	case s.seen.Coverage.ClockRead && !worlds[0].SetsClocks():
 		return "it looks at a clock, and the servers' clocks cannot be set: " + worlds[0].WhyNoClock
 	case s.unmet() != "":
@@ -81,8 +81,8 @@ func describeStrays(n int64, worlds []*world, p interleave.Program) string {
 			"but what it connects with, nothing between an answer and the next request, and ask to start each " +
 			"thread: see In a search, and Threads, in workloads/adapters/README.md"
 	}
-	return said + ", so by a goroutine or timer of its own, which is not part of the search: start it by harness.Go, " +
-		"or put it under load instead"
+	return said + ", so by a goroutine or timer, which is not part of the search: start it with harness.Go, or run " +
+		"it under load instead"
 }
 
 // countStrays counts the commands that clients sent outside of their turns.

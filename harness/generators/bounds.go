@@ -11,7 +11,7 @@ import (
 const MostDrift = 0.001
 
 // ErrClock says that a generator's clock drifts more than MostDrift allows, or was set.
-var ErrClock = errors.New("the clock cannot be trusted")
+var ErrClock = errors.New("this clock cannot be trusted")
 
 // Bounds converts readings of one clock, theirs, to bounds on another, ours. It learns from exchanges: their clock was
 // read after ours showed asked and before ours showed answered. This is Cristian's method (1989), which NTP uses.
@@ -36,12 +36,12 @@ const mostRecent = 64
 func (b *Bounds) Add(asked, theirs, answered time.Duration) error {
 	x := exchange{asked, theirs, answered}
 	if answered < asked {
-		return fmt.Errorf("%w: it was asked at %v and had answered at %v", ErrClock, asked, answered)
+		return fmt.Errorf("%w: it was asked at %v, but answered at %v, before that", ErrClock, asked, answered)
 	}
 	if b.hasExchange() {
 		if earliest, latest := b.Earliest(theirs), b.Latest(theirs); answered < earliest || asked > latest {
 			off := max(earliest-answered, asked-latest)
-			return fmt.Errorf("%w: it was %v away from where it could be with a drift of %v ppm at most",
+			return fmt.Errorf("%w: it was off by %v more than a drift of at most %v ppm explains",
 				ErrClock, off, int(MostDrift*1e6))
 		}
 	}

@@ -95,7 +95,7 @@ func (m *member) watch() {
 			m.distrust(err)
 			return
 		case time.Since(heard) > lostAfter:
-			m.cancel(fmt.Errorf("%w for %v: what its clients did last is not known", ErrLost, lostAfter))
+			m.cancel(fmt.Errorf("%w for %v: the last operations of its clients are unknown", ErrLost, lostAfter))
 			return
 		}
 	}
@@ -174,9 +174,9 @@ func (m *member) Load(ctx context.Context, stop <-chan struct{}, feed *harness.F
 		}
 	case err := <-m.ended:
 		if err == nil {
-			err = errors.New("it says not why")
+			err = errors.New("no reason given")
 		}
-		return fmt.Errorf("its load ended before its time: %w", err)
+		return fmt.Errorf("its load ended early: %w", err)
 	case <-m.ctx.Done():
 		return context.Cause(m.ctx)
 	case <-ctx.Done():

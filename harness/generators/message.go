@@ -138,7 +138,7 @@ func (r record) pack() ([]byte, error) {
 func unpackRecord(packed []byte) (r record, err error) {
 	head, ops, found := bytes.Cut(packed, []byte("\n"))
 	if !found {
-		return r, errors.New("a record without a head")
+		return r, errors.New("a record without a header")
 	}
 	if err = json.Unmarshal(head, &r); err == nil {
 		r.ops, err = history.Unpack(ops)

@@ -88,7 +88,7 @@ func (s *server) execute(o order) (d orderReply, err error) {
 		s.endLoad()
 		return d, nil
 	}
-	return d, fmt.Errorf("%q cannot be done now", o.Do)
+	return d, fmt.Errorf("%q is impossible now", o.Do)
 }
 
 // links returns the links of the setup, or nil before it is built.

@@ -55,7 +55,7 @@ func (m *memory) Answer(subject string, answer func([]byte, func([]byte))) (stop
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.subjects[subject] != nil {
-		return nil, fmt.Errorf("generators: %s is answered already", subject)
+		return nil, fmt.Errorf("generators: another process already answers at %s", subject)
 	}
 	m.subjects[subject] = answer
 	return func() {
@@ -70,7 +70,7 @@ func (m *memory) Ask(ctx context.Context, subject string, message []byte) ([]byt
 	answer := m.subjects[subject]
 	m.mu.Unlock()
 	if answer == nil {
-		return nil, fmt.Errorf("generators: nobody answers %s", subject)
+		return nil, fmt.Errorf("generators: no process answers at %s", subject)
 	}
 	answers := make(chan []byte, 1)
 	answer(message, func(a []byte) {

@@ -26,7 +26,7 @@ func (s *server) begin() error {
 	s.load = nil
 	s.mu.Unlock()
 	if load == nil {
-		return errors.New("no clients are open: the load begins once")
+		return errors.New("no clients are open: the load can begin only once")
 	}
 	s.working.Go(func() {
 		last := record{Mark: s.clock.Now(), Over: true}

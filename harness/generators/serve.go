@@ -50,7 +50,7 @@ type Setup struct {
 }
 
 // ErrLost says that there was no message from the other side for lostAfter.
-var ErrLost = errors.New("nothing was heard of the other side")
+var ErrLost = errors.New("the other side was silent")
 
 const (
 	lostAfter = 15 * time.Second // without a sign of life

@@ -136,7 +136,7 @@ func (t *Team) assignPlace(h hello) (number int, refused string, isNew bool) {
 		}
 	}
 	if t.complete || free < 0 {
-		return 0, fmt.Sprintf("its %d generators are there already", len(t.members)), false
+		return 0, fmt.Sprintf("all %d generators have joined already", len(t.members)), false
 	}
 	t.members[free] = newMember(t, h.Name, free+1)
 	if t.complete = there+1 == len(t.members); t.complete {

@@ -58,7 +58,7 @@ func TestAGeneratorThatIsKilledLeavesNothingValid(t *testing.T) {
 		require.ErrorIs(t, err, generators.ErrLost)
 		require.ErrorContains(t, err, "harness: generator ")
 		require.Equal(t, harness.Unknown, res.Verdict, res.Summary())
-		require.Contains(t, res.History.End.Reason, "nothing was heard of the other side for 15s")
+		require.Contains(t, res.History.End.Reason, "the other side was silent for 15s")
 		require.Less(t, time.Since(began), 30*time.Second)
 	})
 }
@@ -111,7 +111,7 @@ func TestAGeneratorThatEndsEndsTheRun(t *testing.T) {
 				return w.Serve(ctx, post)
 			},
 		}.run(t)
-		require.ErrorContains(t, err, "its load ended before its time")
+		require.ErrorContains(t, err, "its load ended early")
 		require.ErrorContains(t, err, "interrupted")
 		require.Equal(t, harness.Unknown, res.Verdict, res.Summary())
 	})

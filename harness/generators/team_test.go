@@ -135,7 +135,7 @@ func TestAClockThatCannotBeTrustedProvesNothing(t *testing.T) {
 		clocks := []func() harness.Clock{off(0, 0), off(0, 0.05)}
 		res, err := spread{store: &store{broken: true}, clocks: clocks, clients: 4, duration: 5 * time.Second}.run(t)
 		require.ErrorContains(t, err, "generator")
-		require.ErrorContains(t, err, "the clock cannot be trusted")
+		require.ErrorContains(t, err, "this clock cannot be trusted")
 		require.Equal(t, harness.Unknown, res.Verdict, res.Summary())
 	})
 }
@@ -301,7 +301,7 @@ func TestWhoIsNotWantedIsRefused(t *testing.T) {
 		team := <-gathered
 		err := generators.Generator{Name: "second"}.Serve(ctx, post)
 		require.ErrorIs(t, err, generators.ErrRefused)
-		require.ErrorContains(t, err, "its 1 generators are there already")
+		require.ErrorContains(t, err, "all 1 generators have joined already")
 		team.Close()
 		require.NoError(t, <-served)
 	})

@@ -49,7 +49,7 @@ func (s subject) writeLoadReport(t TB, res harness.Result) {
 func logWritten(t TB, dir string, err error) {
 	t.Helper()
 	if err != nil {
-		t.Errorf("granttest: the report could not be kept: %v", err)
+		t.Errorf("granttest: cannot write the report: %v", err)
 		return
 	}
 	if abs, err := filepath.Abs(dir); err == nil {

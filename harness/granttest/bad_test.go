@@ -104,15 +104,15 @@ func TestBadInput(t *testing.T) {
 			[]string{"the constructor returned nil"}},
 		"constructor: takes what there is not": {
 			lock(func(*redis.ClusterClient) *goodLock { return nil }),
-			[]string{"takes a *redis.ClusterClient, which a *redis.Client is not"},
+			[]string{"takes a *redis.ClusterClient, but granttest passes a *redis.Client"},
 		},
 		"a method of another signature": {lock(newErrorExtend),
 			[]string{"granttest_test.errorExtend has Extend(context.Context, string, string) error, which cannot be " +
-				"tried"}},
+				"tested"}},
 		"the same, behind an interface": {
 			lock(func(r redis.UniversalClient) granttest.Locker { return newErrorExtend(r) }),
 			[]string{"granttest_test.errorExtend has Extend(context.Context, string, string) error, which cannot be " +
-				"tried"},
+				"tested"},
 		},
 		"the same, seen with a server only": {lock(func(r redis.UniversalClient) granttest.Locker {
 			if r.Ping(context.Background()).Err() != nil {
@@ -120,23 +120,23 @@ func TestBadInput(t *testing.T) {
 			}
 			return newErrorExtend(r)
 		}), []string{"granttest_test.errorExtend has Extend(context.Context, string, string) error, which cannot be " +
-			"tried"}},
-		"two options values": {lock(newGoodLock, onlyLoad, onlySearch), []string{"give one at most"}},
+			"tested"}},
+		"two options values": {lock(newGoodLock, onlyLoad, onlySearch), []string{"give at most one"}},
 		"options: clients": {lock(newGoodLock, granttest.LockOptions{Search: granttest.Search{Clients: 9}}),
 			[]string{"the options: ", "9 clients: ask for 2 to 4"}},
 		"options: time": {
 			lock(newGoodLock, granttest.LockOptions{Search: granttest.Search{For: -time.Second}}),
-			[]string{"the options: a search cannot take -1s: leave Search.For out for 5m0s"},
+			[]string{"the options: a search cannot last for -1s: leave Search.For out for 5m0s"},
 		},
 		"options: topology": {lock(newGoodLock, loaded(granttest.Load{Topology: "ring"})),
 			[]string{`the options: unknown topology "ring"`}},
 		"options: no fault": {lock(newGoodLock, loaded(granttest.Load{Faults: []granttest.Fault{{}}})),
-			[]string{"the options: a Fault without anything to do"}},
+			[]string{"the options: an empty Fault"}},
 		"options: thorough, and no load": {lock(newGoodLock, loaded(granttest.Load{Thorough: true, Skip: true})),
-			[]string{"the options: a thorough load, and none (Load.Skip)"}},
+			[]string{"the options: Load.Thorough and Load.Skip contradict each other"}},
 		"options: thorough and short": {
 			lock(newGoodLock, loaded(granttest.Load{Thorough: true, Duration: 9 * time.Second})),
-			[]string{"the options: a thorough load of at most 9s: it lasts for 10s at least"},
+			[]string{"the options: a thorough load lasts for 10s at least, and Load.Duration is 9s"},
 		},
 		"options: thorough and alone": {lock(newGoodLock, loaded(granttest.Load{Thorough: true, Clients: 1})),
 			[]string{"the options: a thorough load of one client"}},

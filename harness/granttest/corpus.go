@@ -100,13 +100,13 @@ func (s subject) read(path string) (f saved, err error) {
 	}
 	switch c := f.Counterexample; {
 	case f.Format != savedFormat:
-		return f, fmt.Errorf("its format is %d, and this version knows %d", f.Format, savedFormat)
+		return f, fmt.Errorf("its format is %d, and this version reads %d", f.Format, savedFormat)
 	case f.Kind != s.kind:
-		return f, fmt.Errorf("it is of a %s, and this is the test of a %s", f.Kind, s.kind)
+		return f, fmt.Errorf("it is for a %s, and this test is for a %s", f.Kind, s.kind)
 	case len(c.Schedule) == 0:
 		return f, errors.New("it has no schedule")
 	case c.Budget.Clients < 2 || c.Budget.Clients > interleave.MaxClients:
-		return f, fmt.Errorf("it is of %d clients, and a search has 2 to %d", c.Budget.Clients, interleave.MaxClients)
+		return f, fmt.Errorf("it has %d clients, and a search has 2 to %d", c.Budget.Clients, interleave.MaxClients)
 	case c.Budget.Place < 0 || c.Budget.Place > interleave.MaxPlaces-c.Budget.Clients:
 		return f, fmt.Errorf("its clients begin at place %d, and there are %d places", c.Budget.Place,
 			interleave.MaxPlaces)
@@ -204,9 +204,10 @@ func (s subject) replay(t TB, path string, f saved, flags ...string) (goOn bool)
 			counterexampleText(*got.Found), commandToRepeat(t.Name(), flags...))
 		return false
 	case got.Stopped != "":
-		t.Logf("%s: no end was reached, which the search will say as well: %s%s", path, got.Stopped, g.underWay())
+		t.Logf("%s: the replay did not end, as the search will report too: %s%s", path, got.Stopped, g.underWay())
 	case got.Unfit != "":
-		t.Logf("%s: passes, led as near to the saved schedule as it goes: it sends other commands than then (%s)", path,
+		t.Logf("%s: passes; it now sends other commands, so the replay followed the saved schedule as closely as "+
+			"possible (%s)", path,
 			got.Unfit)
 	default:
 		t.Logf("%s: passes", path)

@@ -105,7 +105,7 @@ func TestASavedScheduleOfOtherCommands(t *testing.T) {
 	record(t, "TestIt", lock(newGetSet, quick)).failure(t)
 	mended := record(t, "TestIt", lock(newGoodLock, quick))
 	mended.passes(t)
-	require.Contains(t, mended.logs[0], "it sends other commands than then")
+	require.Contains(t, mended.logs[0], "it now sends other commands")
 	worse := record(t, "TestIt", lock(newTwiceGetSet))
 	require.Contains(t, worse.failure(t), "happens again")
 }
@@ -141,13 +141,13 @@ func TestASavedScheduleOfAnotherVersion(t *testing.T) {
 		"a field of tomorrow": {strings.Replace(string(good), `"format"`, `"more": 1, "format"`, 1),
 			lock(newGoodLock, quick), `unknown field "more"`},
 		"too many clients": {strings.Replace(string(good), `"clients": 2`, `"clients": 300`, 1),
-			lock(newGoodLock, quick), "it is of 300 clients"},
+			lock(newGoodLock, quick), "it has 300 clients"},
 		"a regime of tomorrow": {strings.Replace(string(good), `"parameters": {`, `"parameters": {"regime": "odd",`, 1),
 			lock(newGoodLock, quick), `unknown regime "odd"`},
 		"cut short": {string(good[:len(good)/2]), lock(newGoodLock, quick), "unexpected EOF"},
 		"empty":     {"", lock(newGoodLock, quick), "EOF"},
 		"of another kind": {string(good), dedup(newGoodFilter,
-			granttest.DedupOptions{Load: granttest.Load{Skip: true}}), "it is of a lock"},
+			granttest.DedupOptions{Load: granttest.Load{Skip: true}}), "it is for a lock"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.NotEqual(t, name != "of another kind", c.text == string(good), "the text is changed")
@@ -188,7 +188,7 @@ func TestACorpusThatCannotBeWritten(t *testing.T) {
 	require.NoError(t, os.WriteFile("testdata", nil, 0o644))
 	failure := record(t, "TestIt", lock(newGetSet, quick)).failure(t)
 	require.Contains(t, failure, "double-grant in 4 steps")
-	require.Contains(t, failure, "it could not be saved: ")
+	require.Contains(t, failure, "it cannot be saved: ")
 }
 
 // The artifacts flag keeps the reports of search and load, even if the test fails.
@@ -252,12 +252,12 @@ func TestAFailureCanBePassedOnAsOneWord(t *testing.T) {
 	require.Contains(t, mended.logs[0], "the word after -granttest.replay: passes")
 
 	filter := dedup(newGoodFilter, granttest.DedupOptions{Load: granttest.Load{Skip: true}})
-	require.Contains(t, record(t, "TestIt", filter).failure(t), "it is of a lock, and this is the test of a dedup")
+	require.Contains(t, record(t, "TestIt", filter).failure(t), "it is for a lock, and this test is for a dedup")
 	require.Contains(t, record(t, "TestOther", lock(newGoodLock)).failure(t),
-		"it is of TestIt, and this is TestOther: choose that one with -run")
+		"it is for the test TestIt, and this is TestOther: choose the former with -run")
 	for word, want := range map[string]string{
-		found[1][:40]: "it is damaged",
-		"dg7-AAAA":    "it is of version dg7",
+		found[1][:40]: "its checksum is wrong",
+		"dg7-AAAA":    "it has version dg7",
 		interleave.Recipe{Program: "lock/x", Budget: interleave.Budget{Clients: 2},
 			Schedule: []interleave.Choice{interleave.Run(0)}}.String(): "doublegrant explore --replay",
 		interleave.Recipe{Program: "lock TestIt", Regime: "odd", Budget: interleave.Budget{Clients: 2},

@@ -8,7 +8,7 @@ var (
 		"keep the reports of search and load in `DIR`/<name of the test>")
 	loadSeed   = flag.Uint64("granttest.seed", 0, "repeat the random choices of the load that printed this seed")
 	replayFile = flag.String("granttest.replay", "",
-		"run the saved schedule `FILE`, or the one that a word (dg1-...) holds, and nothing else")
+		"run only the saved schedule in `FILE`, or that of a recipe (dg1-...)")
 )
 
 // isShort reports whether the tests run with -short.

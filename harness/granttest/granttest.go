@@ -109,7 +109,7 @@ func onlyOptions[O any](t TB, o []O) (opts O) {
 	case 1:
 		opts = o[0]
 	default:
-		t.Fatalf("granttest: %d options values: give one at most", len(o))
+		t.Fatalf("granttest: %d options values: give at most one", len(o))
 	}
 	return opts
 }
@@ -124,7 +124,7 @@ func supervisedMaker[C, T, G any](t TB, s *subject, newT func(C) T,
 	t.Helper()
 	takes, of, ok := clientOf[C]()
 	if !ok {
-		t.Fatalf("granttest: the constructor takes a %v, which a *redis.Client is not: let it take "+
+		t.Fatalf("granttest: the constructor takes a %v, but granttest passes a *redis.Client: let it take "+
 			"redis.UniversalClient, redis.Cmdable or *redis.Client", takes)
 	}
 	if newT == nil {

@@ -134,7 +134,7 @@ func TestLongALoadWithASplitBrain(t *testing.T) {
 func TestLongASearchSaysWhetherItFoundTheShortest(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Chdir(t.TempDir())
-	const perhaps = "there may be shorter ones"
+	const perhaps = "there may be shorter counterexamples"
 	small := granttest.Search{Crashes: -1, LostAnswers: -1, LostCommands: -1, Late: -1, Minimize: time.Minute}
 	whole := record(t, "TestWhole", lock(newBlindDel, granttest.LockOptions{Search: small})).failure(t)
 	require.NotContains(t, whole, perhaps)

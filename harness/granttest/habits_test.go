@@ -224,8 +224,8 @@ func requireSaid(t *testing.T, all map[string]saying) {
 func TestWhatGoesWrongWhenItIsUsedAgain(t *testing.T) {
 	requireSaid(t, map[string]saying{
 		"one key for all names": {lock(newOneKey, briefLock),
-			"stuck-lock in .*lock-2 was refused, though nobody had ever asked for lock-2"},
-		"a mark for two messages": {dedup(newPrefixFilter, briefOnce), "lost-message in .*msg-2 was refused, though"},
+			"stuck-lock in .*lock-2 was refused although no client had asked for lock-2"},
+		"a mark for two messages": {dedup(newPrefixFilter, briefOnce), "lost-message in .*msg-2 was refused although"},
 	})
 }
 

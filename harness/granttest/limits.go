@@ -15,7 +15,7 @@ var inFields = strings.NewReplacer(
 func limitsText(limits []string) string {
 	var b strings.Builder
 	for _, limit := range limits {
-		b.WriteString("\n  not looked at: " + inFields.Replace(limit))
+		b.WriteString("\n  not covered: " + inFields.Replace(limit))
 	}
 	return b.String()
 }

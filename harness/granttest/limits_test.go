@@ -36,8 +36,8 @@ func TestASearchWhoseTimeIsUpSaysWhatIsLeft(t *testing.T) {
 		Search: granttest.Search{Clients: 4, Crashes: 3, Expiries: 3, LostAnswers: 1, For: 5 * time.Second},
 		Load:   granttest.Load{Skip: true},
 	})).failure(t)
-	require.Regexp(t, `unknown: the search has shown nothing of .*: the time is up \(\S+\), after \d+ schedules`,
+	require.Regexp(t, `unknown: the search came to no verdict on .*: the time is up \(\S+\), after \d+ schedules`,
 		failure)
 	require.Regexp(t, `(?m)^ +tried: Acquire \d+`, failure)
-	require.Regexp(t, `(?m)^ +not looked at: \d+ schedules that are planned .*\(Search\.For \S+ gives it more time; Search\.Clients 2 and Search\.\w+ -1 would leave fewer\)$`, failure)
+	require.Regexp(t, `(?m)^ +not covered: \d+ schedules that are planned .*\(Search\.For \S+ gives it more time; Search\.Clients 2 and Search\.\w+ -1 would leave fewer\)$`, failure)
 }

@@ -68,19 +68,19 @@ func (l Load) check() error {
 	}
 	switch {
 	case l.Thorough && l.Skip:
-		return errors.New("a thorough load, and none (Load.Skip): leave one of them out")
+		return errors.New("Load.Thorough and Load.Skip contradict each other: leave one of them out")
 	case l.Thorough && l.Clients == 1:
-		return errors.New("a thorough load of one client, which meets nobody: ask for 2 or more")
+		return errors.New("a thorough load of one client has no contention: ask for 2 clients or more")
 	case l.Thorough && l.Duration != 0 && l.Duration < checkers.QuotaLeast:
-		return fmt.Errorf("a thorough load of at most %v: it lasts for %v at least, and Load.Duration bounds it. "+
-			"Leave that out for %v", l.Duration, checkers.QuotaLeast, thoroughFor)
+		return fmt.Errorf("a thorough load lasts for %[2]v at least, and Load.Duration is %[1]v: ask for more, or "+
+			"leave it out for %[3]v", l.Duration, checkers.QuotaLeast, thoroughFor)
 	}
 	for _, f := range l.Faults {
 		switch {
 		case f.MakesNothing():
-			return errors.New("a Fault without anything to do: one of the functions that return a Fault makes it")
+			return errors.New("an empty Fault: make it with one of the functions that return a Fault")
 		case f.For < 0:
-			return fmt.Errorf("a Fault cannot last for %v", f.For)
+			return fmt.Errorf("a Fault cannot last for %v: ask for more than 0", f.For)
 		case f.Entry.Needs == nemesis.NeedsSentinels && l.Topology != Sentinel:
 			return fmt.Errorf("%s needs Topology: granttest.Sentinel", f.Name)
 		}
@@ -165,9 +165,9 @@ func (s subject) reportLoad(t TB, res harness.Result) {
 			s.triedText(asked, res.Situations)+s.onlyLoad(res.Situations))
 	case harness.Unknown:
 		why := doubts(res.Judged)
-		t.Errorf("unknown: the load has shown nothing of %s: %s%s", s.name, strings.Join(why, "; "), moreTime(why))
+		t.Errorf("unknown: the load came to no verdict on %s: %s%s", s.name, strings.Join(why, "; "), moreTime(why))
 	default:
-		t.Errorf("%s is not %s under load: %s\n%srepeat the load's choices, not its interleaving: %s",
+		t.Errorf("%s is not %s under load: %s\n%srepeat the load's choices (not its interleaving): %s",
 			s.name, promise[s.kind], res.Summary(), anomalies(res.Judged), commandToRepeat(t.Name(), seed))
 	}
 }

@@ -46,11 +46,11 @@ func (s subject) parse(t TB, word string) (f saved, err error) {
 	of, test, ok := strings.Cut(r.Program, " ")
 	switch {
 	case !ok:
-		return f, fmt.Errorf("it is of %s, which doublegrant explore --replay runs, and not of a test", r.Program)
+		return f, fmt.Errorf("it is for %s, not for a test: use doublegrant explore --replay", r.Program)
 	case kind(of) != s.kind:
-		return f, fmt.Errorf("it is of a %s, and this is the test of a %s", of, s.kind)
+		return f, fmt.Errorf("it is for a %s, and this test is for a %s", of, s.kind)
 	case test != t.Name():
-		return f, fmt.Errorf("it is of %s, and this is %s: choose that one with -run", test, t.Name())
+		return f, fmt.Errorf("it is for the test %s, and this is %s: choose the former with -run", test, t.Name())
 	}
 	if r.Regime != "" {
 		if _, err = workloads.ParseRegime(r.Regime); err != nil {

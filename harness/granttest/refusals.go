@@ -44,8 +44,8 @@ func (c refusals) Check(_ context.Context, h harness.History, found func(harness
 		judgement.Verdict = harness.Invalid
 		found(harness.Anomaly{
 			Class: class, Key: op.Key, Ops: []harness.Op{op}, From: op.Call, To: op.Return,
-			Note: fmt.Sprintf("client %d's %s of %s was refused, though nobody had ever asked for %[3]s: does its "+
-				"key follow from the name?", op.Client, op.Kind, op.Key),
+			Note: fmt.Sprintf("client %d's %s of %s was refused although no client had asked for %[3]s before: "+
+				"check that its Redis key depends on the name", op.Client, op.Kind, op.Key),
 		})
 	}
 	return judgement

@@ -40,7 +40,7 @@ func (s Search) check() error {
 			interleave.MaxClients)
 	}
 	if s.For < 0 {
-		return fmt.Errorf("a search cannot take %v: leave Search.For out for %v, or set Search.Skip for no search",
+		return fmt.Errorf("a search cannot last for %v: leave Search.For out for %v, or set Search.Skip for no search",
 			s.For, searchFor)
 	}
 	return nil
@@ -109,7 +109,7 @@ func (s subject) searchProgram(t TB, p parameters, until time.Time) (goOn bool) 
 		smaller := s
 		smaller.search.Clients = mostInEveryOrder
 		if goOn, decided := smaller.runSearch(t, p, until, everySchedule); !goOn || !decided {
-			t.Logf("the search of %d clients has not begun", s.search.Clients)
+			t.Logf("the search with %d clients did not begin in time", s.search.Clients)
 			return goOn
 		}
 	}
@@ -165,7 +165,7 @@ func (s subject) runSearch(t TB, p parameters, until time.Time, shape func(*expl
 			res.Elapsed.Seconds(),
 			s.triedText(asked, situationsOf(res)))
 	case verdict == harness.Unknown:
-		t.Errorf("unknown: the search%s has shown nothing of %s: %s, after %d schedules%s%s%s", p.inRegime(), s.name,
+		t.Errorf("unknown: the search%s came to no verdict on %s: %s, after %d schedules%s%s%s", p.inRegime(), s.name,
 			res.Stopped, res.Schedules,
 			g.underWay(), s.triedText(asked, situationsOf(res)), limitsText(res.Limits))
 		return true, false
@@ -219,15 +219,15 @@ func (s subject) reportAndSave(t TB, p parameters, res interleave.Result, skew t
 		fmt.Fprintf(&b, "\n%s\n", counterexampleText(c))
 		file, err := s.save(t, p, c, skew)
 		if err != nil {
-			fmt.Fprintf(&b, "it could not be saved: %v\n", err)
+			fmt.Fprintf(&b, "it cannot be saved: %v\n", err)
 			continue
 		}
-		fmt.Fprintf(&b, "saved in %s: later runs begin with it\n", file)
+		fmt.Fprintf(&b, "saved in %s: later runs of the test begin with it\n", file)
 		fmt.Fprintf(&b, "replay it anywhere: %s %s\n", passOn(t), c.Recipe)
 	}
 	if !res.Exhausted {
-		fmt.Fprintf(&b, "\nthe search ended before its last schedule: there may be shorter ones, and other "+
-			"violations (Search.Minimize gives it more time)\n")
+		fmt.Fprintf(&b, "\nthe search ended before its last schedule: there may be shorter counterexamples, and "+
+			"other violations (Search.Minimize gives it more time)\n")
 	}
 	fmt.Fprintf(&b, "\nrepeat it: %s", commandToRepeat(t.Name()))
 	t.Errorf("%s", b.String())

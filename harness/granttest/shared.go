@@ -89,8 +89,8 @@ func (s subject) goroutines() int {
 // unshareable returns why values of this type cannot serve several goroutines; empty if they can.
 func (s subject) unshareable() string {
 	if s.shared && s.kind == lockKind && s.shape.Implements(reflect.TypeFor[Fencer]()) {
-		return fmt.Sprintf("%s has Fence(), the token of the last grant, and its goroutines share it: whose grant "+
-			"was the last? Let a value for each goroutine have it", s.name)
+		return fmt.Sprintf("%s has Fence(), the token of the last grant, and its goroutines share it, so it is not "+
+			"clear whose grant that was: give each goroutine its own value", s.name)
 	}
 	return ""
 }
@@ -98,13 +98,13 @@ func (s subject) unshareable() string {
 // checkShared returns an error for options that never work with shared values, or only with them.
 func (s subject) checkShared() error {
 	if !s.shared && (s.search.Goroutines != 0 || s.load.Goroutines != 0) {
-		return errors.New("the field Goroutines says how many clients share a value: let granttest.Shared(...) be " +
-			"the constructor, or leave it out")
+		return errors.New("the field Goroutines is the number of clients that share a value: wrap the constructor " +
+			"in granttest.Shared(...), or leave the field out")
 	}
 	for _, f := range s.load.Faults {
 		if s.shared && f.Can(nemesis.Crashes) {
-			return errors.New("CrashClients ends goroutines one by one, and a crash ends all that share a value: " +
-				"leave the fault out")
+			return errors.New("CrashClients ends single goroutines, but a crash ends all goroutines that share a " +
+				"value: leave the fault out")
 		}
 	}
 	return nil
@@ -169,12 +169,12 @@ func (g *supervisor) alreadyMade(s *subject, r redis.UniversalClient, value any)
 func (s *subject) madeTwice() string {
 	function := map[kind]string{lockKind: "Lock", dedupKind: "Dedup", sequenceKind: "Sequence"}[s.kind]
 	if s.shared {
-		return "the constructor returned one value for two processes: it has to make one for each, of the Redis " +
+		return "the constructor returned one value for two processes: let it make one for each call, with the Redis " +
 			"client that it is given"
 	}
 	return strings.Join([]string{
-		"the constructor returned one value for two clients: it has to make one for each. ",
-		"To test a value that goroutines of a process share, let it make one for each call, and write granttest.",
+		"the constructor returned one value for two clients: let it make one for each call. ",
+		"To test a value that goroutines of a process share, also write granttest.",
 		function, "(t, granttest.Shared(newIt))",
 	}, "")
 }

@@ -293,7 +293,7 @@ func TestBadSharing(t *testing.T) {
 	crash := granttest.LockOptions{Load: granttest.Load{Faults: []granttest.Fault{granttest.CrashClients()}}}
 	eachBad(t, map[string]bad{
 		"one value for all": {lock(newSharedByAll(), onlySearch), []string{
-			"the constructor returned one value for two clients: it has to make one for each",
+			"the constructor returned one value for two clients: let it make one for each",
 			"write granttest.Lock(t, granttest.Shared(newIt))",
 		}},
 		"one value for all, in a load": {lock(newSharedByAll(), onlyLoad),
@@ -302,7 +302,7 @@ func TestBadSharing(t *testing.T) {
 			[]string{"the constructor returned one value for two processes"}},
 		"views of one value": {lock(func(r redis.UniversalClient) *view { return &view{byAll(r)} }, onlySearch),
 			[]string{
-				"unknown: ", "client 2's SET lock client-12 px 10500 nx went over client 1's connection",
+				"unknown: ", "client 2's SET lock client-12 px 10500 nx used client 1's connection",
 				"granttest.Shared",
 			}},
 		"a shared Fence": {
@@ -313,13 +313,13 @@ func TestBadSharing(t *testing.T) {
 			onlySearch), []string{"the constructor returned nil"}},
 		"no shared constructor": {lock(granttest.Shared(none)), []string{"the constructor is nil"}},
 		"shared, of what there is not": {lock(granttest.Shared(func(*redis.ClusterClient) *manager { return nil })),
-			[]string{"takes a *redis.ClusterClient, which a *redis.Client is not"}},
+			[]string{"takes a *redis.ClusterClient, but granttest passes a *redis.Client"}},
 		"a shared constructor panics": {lock(granttest.Shared(func(redis.UniversalClient) *manager { panic("no configuration") }), onlySearch), []string{"the constructor panicked: no configuration"}},
 		"goroutines that share nothing": {lock(newGoodLock,
 			granttest.LockOptions{Search: granttest.Search{Goroutines: 2}}),
-			[]string{"the options: the field Goroutines says how many clients share a value"}},
+			[]string{"the options: the field Goroutines is the number of clients that share a value"}},
 		"crashes of goroutines in a load": {lock(granttest.Shared(newFreshTokens), crash),
-			[]string{"the options: CrashClients ends goroutines one by one"}},
+			[]string{"the options: CrashClients ends single goroutines"}},
 	})
 }
 

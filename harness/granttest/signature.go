@@ -60,20 +60,20 @@ func untried(k kind, typ reflect.Type) (lines []string) {
 func (m optional) untriedIn(k kind, typ reflect.Type) string {
 	if got, ok := typ.MethodByName(m.name); ok {
 		if !typ.Implements(m.in) {
-			return fmt.Sprintf("%s%s, which cannot be tried: it has to be %s", m.name, signatureOf(got), m)
+			return fmt.Sprintf("%s%s, which cannot be tested: it has to be %s", m.name, signatureOf(got), m)
 		}
 		if other := partner(k, m.with); m.with != "" && !typ.Implements(other.in) && !has(typ, m.with) {
-			return fmt.Sprintf("%s and no %s, and neither is tried without the other: it needs %s too", m.name, m.with,
+			return fmt.Sprintf("%s but no %s, and one cannot be tested without the other: add %s", m.name, m.with,
 				other)
 		}
 		return ""
 	}
 	if isValue(typ) && has(reflect.PointerTo(typ), m.name) {
-		return fmt.Sprintf("%s with a pointer receiver, and its constructor makes no pointer, so it cannot be tried: "+
-			"let it return a *%v", m.name, typ)
+		return fmt.Sprintf("%s with a pointer receiver, but the constructor returns no pointer, so it cannot be "+
+			"tested: let it return a *%v", m.name, typ)
 	}
 	if f, ok := fieldOf(typ, m.name); ok && f.Type == m.in.Method(0).Type {
-		return fmt.Sprintf("%s as a field, which cannot be tried: it has to be a method, %s", m.name, m)
+		return fmt.Sprintf("%s as a field, which cannot be tested: it has to be a method, %s", m.name, m)
 	}
 	return ""
 }

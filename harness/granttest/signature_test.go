@@ -111,41 +111,42 @@ func TestMethodsThatWouldNotBeTried(t *testing.T) {
 		{lockKind, reflect.TypeFor[Extender](), ""},
 		{lockKind, reflect.TypeFor[redis.UniversalClient](), ""}, // many methods, none by one of the names
 		{lockKind, reflect.TypeFor[*errorOnly](),
-			"Extend(context.Context, string, string, time.Duration) error, which cannot be tried: it has to be " +
+			"Extend(context.Context, string, string, time.Duration) error, which cannot be tested: it has to be " +
 				rightExtend},
-		{lockKind, reflect.TypeFor[constFence](), "Fence() int64, which cannot be tried: it has to be Fence() string"},
+		{lockKind, reflect.TypeFor[constFence](), "Fence() int64, which cannot be tested: it has to be Fence() string"},
 		{lockKind, reflect.TypeFor[*ofLibrary](),
-			"Extend() (bool, error), which cannot be tried: it has to be " + rightExtend},
+			"Extend() (bool, error), which cannot be tested: it has to be " + rightExtend},
 		{lockKind, reflect.TypeFor[ofInterface](),
-			"Extend() (bool, error), which cannot be tried: it has to be " + rightExtend},
+			"Extend() (bool, error), which cannot be tested: it has to be " + rightExtend},
 		{lockKind, reflect.TypeFor[libraryLock](),
-			"Extend() (bool, error), which cannot be tried: it has to be " + rightExtend},
+			"Extend() (bool, error), which cannot be tested: it has to be " + rightExtend},
 		{lockKind, reflect.TypeFor[variadic](),
-			"Extend(context.Context, string, string, ...time.Duration) (bool, error), which cannot be tried: it has " +
+			"Extend(context.Context, string, string, ...time.Duration) (bool, error), which cannot be tested: it has " +
 				"to be " + rightExtend},
 		{lockKind, reflect.TypeFor[otherTime](),
-			"Extend(context.Context, string, string, granttest.renamedTime) (bool, error), which cannot be tried: it " +
+			"Extend(context.Context, string, string, granttest.renamedTime) (bool, error), which cannot be tested: " +
+				"it " +
 				"has to be " + rightExtend},
 		{lockKind, reflect.TypeFor[generic[int]](),
-			"Extend(context.Context, int, string, time.Duration) (bool, error), which cannot be tried: it has to be " +
+			"Extend(context.Context, int, string, time.Duration) (bool, error), which cannot be tested: it has to be " +
 				rightExtend},
 		{lockKind, reflect.TypeFor[byPointer](),
-			"Fence with a pointer receiver, and its constructor makes no pointer, so it cannot be tried: let it " +
+			"Fence with a pointer receiver, but the constructor returns no pointer, so it cannot be tested: let it " +
 				"return a *granttest.byPointer"},
 		{lockKind, reflect.TypeFor[*fieldExtend](),
-			"Extend as a field, which cannot be tried: it has to be a method, " + rightExtend},
+			"Extend as a field, which cannot be tested: it has to be a method, " + rightExtend},
 		{dedupKind, reflect.TypeFor[bareFilter](), ""},
 		{dedupKind, reflect.TypeFor[fullFilter](), ""},
 		{dedupKind, reflect.TypeFor[inspectOnly](), ""},
 		{dedupKind, reflect.TypeFor[bareLease](),
-			"Lease() time.Duration, which cannot be tried: it has to be " + rightLease},
+			"Lease() time.Duration, which cannot be tested: it has to be " + rightLease},
 		{dedupKind, reflect.TypeFor[noLease](),
-			"Confirm and no Lease, and neither is tried without the other: it needs " + rightLease + " too"},
+			"Confirm but no Lease, and one cannot be tested without the other: add " + rightLease},
 		{dedupKind, reflect.TypeFor[leaseAlone](),
-			"Lease and no Confirm, and neither is tried without the other: it needs " +
-				"Confirm(ctx context.Context, id string, window time.Duration) (bool, error) too"},
+			"Lease but no Confirm, and one cannot be tested without the other: add " +
+				"Confirm(ctx context.Context, id string, window time.Duration) (bool, error)"},
 		{dedupKind, reflect.TypeFor[inspectShort](),
-			"Inspect(context.Context, string) (bool, error), which cannot be tried: it has to be " + rightInspect},
+			"Inspect(context.Context, string) (bool, error), which cannot be tested: it has to be " + rightInspect},
 		{sequenceKind, reflect.TypeFor[*errorOnly](), ""},
 	} {
 		lines := untried(c.kind, c.of)

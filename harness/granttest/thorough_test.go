@@ -36,7 +36,7 @@ func TestLongThoroughLoadsThatEndEarly(t *testing.T) {
 	bounded := granttest.LockOptions{Hold: time.Millisecond, TTL: 12 * time.Second,
 		Search: granttest.Search{Skip: true}, Load: granttest.Load{Thorough: true, Duration: 10 * time.Second}}
 	failure := record(t, t.Name(), lock(newGoodLock, bounded)).failure(t) // no lease of 12 s ends in 10
-	require.Contains(t, failure, "unknown: the load has shown nothing of")
+	require.Contains(t, failure, "unknown: the load came to no verdict on")
 	require.Contains(t, failure, "not every situation had occurred 100 times: ")
 	require.Contains(t, failure, "see Load.Duration")
 	failure = record(t, t.Name(), lock(newBlindDel,

@@ -160,9 +160,10 @@ func (s subject) onlyLoad(met []harness.Situation) string {
 	if len(situations) == 0 {
 		return ""
 	}
-	text := "\n  the load alone covers what no schedule of the search met: " + strings.Join(situations, "; ")
+	text := "\n  situations that only the load met, and no schedule of the search: " + strings.Join(situations, "; ")
 	if more && !s.load.Thorough {
-		text += fmt.Sprintf(". Load{Thorough: true} goes on until all that do not come by chance have occurred %d times",
+		text += fmt.Sprintf(". Load{Thorough: true} continues until each has occurred %d times, except those that "+
+			"come by chance",
 			checkers.QuotaCount)
 	}
 	return text

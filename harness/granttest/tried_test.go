@@ -43,9 +43,11 @@ func TestWhatTheLoadAloneCoversIsNamed(t *testing.T) {
 	s.searched.add([]harness.Situation{{Name: harness.AcquiresAtOnce, Count: 50}, {Name: harness.TakenAfterLease},
 		{Name: harness.LateReleaseMeets, Count: 4}})
 	s.searched.add([]harness.Situation{{Name: harness.AcquiresAtOnce}}) // of another program
-	require.Equal(t, "\n  the load alone covers what no schedule of the search met: lock taken after another's lease "+
+	require.Equal(t, "\n  situations that only the load met, and no schedule of the search: lock taken after "+
+		"another's lease "+
 		"(3); retry after unknown (2). "+
-		"Load{Thorough: true} goes on until all that do not come by chance have occurred 100 times", s.onlyLoad(met))
+		"Load{Thorough: true} continues until each has occurred 100 times, except those that come by "+
+		"chance", s.onlyLoad(met))
 	s.load.Thorough = true
 	require.NotContains(t, s.onlyLoad(met), "Thorough")
 	s.load.Thorough = false

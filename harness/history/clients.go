@@ -73,12 +73,13 @@ func (c *clients) checkNext(op harness.Op, line int) error {
 		}
 	}
 	if known && c.meta.Widened && op.Call < s.called {
-		return fmt.Errorf("%s calls at %d, before its operation of line %d was called: times that were widened keep "+
-			"the order in which it asked",
+		return fmt.Errorf("%s calls at %d, before the call of its operation in line %d: a client's widened times "+
+			"have to keep its order of calls",
 			c.nameClient(op.Client), op.Call, s.line)
 	}
 	if known && !c.meta.Widened && op.Call < s.returned {
-		return fmt.Errorf("%s calls at %d, before its operation of line %d returned: a client does one thing at a time",
+		return fmt.Errorf("%s calls at %d, before its operation in line %d returned: a client does one operation at "+
+			"a time",
 			c.nameClient(op.Client), op.Call, s.line)
 	}
 	if err := c.checkOwner(s, op); err != nil {
@@ -131,16 +132,14 @@ func (c *clients) nameClient(client int) string {
 func (c *clients) checkReturning(s *workerState, op harness.Op) error {
 	switch {
 	case s.info && op.Client <= s.client && c.workers > 0:
-		return fmt.Errorf("client %d speaks again after line %d, whose outcome is info: nobody knows whether that "+
-			"still takes effect; "+
-			"its worker goes on as client %d", op.Client, s.line, s.client+c.workers)
+		return fmt.Errorf("client %d acts again after line %d, whose outcome is info and which may still take "+
+			"effect: let its worker continue as client %d", op.Client, s.line, s.client+c.workers)
 	case s.info && op.Client == s.client:
-		return fmt.Errorf("client %d speaks again after line %d, whose outcome is info: nobody knows whether that "+
-			"still takes effect; "+
-			"give the client a new id from there on", op.Client, s.line)
+		return fmt.Errorf("client %d acts again after line %d, whose outcome is info and which may still take "+
+			"effect: give the client a new id from there on", op.Client, s.line)
 	case !s.info && op.Client != s.client:
-		return fmt.Errorf("%s speaks, and client %d of line %d is the same worker: "+
-			"a worker changes its id only after an info", c.nameClient(op.Client), s.client, s.line)
+		return fmt.Errorf("%s is the same worker as client %d of line %d: a worker changes its id only after the "+
+			"outcome info", c.nameClient(op.Client), s.client, s.line)
 	}
 	return nil
 }
@@ -173,7 +172,7 @@ func (c *clients) checkOwner(s *workerState, op harness.Op) error {
 	}
 	unnamed := op.Kind != harness.Acquire && op.Arg == ""
 	if token, other := s.otherToken(op.Key, unnamed); other {
-		return fmt.Errorf("the %s has no arg, and client %d acquired %q with %q: give the same token", op.Kind,
+		return fmt.Errorf("the %s has no arg, and client %d acquired %q with %q: give that token", op.Kind,
 			op.Client, op.Key, token)
 	}
 	at := op.Return
@@ -182,23 +181,21 @@ func (c *clients) checkOwner(s *workerState, op harness.Op) error {
 	}
 	for _, l := range c.abandoned[op.Key] {
 		if (unnamed || l.token == op.Arg) && s.began >= l.since && at <= l.last {
-			return fmt.Errorf("client %d did not acquire %q with the token %q, and client %d did, which ended in "+
-				"info: %s",
+			return fmt.Errorf("client %d did not acquire %q with the token %q, but client %d did, whose last "+
+				"outcome was info: %s",
 				op.Client, op.Key, l.token, l.client, whoHint)
 		}
 	}
 	if a, open := c.unanswered[lockToken{op.Key, op.Arg}]; open && grantsLock(op) && s.began >= a.returned {
-		return fmt.Errorf("client %d did not acquire %q with the token %q, and what client %d asked for with it, "+
-			"which ended in info, "+
-			"may still be executed: %s", op.Client, op.Key, op.Arg, a.client, whoHint)
+		return fmt.Errorf("client %d did not acquire %q with the token %q, and client %d's request with it, whose "+
+			"outcome is info, may still be executed: %s", op.Client, op.Key, op.Arg, a.client, whoHint)
 	}
 	return nil
 }
 
 // whoHint tells the user what to do about two clients that may be one.
-const whoHint = "if they are one, give the number of clients as workers in meta, and let each go on as its id plus " +
-	"that number; " +
-	"if each id is a client of its own, give a number of workers above all ids"
+const whoHint = "if they are one worker, give the number of workers in meta, and let each continue as its id plus " +
+	"that number; if they are different ones, give a number of workers above all ids"
 
 // otherToken returns the alphabetically first token under which s holds the lock key. It reports false if there is
 // none, or if asked is false.

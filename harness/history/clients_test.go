@@ -27,13 +27,13 @@ func TestOperationsAreTheirClients(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"one worker at two places",
 			lines(2, "0 acquire a ok", "2 acquire a ok"),
-			"line 3: not a history: client 2, which is worker 0 of 2, speaks, and client 0 of line 2"},
+			"line 3: not a history: client 2, which is worker 0 of 2, is the same worker as client 0 of line 2"},
 		{"a retired id, later", lines(2, "0 acquire a info", "2 acquire b ok", "0 acquire a ok"), "the same worker"},
-		{"a retired id", lines(2, "0 acquire a info", "0 acquire b ok"), "its worker goes on as client 2"},
+		{"a retired id", lines(2, "0 acquire a info", "0 acquire b ok"), "let its worker continue as client 2"},
 		{"somebody else goes on with the lock of a client that retired",
-			lines(0, "0 acquire a ok", "0 extend a info", "7 release a ok"), "give the number of clients as workers"},
+			lines(0, "0 acquire a ok", "0 extend a info", "7 release a ok"), "give the number of workers in meta"},
 		{"and acquires it again", lines(0, "0 acquire a ok", "0 extend a info", "7 acquire a ok"),
-			`line 4: not a history: client 7 did not acquire "l" with the token "a", and client 0 did`},
+			`line 4: not a history: client 7 did not acquire "l" with the token "a", but client 0 did`},
 		{"and releases it without the token", lines(0, "0 acquire a ok", "0 extend a info", "7 release  ok"),
 			`client 7 did not acquire "l" with the token "a"`},
 		{"and extends it without the token", lines(0, "0 acquire a ok", "0 extend a info", "7 extend  ok"),
@@ -41,13 +41,13 @@ func TestOperationsAreTheirClients(t *testing.T) {
 		{"the second to retire", lines(0, "0 acquire a ok", "0 add a info", "7 add b info", "8 acquire a ok"),
 			"line 5"},
 		{"one of two that hold it", lines(0, "0 acquire a ok", "1 acquire b ok", "0 add a info", "1 add a info",
-			"7 release a ok"), "and client 0 did"},
+			"7 release a ok"), "but client 0 did"},
 		{"who asked for a release", lines(0, "0 acquire a ok", "0 release a info", "7 acquire a ok"),
-			"what client 0 asked for with it, which ended in info, may still be executed"},
+			"client 0's request with it, whose outcome is info, may still be executed"},
 		{"and somebody extends", lines(0, "0 acquire a ok", "0 release a info", "7 extend a ok"),
 			"may still be executed"},
 		{"who was refused a release", lines(0, "0 acquire a ok", "0 release a fail", "0 add a info", "7 release a ok"),
-			"and client 0 did"},
+			"but client 0 did"},
 		{"who may have been granted it", lines(0, "0 acquire a info", "7 acquire a ok"), "may still be executed"},
 		{"a release without the token", lines(0, "0 acquire a ok", "0 release  ok"), `client 0 acquired "l" with "a"`},
 	} {
@@ -123,7 +123,7 @@ func TestANewClientUnderATokenOfALateOperation(t *testing.T) {
 			op(5, "acquire", "a", 1000, 90_000, 90_010, "ok") + op(1, "acquire", "b", 1000, 90_020, 90_030, "ok"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			notParsed(t, text, "client 5 did not acquire", "give the number of clients as workers in meta")
+			notParsed(t, text, "client 5 did not acquire", "give the number of workers in meta")
 			parsed(t, `{"meta":{"workers":5}}`+"\n"+text)
 		})
 	}
@@ -169,8 +169,9 @@ func TestOperationsOfOneClientThatOverlap(t *testing.T) {
 `, meta, second)
 	}
 	parsed(t, text("", 90))
-	notParsed(t, text("", 89), "client 3 calls at 89, before its operation of line 2 returned")
+	notParsed(t, text("", 89), "client 3 calls at 89, before its operation in line 2 returned")
 	parsed(t, text(`,"widened":true`, 20))
 	notParsed(t, text(`,"widened":true`, 19),
-		"client 3 calls at 19, before its operation of line 2 was called: times that were widened keep the order")
+		"client 3 calls at 19, before the call of its operation in line 2: a client's widened times have to keep "+
+			"its order")
 }

@@ -22,7 +22,7 @@ const (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // errTorn says that a file ends inside a frame, because its writer died.
-var errTorn = errors.New("the file ends inside of a frame")
+var errTorn = errors.New("the file ends inside a frame")
 
 // compressor makes frames.
 type compressor struct {
@@ -76,7 +76,7 @@ func readFrames(name string, r io.Reader, size int64, dec *zstd.Decoder) (*frame
 	case err != nil && !cutShort(err):
 		return f, fmt.Errorf("history: %w", err)
 	case string(head) != magic:
-		return f, f.damage("it does not begin as a history does")
+		return f, f.damage("it does not begin like a history")
 	}
 	return f, nil
 }
@@ -110,7 +110,7 @@ func (f *frames) readBlock() error {
 	length := int64(binary.LittleEndian.Uint32(head[:]))
 	switch {
 	case crc32.Checksum(head[:8], castagnoli) != binary.LittleEndian.Uint32(head[8:]):
-		return f.damage("the header of a frame is not what was written")
+		return f.damage("the header of a frame was changed")
 	case length > maxBlock:
 		return f.damage("a frame claims %d bytes", length)
 	case f.offset+headerSize+length > f.size:
@@ -121,7 +121,7 @@ func (f *frames) readBlock() error {
 		return readEnded(err, n+headerSize)
 	}
 	if crc32.Checksum(f.block, castagnoli) != binary.LittleEndian.Uint32(head[4:]) {
-		return f.damage("a frame is not what was written")
+		return f.damage("a frame was changed")
 	}
 	f.next = f.offset + headerSize + length
 	return nil

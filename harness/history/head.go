@@ -72,8 +72,8 @@ func checkSchema(v jsontext.Value) error {
 
 // notText maps the first bytes of files that are not text to a description.
 var notText = map[string]string{
-	"\x1f\x8b":         "compressed by gzip: unpack it first, and hand it over as standard input, -",
-	"\x28\xb5\x2f\xfd": "compressed by zstd: unpack it first, and hand it over as standard input, -",
+	"\x1f\x8b":         "compressed by gzip: unpack it and pass it as standard input, -",
+	"\x28\xb5\x2f\xfd": "compressed by zstd: unpack it and pass it as standard input, -",
 	"\xff\xfe":         "UTF-16: write it as UTF-8",
 	"\xfe\xff":         "UTF-16: write it as UTF-8",
 }

@@ -145,10 +145,10 @@ func (l *lines) batch(text []byte, b *batch, last func() bool) {
 // missing, and checkers allow for that. A gap in the middle could explain any result.
 func brokenLine(last bool) error {
 	if last {
-		return fmt.Errorf("%w; if the rest is lost, take the line out and say so as cut in the first line",
+		return fmt.Errorf("%w; if the rest is lost, remove the line and give the reason as cut in the first line",
 			errTruncated)
 	}
-	return fmt.Errorf("%w; a history with a hole in it cannot be judged, nor said to be cut, which is about its end",
+	return fmt.Errorf("%w; a history with a gap cannot be judged, and cut is only for a missing end",
 		errTruncated)
 }
 

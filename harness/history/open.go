@@ -36,8 +36,8 @@ func (r record) frame(c *compressor) ([]byte, error) {
 func Open(dir string) (harness.History, error) {
 	h := harness.History{}
 	if _, err := os.Stat(filepath.Join(dir, "ops.jsonl.gz")); err == nil {
-		return h, fmt.Errorf("history: %s is in the form of an older doublegrant, which this one does not read: "+
-			"check it with the version that wrote it, or run again", dir)
+		return h, fmt.Errorf("history: %s has the format of an older doublegrant: check it with the version that "+
+			"wrote it, or run again", dir)
 	}
 	stored, err := openRun(filepath.Join(dir, runFile), &h)
 	if err != nil {
@@ -68,9 +68,9 @@ func openRun(path string, h *harness.History) (stored int64, err error) {
 	}
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return 0, fmt.Errorf("history: %s holds none: %w", filepath.Dir(path), err)
+		return 0, fmt.Errorf("history: %s contains no history: %w", filepath.Dir(path), err)
 	case errors.Is(err, errTorn):
-		return 0, fmt.Errorf("history: %s does not say what was run: it was cut short before it had begun", path)
+		return 0, fmt.Errorf("history: %s has no header: the run was cut short before it began", path)
 	case err != nil:
 		return 0, err
 	}
@@ -82,7 +82,7 @@ func readRun(f *frames, h *harness.History) (stored int64, err error) {
 		raw, err := f.read()
 		if errors.Is(err, io.EOF) || errors.Is(err, errTorn) {
 			if !hasMeta {
-				return 0, fmt.Errorf("history: %s does not say what was run: it was cut short before it had begun",
+				return 0, fmt.Errorf("history: %s has no header: the run was cut short before it began",
 					f.name)
 			}
 			return stored, nil
@@ -175,8 +175,8 @@ func (p pass) ops(yield func(harness.Op, error) bool) {
 			return
 		case err == nil, errors.Is(err, errTorn) && i == len(p.files)-1:
 		case errors.Is(err, errTorn):
-			yield(harness.Op{}, fmt.Errorf("history: %s is damaged: it ends inside of a frame, and there are later "+
-				"segments", path))
+			yield(harness.Op{}, fmt.Errorf("history: %s is damaged: it ends inside a frame although later segments "+
+				"exist", path))
 			return
 		default:
 			yield(harness.Op{}, err)
@@ -185,8 +185,8 @@ func (p pass) ops(yield func(harness.Op, error) bool) {
 	}
 	if p.ended && r.n != p.stored {
 		last := p.files[len(p.files)-1]
-		yield(harness.Op{}, fmt.Errorf("history: %d operations were stored and %d are there: something is missing "+
-			"after %s", p.stored, r.n, last))
+		yield(harness.Op{}, fmt.Errorf("history: %d operations were stored and %d were read: some are missing after "+
+			"%s", p.stored, r.n, last))
 	}
 }
 

@@ -25,7 +25,7 @@ const (
 
 // ErrFull says that the disk is full. What was stored before it can be read. The space that the store had reserved for
 // the end of the run is free again.
-var ErrFull = errors.New("no space left on the disk: free some, or keep the results on another one")
+var ErrFull = errors.New("no space left on the disk: free some, or put the results on another disk")
 
 // Store writes a history into a folder. It implements harness.Store. WriteOps may run at the same time as another
 // method, but no two of the other Write methods at the same time.

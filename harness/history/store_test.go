@@ -161,7 +161,7 @@ func TestSegmentsFollowEachOther(t *testing.T) {
 	h, err := history.Open(dir)
 	require.NoError(t, err)
 	got, err := readAll(h)
-	require.ErrorContains(t, err, "3000 operations were stored and 2000 are there")
+	require.ErrorContains(t, err, "3000 operations were stored and 2000 were read")
 	require.Equal(t, ops[:2000], got)
 
 	require.NoError(t, os.Truncate(filepath.Join(dir, "ops-000001.seg"), 700))
@@ -208,7 +208,7 @@ func TestTheRunsFileIsCutShortAtEveryByte(t *testing.T) {
 		h, err := history.Open(dir)
 		require.Nil(t, h.End)
 		if err != nil {
-			require.ErrorContains(t, err, "does not say what was run")
+			require.ErrorContains(t, err, "has no header")
 			continue
 		}
 		opened++
@@ -249,7 +249,7 @@ func TestDamageIsNamed(t *testing.T) {
 	_, err = history.Open(dir)
 	require.ErrorContains(t, err, "run.seg is damaged at byte 22")
 	_, err = history.Open(t.TempDir())
-	require.ErrorContains(t, err, "holds none")
+	require.ErrorContains(t, err, "contains no history")
 	_, err = history.Create(dir)
 	require.ErrorContains(t, err, "exists")
 	old := t.TempDir()

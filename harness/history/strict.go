@@ -23,7 +23,7 @@ var errTruncated = errors.New("the line breaks off: want one JSON object a line"
 var errNull = errors.New("is null: leave it out")
 
 // notUnicode tells the user what to do about bytes that are not text.
-const notUnicode = "write keys, tokens and results as Unicode, and what is not text in hexadecimal digits"
+const notUnicode = "write keys, tokens and results as Unicode, and binary data in hexadecimal digits"
 
 // oneObject returns an error for a line that is empty, or that begins with a list or a byte-order mark. The library's
 // own error would not say so.
@@ -32,13 +32,12 @@ func oneObject(b []byte) error {
 	b = bytes.TrimLeft(b, " \t\r")
 	switch {
 	case len(b) == 0:
-		return errors.New("the line is empty: take the empty line out")
+		return errors.New("the line is empty: remove it")
 	case b[0] == '[':
 		return errors.New("a list: want one object a line, in braces, without brackets around them and commas " +
 			"between them")
 	case bytes.HasPrefix(b, []byte(mark)):
-		return errors.New("a byte-order mark, U+FEFF, which may begin the file alone, as where files are put " +
-			"together: take it out")
+		return errors.New("a byte-order mark, U+FEFF, is allowed only at the beginning of the file: remove it")
 	}
 	return nil
 }
@@ -93,7 +92,7 @@ func rewordSyntax(e *jsontext.SyntacticError, t reflect.Type) error {
 	switch text := e.Err.Error(); {
 	case errors.Is(e, jsontext.ErrDuplicateName):
 		within, _ := placeOf(e.JSONPointer.Parent(), t, ": ")
-		return fmt.Errorf("%sthe field %q is there twice", within, e.JSONPointer.LastToken())
+		return fmt.Errorf("%sthe field %q appears twice: remove one", within, e.JSONPointer.LastToken())
 	case strings.HasPrefix(text, "invalid UTF-8"), strings.HasPrefix(text, "invalid surrogate"):
 		return fmt.Errorf("byte %d: %s: %s", e.ByteOffset+1, text, notUnicode)
 	case strings.HasSuffix(text, "after top-level value"):

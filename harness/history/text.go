@@ -91,7 +91,7 @@ func (p *parser) read(r io.Reader) error {
 		a.reuse(b.ops)
 	}
 	if p.ops == 0 {
-		return fmt.Errorf("%s: %w: it holds no operation: write one a line, as JSON; of none there is nothing to judge",
+		return fmt.Errorf("%s: %w: it has no operations: write one a line, as JSON",
 			p.name, ErrText)
 	}
 	return p.store.WriteEnd(harness.End{At: p.lastReturn, Reason: p.cut})
@@ -125,7 +125,7 @@ func (p *parser) begin(h head) error {
 // does one thing at a time, and its id does not appear again after an info.
 func (p *parser) op(op harness.Op, line int) error {
 	if op.Return < p.lastReturn {
-		return fmt.Errorf("it returned at %d, and the line before it at %d: sort the operations by return", op.Return,
+		return fmt.Errorf("it returned at %d, before the previous line's %d: sort the operations by return", op.Return,
 			p.lastReturn)
 	}
 	p.lastReturn = op.Return

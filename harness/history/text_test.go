@@ -80,13 +80,13 @@ func TestAHistoryNeedsNoFirstLine(t *testing.T) {
 func TestBadLinesAreNamed(t *testing.T) {
 	op := func(change ...string) string { return strings.NewReplacer(change...).Replace(good) }
 	for _, c := range []struct{ text, want string }{
-		{"", "it holds no operation: write one a line"},
-		{`{"meta":{}}`, "it holds no operation"},
+		{"", "it has no operations: write one a line"},
+		{`{"meta":{}}`, "it has no operations"},
 		{"nonsense", "line 1: not a history: invalid character"},
-		{good + "\n\n", "line 2: not a history: the line is empty: take the empty line out"},
-		{good + "\n \r\n" + good, "line 2: not a history: the line is empty: take the empty line out"},
+		{good + "\n\n", "line 2: not a history: the line is empty: remove it"},
+		{good + "\n \r\n" + good, "line 2: not a history: the line is empty: remove it"},
 		{good[:40] + "\n" + good, "line 1: not a history: the line breaks off: want one JSON object a line; a " +
-			"history with a hole in it"},
+			"history with a gap"},
 		{good + "\n\ufeff" + good, "line 2: not a history: a byte-order mark"},
 		{"\ufeff\ufeff" + good, "line 1: not a history: a byte-order mark"},
 		{"[" + good + ",\n" + good + "]", "line 1: not a history: a list: want one object a line"},
@@ -121,18 +121,18 @@ func TestBadLinesAreNamed(t *testing.T) {
 		{op(`"ok"`, `1`), `"outcome": want "ok", "fail" or "info", not: number`},
 		{"\x1f\x8b\x08", "it is compressed"},
 		{op(`"kind"`, `"Kind"`), `unknown field "Kind"`},
-		{op(`"outcome":"ok"`, `"outcome":"fail","outcome":"ok"`), `the field "outcome" is there twice`},
-		{`{"meta":{},"meta":{}}` + "\n" + good, `the field "meta" is there twice`},
+		{op(`"outcome":"ok"`, `"outcome":"fail","outcome":"ok"`), `the field "outcome" appears twice`},
+		{`{"meta":{},"meta":{}}` + "\n" + good, `the field "meta" appears twice`},
 		{`{"meta":{"workers":10000001}}` + "\n" + good, "want at most 10000000"},
 		{`{"meta":{"groups":10000001}}` + "\n" + good, "want at most 10000000"},
 		{`{"meta":{"rate":1e300}}` + "\n" + good, "a rate of 1e+300"},
 		{`{"meta":{},"faults":[{"name":"kill","heal":-1}]}` + "\n" + good, `the fault "kill"`},
 		{op("next", "claim"), `a claim that is ok has the result "first" or "seen", not "1"`},
 		{good + "\n" + op(`"return":5`, `"return":4`, `:1,"kind`, `:2,"kind`),
-			"line 2: not a history: it returned at 4, and the line before it at 5"},
-		{good + "\n" + op(`"return":5`, `"return":9`), "client 1 calls at 1, before its operation of line 1 returned"},
+			"line 2: not a history: it returned at 4, before the previous line's 5"},
+		{good + "\n" + op(`"return":5`, `"return":9`), "client 1 calls at 1, before its operation in line 1 returned"},
 		{op(`"ok"`, `"info"`) + "\n" + op(`"return":5`, `"return":9`, `"call":1`, `"call":7`),
-			"client 1 speaks again after line 1"},
+			"client 1 acts again after line 1"},
 	} {
 		notParsed(t, c.text, strings.ReplaceAll(c.want, `\"`, `"`), "mine.jsonl")
 	}
@@ -142,9 +142,9 @@ func TestBadLinesAreNamed(t *testing.T) {
 func TestALineThatBreaksOffHoweverItComes(t *testing.T) {
 	const breaksOff = "line 2: not a history: the line breaks off: want one JSON object a line; "
 	for text, want := range map[string]string{
-		good + "\n" + good[:40]:               "if the rest is lost, take the line out and say so as cut",
-		good + "\n" + good[:40] + "\n":        "if the rest is lost, take the line out and say so as cut",
-		good + "\n" + good[:40] + "\n" + good: "a history with a hole in it cannot be judged",
+		good + "\n" + good[:40]:               "if the rest is lost, remove the line and give the reason as cut",
+		good + "\n" + good[:40] + "\n":        "if the rest is lost, remove the line and give the reason as cut",
+		good + "\n" + good[:40] + "\n" + good: "a history with a gap cannot be judged",
 	} {
 		for _, as := range []func(io.Reader) io.Reader{iotest.OneByteReader, iotest.DataErrReader} {
 			_, err := history.Parse(as(strings.NewReader(text)), "mine.jsonl", t.TempDir())

@@ -54,19 +54,20 @@ func table(b *Bounds, of *Budget) []Bound {
 		{Flag: "clients", N: &b.Clients, budget: &of.Clients, Default: 3,
 			Help: "clients that race, 2 to 4; at random to 16"},
 		{Flag: "crashes", N: &b.Crashes, budget: &of.Crashes, Default: 1, Never: true,
-			Help: "how many of them may crash"},
+			Help: "how many clients may crash"},
 		{Flag: "expiries", N: &b.Expiries, budget: &of.Expiries, Default: 1, Never: true,
 			Help: "how often time may pass beyond the end of a lease"},
 		{Flag: "failovers", N: &b.Failovers, budget: &of.Failovers,
-			Help: "how often a replica that has not heard everything may be promoted: 0 or 1"},
+			Help: "how often a replica that lags behind may be promoted: 0 or 1"},
 		{Flag: "flushes", N: &b.Flushes, budget: &of.Flushes, Help: "how often the script cache may be flushed"},
 		{Flag: "lost-answers", N: &b.LostAnswers, budget: &of.LostAnswers, Default: 1, Never: true, Apart: true,
-			Help: "how many commands may be executed without an answer to their client " +
-				"(default: 1 in a part of its own)"},
+			Help: "how many commands may be executed while their answers are lost (default: 1, in a separate part " +
+				"of the search)"},
 		{Flag: "lost-commands", N: &b.LostCommands, budget: &of.LostCommands, Never: true, Apart: true,
-			Help: "how many commands may get lost on their way"},
+			Help: "how many commands may be lost on their way to Redis"},
 		{Flag: "late", N: &b.Late, budget: &of.Late, Default: 1, Never: true, Apart: true,
-			Help: "how many commands may be executed when their client has gone on (default: 1 in a part of its own)"},
+			Help: "how many commands may be executed after their client has gone on (default: 1, in a separate part " +
+				"of the search)"},
 	}
 }
 

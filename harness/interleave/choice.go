@@ -194,7 +194,7 @@ func (c *Choice) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("unknown choice %q: an older program wrote it, so explore again", text)
+	return fmt.Errorf("unknown choice %q, perhaps of an older program: explore again", text)
 }
 
 // countOf reads a number from 1 to most, written as strconv.Itoa does.

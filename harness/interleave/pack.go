@@ -109,7 +109,7 @@ func unpack[N uint64 | int64](u *unpacker, read func([]byte) (N, int)) N {
 func (u *unpacker) fingerprint() uint32 {
 	n := u.number()
 	if n > math.MaxUint32 {
-		u.fail("its fingerprint is of another kind")
+		u.fail("its fingerprint has another length")
 		return 0
 	}
 	return uint32(n)
@@ -120,13 +120,13 @@ func (u *unpacker) text() string { return u.letters(u.number()) }
 // letters reads a text of n bytes.
 func (u *unpacker) letters(n uint64) string {
 	if n > mostText || n > uint64(len(u.rest)) {
-		u.fail("a text in it is longer than it is")
+		u.fail("a text in it is longer than the recipe")
 		return ""
 	}
 	s := string(u.rest[:n])
 	u.rest = u.rest[n:]
 	if !utf8.ValidString(s) || slices.ContainsFunc([]rune(s), func(r rune) bool { return !unicode.IsPrint(r) }) {
-		u.fail("a text in it cannot be printed")
+		u.fail("a text in it has unprintable characters")
 		return ""
 	}
 	return s
@@ -136,7 +136,7 @@ func (u *unpacker) budget() (b Budget) {
 	counts := packedCounts(&b)
 	bits := u.number()
 	if bits >= 1<<len(counts) {
-		u.fail("something may happen in it that this version does not know")
+		u.fail("its budget has a fault that this version does not know")
 	}
 	for i, n := range counts {
 		if bits&(1<<i) == 0 {
@@ -144,7 +144,7 @@ func (u *unpacker) budget() (b Budget) {
 		}
 		count := u.number()
 		if count > mostCount {
-			u.fail("it asks for %d of one thing", count)
+			u.fail("its budget asks for %d of one kind", count)
 		}
 		*n = int(min(count, mostCount))
 	}
@@ -158,16 +158,16 @@ func (u *unpacker) choice() (c Choice) {
 	case u.wrong != "":
 	case code == codeWords:
 		if c.UnmarshalText([]byte(u.letters(at))) != nil {
-			u.fail("a step of it is one that this version does not know")
+			u.fail("this version does not know one of its steps")
 		}
 	case code == codeWorld && at < uint64(len(packedWorld)):
 		c = packedWorld[at]
 	case code < uint64(len(packedKinds)) && at < MaxPerKind:
 		if c = choice(packedKinds[code], int(at)); !isValidChoice(c) {
-			u.fail("a step of it, %v, is one that this version does not know", c)
+			u.fail("this version does not know its step %v", c)
 		}
 	default:
-		u.fail("a step of it is one that this version does not know")
+		u.fail("this version does not know one of its steps")
 	}
 	return c
 }

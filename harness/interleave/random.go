@@ -66,10 +66,10 @@ func (r Random) Odds() float64 {
 // probability of 1 in 4,800 at least ...".
 func (r Random) Guarantee() string {
 	if r.Depth == 0 {
-		return "They were drawn by " + r.Strategy + ", which promises nothing about a depth."
+		return "They were drawn by " + r.Strategy + ", which guarantees nothing about a depth."
 	}
 	if r.Probability == 0 {
-		return "Too few schedules were run to promise anything."
+		return "Too few schedules were run to guarantee anything."
 	}
 	need := "that needs no fault "
 	if r.Faults == 0 {
@@ -124,7 +124,7 @@ func (s Shrunk) String() string {
 	text := fmt.Sprintf("first found by schedule %s; shrunk from %d steps of %d clients by running %s schedules",
 		roundedUpCount(float64(s.Schedule)), s.Steps, s.Clients, roundedUpCount(float64(s.Runs)))
 	if s.Smallest {
-		text += "; a search of these clients and faults finds none that is shorter"
+		text += "; a search of these clients and faults found no shorter one"
 	}
 	return text
 }

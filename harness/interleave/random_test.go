@@ -25,7 +25,7 @@ func TestWhatSchedulesAtRandomPromise(t *testing.T) {
 		"20 steps); 46,050 find it with 99 %, and these have found it with 0.09 %")
 	require.Contains(t, r.Guarantee(), "If it needs one fault, at one place, 1 in 1.6 million.")
 
-	require.Equal(t, "Too few schedules were run to promise anything.", Random{Depth: 3}.Promise().Guarantee())
+	require.Equal(t, "Too few schedules were run to guarantee anything.", Random{Depth: 3}.Promise().Guarantee())
 	sure := Random{Depth: 1, Clients: 1, Steps: 3, Counted: 1}.Promise()
 	require.False(t, math.IsNaN(sure.Needed))
 }
@@ -42,7 +42,7 @@ func TestShrunkInWords(t *testing.T) {
 	require.Equal(t, "first found by schedule 1,234; shrunk from 31 steps of 8 clients by running 200 "+
 		"schedules", s.String())
 	s.Smallest = true
-	require.Contains(t, s.String(), "; a search of these clients and faults finds none that is shorter")
+	require.Contains(t, s.String(), "; a search of these clients and faults found no shorter one")
 }
 
 func TestRoundNumbersInWords(t *testing.T) {

@@ -53,7 +53,7 @@ func CommandsOf(steps []Step) uint32 {
 }
 
 // ErrRecipe marks a text that is not a valid recipe.
-var ErrRecipe = errors.New("this string holds no schedule")
+var ErrRecipe = errors.New("not a recipe of a schedule")
 
 const (
 	recipePrefix = "dg1-" // the number is the version of the format
@@ -106,10 +106,10 @@ func ParseRecipe(s string) (Recipe, error) {
 	coded, ok := strings.CutPrefix(s, recipePrefix)
 	if !ok {
 		if version, _, like := strings.Cut(s, "-"); like && IsRecipe(s) {
-			return refuseRecipe("it is of version %s of the format and this program reads %s: take a newer doublegrant",
+			return refuseRecipe("it has version %s of the format and this program reads %s: use a newer doublegrant",
 				version, strings.TrimSuffix(recipePrefix, "-"))
 		}
-		return refuseRecipe("one begins with %s: copy it again", recipePrefix)
+		return refuseRecipe("a recipe begins with %s: copy it again", recipePrefix)
 	}
 	b, err := base64.RawURLEncoding.DecodeString(coded)
 	if err != nil || len(b) < checksumSize {
@@ -117,13 +117,13 @@ func ParseRecipe(s string) (Recipe, error) {
 	}
 	b, sum := b[:len(b)-checksumSize], binary.BigEndian.Uint32(b[len(b)-checksumSize:])
 	if sum != checksum(b) {
-		return refuseRecipe("it is damaged, since its checksum is another: copy it again, from %s to its end",
+		return refuseRecipe("its checksum is wrong: copy it again, from %s to its end",
 			recipePrefix)
 	}
 	u := unpacker{rest: b}
 	r := u.recipe()
 	if u.wrong != "" {
-		return refuseRecipe("%s: take the version of doublegrant that wrote it", u.wrong)
+		return refuseRecipe("%s: use the version of doublegrant that wrote it", u.wrong)
 	}
 	return r, nil
 }
@@ -146,13 +146,14 @@ func (u *unpacker) recipe() Recipe {
 	switch {
 	case u.wrong != "":
 	case len(u.rest) > 0:
-		u.fail("it holds more than this version knows")
+		u.fail("it contains more than this version knows")
 	case len(r.Schedule) == 0:
 		u.fail("it has no steps")
 	case r.Budget.Clients < 2 || r.Budget.Clients > MaxClients:
 		u.fail("it has %d clients, and this version runs 2 to %d", r.Budget.Clients, MaxClients)
 	case r.Budget.Place > MaxPlaces-r.Budget.Clients:
-		u.fail("its last client has place %d, and this version has %d", r.Budget.Clients+r.Budget.Place, MaxPlaces)
+		u.fail("its last client has place %d, and this version has only %d "+
+			"places", r.Budget.Clients+r.Budget.Place, MaxPlaces)
 	default:
 		u.clients(r)
 	}
@@ -163,7 +164,7 @@ func (u *unpacker) recipe() Recipe {
 func (u *unpacker) clients(r Recipe) {
 	for _, c := range r.Schedule {
 		if i, ok := c.Client(); ok && i >= r.Budget.Clients {
-			u.fail("%v is one of %d clients", c, r.Budget.Clients)
+			u.fail("%v is out of place among %d clients", c, r.Budget.Clients)
 		}
 	}
 }

@@ -109,24 +109,24 @@ func TestARecipeOfAnotherVersionIsRefusedWithTheReason(t *testing.T) {
 		return r.String()
 	}
 	for s, says := range map[string]string{
-		"dg2-AAAA": "it is of version dg2 of the format and this program reads dg1: take a newer " +
+		"dg2-AAAA": "it has version dg2 of the format and this program reads dg1: use a newer " +
 			"doublegrant",
-		"hello":                  "one begins with dg1-",
-		"":                       "one begins with dg1-",
+		"hello":                  "a recipe begins with dg1-",
+		"":                       "a recipe begins with dg1-",
 		"dg1-":                   "damaged",
 		"dg1-AAAA":               "damaged",
 		"dg1-A!AA":               "damaged",
 		seal(func(p *packer) {}): "it ends too early",
-		seal(func(p *packer) { p.number(1 << 40) }):                 "longer than it is",
-		seal(func(p *packer) { p.text("a\nb") }):                    "cannot be printed",
-		withChecksum(append(packed(usual()), 0)):                    "holds more than this version knows",
+		seal(func(p *packer) { p.number(1 << 40) }):                 "longer than the recipe",
+		seal(func(p *packer) { p.text("a\nb") }):                    "unprintable characters",
+		withChecksum(append(packed(usual()), 0)):                    "contains more than this version knows",
 		with(func(r *Recipe) { r.Schedule = nil }):                  "no steps",
 		with(func(r *Recipe) { r.Budget.Clients = 1 }):              "1 clients",
 		with(func(r *Recipe) { r.Budget.Clients = MaxClients + 1 }): "this version runs 2 to",
 		with(func(r *Recipe) { r.Budget.Place = MaxPlaces - 2 }): "its last client has place 20, and this version " +
-			"has 19",
-		with(func(r *Recipe) { r.Schedule = []Choice{Run(3)} }): "client 4 is one of 3 clients",
-		with(func(r *Recipe) { r.Budget.Late = mostCount + 1 }): "of one thing",
+			"has only 19",
+		with(func(r *Recipe) { r.Schedule = []Choice{Run(3)} }): "client 4 is out of place among 3 clients",
+		with(func(r *Recipe) { r.Budget.Late = mostCount + 1 }): "of one kind",
 	} {
 		_, err := ParseRecipe(s)
 		require.ErrorIs(t, err, ErrRecipe, s)

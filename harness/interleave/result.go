@@ -77,7 +77,7 @@ func (r Result) Summary() string {
 	case r.Random != nil && r.Random.Schedules > 0:
 		return fmt.Sprintf("nothing was found: %s. %s%s", r.describeParts(), r.Random.Guarantee(), r.WhyAtRandom())
 	}
-	return fmt.Sprintf("nothing can be said after %d schedules: %s", r.Schedules, r.Stopped)
+	return fmt.Sprintf("no verdict after %d schedules: %s", r.Schedules, r.Stopped)
 }
 
 // WhyAtRandom says why a random search ended early or shows nothing, in a sentence that begins with a space. It is

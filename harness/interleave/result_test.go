@@ -35,27 +35,27 @@ func TestWhatASearchCameTo(t *testing.T) {
 		verdict harness.Verdict
 		summary string
 	}{
-		{"nothing", Result{}, harness.Unknown, "nothing can be said after 0 schedules: "},
+		{"nothing", Result{}, harness.Unknown, "no verdict after 0 schedules: "},
 		{"no schedule", Result{Exhausted: true}, harness.Unknown, "no order of commands breaks it: "},
 		{"all", Result{Exhausted: true, Schedules: 54, Parts: all}, harness.Valid,
 			"no order of commands breaks it: all 50 schedules of 3 clients, at most 1 crash; and all 4 schedules of " +
 				"2 clients"},
 		{"some", Result{Schedules: 9, Stopped: "interrupted"}, harness.Unknown,
-			"nothing can be said after 9 schedules: interrupted"},
+			"no verdict after 9 schedules: interrupted"},
 		{"at random", Result{Schedules: 504, Stopped: DrawnAtRandom, Random: &Random{Schedules: 500, Strategy: "walks"},
 			Parts: random}, harness.Unknown,
 			"nothing was found: all 4 schedules of 2 clients; and 9 schedules of 3 clients; and 500 schedules at " +
-				"random of 5 clients. They were drawn by walks, which promises nothing about a depth."},
+				"random of 5 clients. They were drawn by walks, which guarantees nothing about a depth."},
 		{"at random, not to the end", Result{Schedules: 500, Stopped: "interrupted.",
 			Random: &Random{Schedules: 500, Strategy: "walks"}, Parts: random[2:]}, harness.Unknown,
-			"nothing was found: 500 schedules at random of 5 clients. They were drawn by walks, which promises " +
+			"nothing was found: 500 schedules at random of 5 clients. They were drawn by walks, which guarantees " +
 				"nothing about a depth. The search ended: interrupted."},
 		{"at random, all run", Result{Schedules: 500, Random: &Random{Schedules: 500, Strategy: "walks"},
 			Parts: random[2:]}, harness.Unknown,
-			"nothing was found: 500 schedules at random of 5 clients. They were drawn by walks, which promises " +
+			"nothing was found: 500 schedules at random of 5 clients. They were drawn by walks, which guarantees " +
 				"nothing about a depth."},
 		{"none at random", Result{Stopped: "interrupted", Random: &Random{Strategy: "walks"}}, harness.Unknown,
-			"nothing can be said after 0 schedules: interrupted"},
+			"no verdict after 0 schedules: interrupted"},
 		{"found", Result{Exhausted: true, Schedules: 9, Found: []Counterexample{race()}}, harness.Invalid,
 			"a counterexample of 3 steps: stuck-lock"},
 		{"found early", Result{Stopped: "interrupted", Found: []Counterexample{race()}}, harness.Invalid,

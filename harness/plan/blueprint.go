@@ -95,7 +95,7 @@ func (b blueprint) cluster(o cluster.Options) *cluster.Cluster {
 // Primary returns the name of the assumed primary. With several primaries it returns an error.
 func (b blueprint) Primary(context.Context) (string, error) {
 	if b.primaries > 1 {
-		return "", fmt.Errorf("%s has no one primary", b.name)
+		return "", fmt.Errorf("%s has more than one primary", b.name)
 	}
 	return b.RedisNodes()[b.elected], nil
 }

@@ -27,8 +27,8 @@ func (r *Resolved) checkCombination() error {
 // checkThorough refuses a thorough load whose window is as long as the load itself.
 func (r Resolved) checkThorough() error {
 	if r.Thorough && r.variant.Family == workloads.Dedup && r.TTL == 0 && r.anyFaultWith(nemesis.Crashes) {
-		return r.errorf("thorough", "thorough: where clients crash a window lasts as long as the load, whose end "+
-			"nobody knows: give a ttl")
+		return r.errorf("thorough", "thorough: with crashing clients a window lasts as long as the load, whose "+
+			"length is open: give a ttl")
 	}
 	return nil
 }
@@ -52,24 +52,24 @@ func (r *Resolved) checkLoad() error {
 	case r.Keys < 0:
 		return r.errorf("keys", "%d keys: the number cannot be negative: ask for 1 or more, or leave it out", r.Keys)
 	case r.Keys > maxKeys:
-		return r.errorf("keys", "%d keys: ask for at most %d, since each is tried in the end", r.Keys, maxKeys)
+		return r.errorf("keys", "%d keys: ask for at most %d, since each is tried after the load", r.Keys, maxKeys)
 	case r.Repeat < 0:
 		return r.errorf("repeat", "repeat %d: it cannot be negative: ask for 1 to %d", r.Repeat, MostTimes)
 	case r.Repeat > MostTimes:
 		return r.errorf("repeat", "repeat %d: ask for at most %d", r.Repeat, MostTimes)
 	case math.IsNaN(r.Rate) || math.IsInf(r.Rate, 0) || r.Rate > maxRate:
-		return r.errorf("rate", "a rate of %v cannot be kept: give operations a second, at most %.0f", r.Rate, maxRate)
+		return r.errorf("rate", "a rate of %v is impossible: ask for at most %.0f operations a second", r.Rate, maxRate)
 	case r.Pacing != "" && r.Pacing != OpenPacing && r.Pacing != ClosedPacing:
 		return r.errorf("pacing", "pacing %q: want open or closed", r.Pacing)
 	case r.Pacing == OpenPacing && r.Rate < 0:
-		return r.errorf("pacing", "pacing open needs a rate: how many operations a second are due")
+		return r.errorf("pacing", "pacing open needs a rate: say how many operations a second are due")
 	case r.Pacing == OpenPacing && r.variant.ID == RoundsVariant:
-		return r.errorf("pacing", "%s has a pace of its own: leave rate and pacing out", RoundsVariant)
+		return r.errorf("pacing", "%s sets its own pace: leave rate and pacing out", RoundsVariant)
 	case r.Thorough && r.variant.Family == workloads.Writes:
-		return r.errorf("thorough", "thorough: %s brings about no situations that could be counted: leave it out",
+		return r.errorf("thorough", "thorough: no situations are counted for %s: leave thorough out",
 			r.Variant)
 	case r.StopOnFirst && len(checkers.Watchers(r.Checkers())) == 0:
-		return r.errorf("stopOnFirst", "stop-on-first: what %s can do wrong shows after the load only: leave it out",
+		return r.errorf("stopOnFirst", "stop-on-first: violations of %s show only after the load: leave it out",
 			r.Variant)
 	}
 	return nil
@@ -79,24 +79,24 @@ func (r *Resolved) checkFamily() (err error) {
 	family := r.variant.Family
 	switch {
 	case r.Keys > 0 && family != workloads.Lock && family != workloads.Sequence:
-		return r.errorf("keys", "keys are for locks and sequences: %s has none to choose", r.Variant)
+		return r.errorf("keys", "keys are for locks and sequences, and %s is neither: leave keys out", r.Variant)
 	case r.variant.OneKey && r.Keys > 1:
-		return r.errorf("keys", "%s is not told which of %d keys is meant: put {key} into its keys, or ask for one",
+		return r.errorf("keys", "%s cannot tell %d keys apart: put {key} into its keys, or ask for one key",
 			r.Variant, r.Keys)
 	case r.TTL > 0 && family != workloads.Lock && family != workloads.Dedup:
-		return r.errorf("ttl", "a ttl is for locks and dedup: %s has none", r.Variant)
+		return r.errorf("ttl", "a ttl is for locks and dedup, and %s is neither: leave ttl out", r.Variant)
 	case r.TTL > 0 && r.TTL < 10*time.Millisecond:
-		return r.errorf("ttl", "a ttl of %v is too short to race for: use 10ms or more", r.TTL)
+		return r.errorf("ttl", "a ttl of %v is too short: ask for 10ms or more", r.TTL)
 	case r.Hold != 0 && family != workloads.Lock:
-		return r.errorf("hold", "a hold is for locks: %s has none to keep", r.Variant)
+		return r.errorf("hold", "a hold is for locks, and %s is not one: leave hold out", r.Variant)
 	case r.Hold < 0:
-		return r.errorf("hold", "a hold of %v: ask for more than nothing", r.Hold)
+		return r.errorf("hold", "a hold of %v: ask for more than 0", r.Hold)
 	case r.Rounds != nil && r.variant.ID != RoundsVariant:
-		return r.errorf("rounds", "rounds are those of %s: %s has none", RoundsVariant, r.Variant)
+		return r.errorf("rounds", "rounds are for %s, not for %s: leave rounds out", RoundsVariant, r.Variant)
 	case r.Resource && family != workloads.Lock:
-		return r.errorf("resource", "a resource is for locks: %s guards none", r.Variant)
+		return r.errorf("resource", "a resource is for locks, and %s is not one: leave resource out", r.Variant)
 	case r.Plan.Regime != "" && family != workloads.Sequence:
-		return r.errorf("regime", "a regime is for sequences: %s proposes nothing", r.Variant)
+		return r.errorf("regime", "a regime is for sequences, and %s is not one: leave regime out", r.Variant)
 	case r.Plan.Regime != "":
 		if r.regime, err = workloads.ParseRegime(r.Plan.Regime); err != nil {
 			return r.errorf("regime", "%w", err)
@@ -127,12 +127,12 @@ func (r *Resolved) checkMinReplicas() error {
 		return r.errorf("minReplicas", "min-replicas needs replicas, and %s has none: use --topology sentinel",
 			r.Topology)
 	case r.MinReplicas < 0 || r.MinReplicas > replicas:
-		return r.errorf("minReplicas", "min-replicas %d, and there are %d replicas: ask for 1 to %[2]d", r.MinReplicas,
+		return r.errorf("minReplicas", "min-replicas %d with %d replicas: ask for 1 to %[2]d", r.MinReplicas,
 			replicas)
 	case r.MaxLag != 0 && r.MinReplicas == 0:
-		return r.errorf("maxLag", "max-lag says which replicas count for min-replicas: give both")
+		return r.errorf("maxLag", "max-lag needs min-replicas: give both")
 	case r.MaxLag != 0 && (r.MaxLag < time.Second || r.MaxLag%time.Second != 0):
-		return r.errorf("maxLag", "a max-lag of %v: Redis takes whole seconds, 1s or more", r.MaxLag)
+		return r.errorf("maxLag", "a max-lag of %v: Redis takes whole seconds: ask for 1s or more", r.MaxLag)
 	case r.AOF != "" && !slices.Contains(aofPolicies, cluster.AOF(r.AOF)):
 		return r.errorf("aof", "unknown aof %q: choose always, everysec or no", r.AOF)
 	}
@@ -151,19 +151,20 @@ func (r *Resolved) checkPlace() error {
 		case v.Masters > r.on.primaries:
 			return r.errorf("topology", "%s needs %d masters or more: use --topology %s", v.ID, v.Masters, ManyMasters)
 		case v.Masters == 0 && r.on.primaries > 1:
-			return r.errorf("topology", "%s works on one primary, and %s has several: lock/redlock works on all", v.ID,
+			return r.errorf("topology", "%s works on one primary, and %s has several: choose lock/redlock, or one "+
+				"primary", v.ID,
 				r.Topology)
 		}
 	}
 	switch {
 	case r.on.sentinels == 0 && (r.DownAfter != 0 || r.SlowSentinels || r.OwnSentinel):
-		return r.errorf("topology", "downAfter, slowSentinels and ownSentinel are about Sentinels, and %s has none: "+
+		return r.errorf("topology", "downAfter, slowSentinels and ownSentinel are for Sentinels, and %s has none: "+
 			"use topology %s", r.Topology, Sentinel)
 	case r.DownAfter != 0 && r.DownAfter < time.Second:
-		return r.errorf("downAfter", "a downAfter of %v is too near to the Sentinels' ping period: use 1s or more",
+		return r.errorf("downAfter", "a downAfter of %v is too close to the Sentinels' ping period: ask for 1s or more",
 			r.DownAfter)
 	case r.On != "" && r.On != string(cluster.OnProcess) && r.On != string(cluster.OnDocker):
-		return r.errorf("on", "unknown place %q: choose process or docker", r.On)
+		return r.errorf("on", "unknown on %q: choose process or docker", r.On)
 	case r.Image != "" && r.On != string(cluster.OnDocker):
 		return r.errorf("image", "an image is for containers: use --on docker")
 	}

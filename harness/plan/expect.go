@@ -226,7 +226,7 @@ func lostBesideUpdates(j harness.Judged) string {
 	updates, err2 := j.Figure(checkers.FigureLostUpdates)
 	switch err := cmp.Or(err, err2); {
 	case err != nil:
-		return fmt.Sprintf("nobody knows whether writes were lost that no lock guarded: %v", err)
+		return fmt.Sprintf("cannot tell whether writes that no lock guarded were lost: %v", err)
 	case lost > updates:
 		return "lost writes that no lock guarded"
 	}

@@ -59,7 +59,7 @@ func (e *Expected) ReadField(r fields.Reader, _ string, n *yaml.Node) error {
 			return err
 		}
 		if len(c.Invalid)+len(c.May) == 0 {
-			return r.Errorf(n, "expect has no class: write %s, or {invalid: [double-grant]}", expectValid)
+			return r.Errorf(n, "expect names no class: write %s, or {invalid: [double-grant]}", expectValid)
 		}
 		*e = Expected{Valid: len(c.Invalid) == 0, Invalid: c.Invalid, May: c.May}
 		return nil
@@ -120,12 +120,13 @@ func (r Resolved) findableClasses() []harness.Class { return checkers.Finds(r.lo
 func (r *Resolved) checkExpected() error {
 	for _, class := range slices.Concat(r.Expect.Invalid, r.Expect.May) {
 		if can := r.findableClasses(); !slices.Contains(can, class) {
-			return r.errorf("expect", "no run of %[2]s can show %[1]s: expect %[3]s",
+			return r.errorf("expect", "no run of %[2]s can show %[1]s: expect one of %[3]s",
 				class, strings.Join(append([]string{r.Variant}, r.With...), " and "), joinClasses(can, ", "))
 		}
 	}
 	if r.Expect.Valid && r.Clients == 1 && r.variant.Family != workloads.Writes {
-		return r.errorf("expect", "one client alone is never valid, since nobody contends: ask for 2 clients or more")
+		return r.errorf("expect", "a run of one client is never valid, since there is no contention: ask for 2 "+
+			"clients or more")
 	}
 	return nil
 }

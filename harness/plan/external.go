@@ -39,7 +39,8 @@ const mostPrefix = 100
 func (r *Resolved) checkExternal() error {
 	if !r.on.external {
 		if r.Prefix != "" {
-			return r.errorf("prefix", "a prefix is for --topology %s: elsewhere all keys are the run's own", External)
+			return r.errorf("prefix", "a prefix is for --topology %s: leave it out, since on other topologies Redis "+
+				"has no other keys", External)
 		}
 		return nil
 	}
@@ -51,7 +52,7 @@ func (r *Resolved) checkExternal() error {
 	for _, field := range []string{"on", "image", "minReplicas", "maxLag", "aof", "acks", "downAfter", "slowSentinels",
 		"ownSentinel"} {
 		if nodeFields[field] {
-			return r.errorf(field, "%s is about nodes that doublegrant starts, and it starts none on --topology %s: "+
+			return r.errorf(field, "%s is for nodes that doublegrant starts, and on --topology %s it starts none: "+
 				"leave it out", field, External)
 		}
 	}
@@ -64,7 +65,7 @@ func (r *Resolved) checkExternal() error {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:._-/", c)
 	}
 	if len(r.Prefix) > mostPrefix || strings.ContainsFunc(r.Prefix, forbidden) || r.Prefix != "" && len(r.Prefix) < 3 {
-		return r.errorf("prefix", "a prefix has 3 to %d letters, digits and : . _ - /", mostPrefix)
+		return r.errorf("prefix", "a prefix consists of 3 to %d letters, digits and : . _ - /", mostPrefix)
 	}
 	r.prefix = cmp.Or(r.Prefix, external.NewPrefix())
 	return nil
@@ -78,7 +79,7 @@ func (p Plan) CheckPlace() error {
 	return nil
 }
 
-const programOutside = "a program outside connects by itself, so nobody looks at its keys before they are sent"
+const programOutside = "a program outside makes its own connections, so its keys cannot be checked before they are sent"
 
 // unconfinedReason returns why a variant cannot be confined to keys under a prefix; empty: it can be.
 func unconfinedReason(v workloads.Variant) string {
@@ -87,13 +88,13 @@ func unconfinedReason(v workloads.Variant) string {
 	case library, v.Outside():
 		return programOutside
 	case v.OneKey:
-		return "it has a key of its own, which is not under the run's prefix: put {key} into its keys"
+		return "it uses a fixed key, which is outside the run's prefix: put {key} into its keys"
 	case v.OwnKeys:
-		return "it uses keys or channels whose names do not begin with the key that it is given"
+		return "it uses keys or channels whose names do not begin with {key}"
 	case v.Acks > 0:
-		return "it waits for replicas, and nobody promises that there are any"
+		return "it waits for replicas, and an external Redis may have none"
 	case v.Masters > 0:
-		return "it needs several masters, and there is one"
+		return "it needs several masters, and an external Redis is one"
 	}
 	return ""
 }
@@ -146,7 +147,7 @@ func (r Resolved) preflightExternal(m Machine) error {
 		return Usagef("--topology %s needs the URL of Redis: set %s, or give --redis-url-file or --redis", External,
 			ExternalURL)
 	case on.Confirmed != on.Target.Hosts():
-		return Usagef("nothing is started: the load would hit %s: if it may, give --i-may-load %[1]s",
+		return Usagef("not started: the load would hit %s: if that is allowed, give --i-may-load %[1]s",
 			on.Target.Hosts())
 	}
 	return r.externalSystem(m).Preflight(context.Background())

@@ -48,8 +48,9 @@ func (f FaultPlan) checkEnds(on blueprint) error {
 		}
 	}
 	if toClients {
-		return fmt.Errorf("clients accept no connections, so none leads from %s to %s: name nodes or Sentinels in to",
+		return fmt.Errorf("clients accept no connections, so there is none from %s to %s: let to name nodes or "+
+			"Sentinels",
 			f.From, f.To)
 	}
-	return fmt.Errorf("no link lies between %s and %s, which are one host: name two", f.From, f.To)
+	return fmt.Errorf("%s and %s are the same host, so there is no link between them: name two hosts", f.From, f.To)
 }

@@ -53,18 +53,18 @@ func (f FaultPlan) errorf(field, format string, args ...any) error {
 func (f FaultPlan) check() error {
 	switch {
 	case f.Fault == "" && len(f.Random) == 0:
-		return f.errorf("", "an entry without a fault: name one with fault, or several with random")
+		return f.errorf("", "an entry needs a fault: name one under fault, or several under random")
 	case f.Fault != "" && len(f.Random) > 0:
-		return f.errorf("random", "an entry is a fault or a random one of several: leave one of them out")
+		return f.errorf("random", "an entry has both fault and random: leave one of them out")
 	case len(f.Random) > 0 && len(f.parameters()) > 0:
 		parameter := f.parameters()[0]
-		return f.errorf(parameter, "%s belongs to one fault, and a random entry has several: leave it out", parameter)
+		return f.errorf(parameter, "%s is for a single fault, and a random entry has several: leave it out", parameter)
 	case f.Times > MostTimes:
 		return f.errorf("times", "%d times: ask for at most %d", f.Times, MostTimes)
 	case f.Times < 0:
 		return f.errorf("times", "%d times: ask for 1 or more", f.Times)
 	case f.Every > 0 && f.Times < 2:
-		return f.errorf("every", "every is the time between two of them: say how many with times")
+		return f.errorf("every", "every needs times: say how many times the fault comes")
 	}
 	for name, d := range map[string]time.Duration{"start": f.Start, "for": f.For, "every": f.Every} {
 		if d < 0 {
@@ -148,11 +148,11 @@ func (t *timetable) addOnce(p FaultPlan, after time.Duration) error {
 func (t *timetable) addPackage(p FaultPlan, pack faultPackage, after time.Duration) error {
 	if names := p.parameters(); len(names) > 0 || p.For > 0 {
 		field := append(names, "for")[0]
-		return p.errorf(field, "%s is a package of faults with times and parameters of their own: leave %s out",
+		return p.errorf(field, "%s is a package whose faults set their own times and parameters: leave %s out",
 			p.Fault, field)
 	}
 	if pack.sideBySide() && len(t.tracks[p.Track]) > 0 && t.onlyPackage[p.Track] != pack.name {
-		return p.errorf("fault", "%s has faults side by side: put it first, or into a track of its own", p.Fault)
+		return p.errorf("fault", "%s has concurrent faults: put it first, or into its own track", p.Fault)
 	}
 	first := map[string]bool{}
 	for _, s := range pack.entries {

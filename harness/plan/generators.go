@@ -29,16 +29,16 @@ func (r *Resolved) checkGenerators() error {
 	case r.Generators < 0 || r.Generators > MostGenerators:
 		return r.errorf("generators", "%d generators: ask for 1 to %d", r.Generators, MostGenerators)
 	case r.Generators > r.Clients:
-		return r.errorf("generators", "%d generators for %d clients: ask for as many clients at least", r.Generators,
+		return r.errorf("generators", "%d generators for %d clients: ask for at least as many clients as "+
+			"generators", r.Generators,
 			r.Clients)
 	case r.Resource:
-		return r.errorf("generators", "a resource lives inside one process, and generators are several: leave one of "+
-			"them out")
+		return r.errorf("generators", "a resource exists in one process only: leave resource or generators out")
 	case r.variant.ID == RoundsVariant:
-		return r.errorf("generators", "the rounds of %s are those of one process: leave generators out", RoundsVariant)
+		return r.errorf("generators", "%s runs its rounds in one process: leave generators out", RoundsVariant)
 	case r.variant.OneKey && r.Plan.Regime == "" && r.variant.Family == workloads.Sequence:
-		return r.errorf("regime", "%s knows one sequence, on which the regimes take turns in one process: name a "+
-			"--regime", r.Variant)
+		return r.errorf("regime", "%s has a single sequence, which all regimes share in turn within one process: "+
+			"choose one with --regime", r.Variant)
 	}
 	return nil
 }
@@ -46,8 +46,8 @@ func (r *Resolved) checkGenerators() error {
 // checkFaultsElsewhere refuses faults that strike clients, if they run in other processes.
 func (r Resolved) checkFaultsElsewhere() error {
 	if r.Generators > 0 && r.anyFaultWith(nemesis.OfClients) {
-		return r.errorf("generators", "one of the faults strikes clients, which are in other processes: generators "+
-			"bear faults of nodes and of links")
+		return r.errorf("generators", "a fault of clients cannot reach clients in generators: leave out the faults "+
+			"of clients, or generators")
 	}
 	return nil
 }

@@ -92,8 +92,8 @@ func (f FaultPlan) touchesSomebody(elections []blueprint, moved bool) error {
 		return f.touchesTraffic(elections, moved)
 	}
 	if on := elections[0]; on.replicas() > 0 && slices.Contains(ofMasters, f.Shape) {
-		return f.errorf("fault", "%s may strike replicas only, and clients talk to the primary: use --topology %s, "+
-			"or partition-clients-primary",
+		return f.errorf("fault", "%s may strike only replicas, while clients talk to the primary: use --topology "+
+			"%s, or partition-clients-primary",
 			f.configured.Name, ManyMasters)
 	}
 	for _, on := range elections {
@@ -104,11 +104,11 @@ func (f FaultPlan) touchesSomebody(elections []blueprint, moved bool) error {
 	}
 	if f.configured.Entry.Acts == nemesis.OnPrimariesOnly {
 		return f.errorf("fault",
-			"%s may strike a replica, and replicas evict nothing by themselves: name primary as its host",
+			"%s may strike a replica, which evicts nothing by itself: name primary as its host",
 			f.configured.Name)
 	}
 	return f.errorf("fault",
-		"%s may strike replicas only, and clients talk to the primary: name primary or nodes as its host",
+		"%s may strike only replicas, while clients talk to the primary: name primary or nodes as its host",
 		f.configured.Name)
 }
 
@@ -141,7 +141,7 @@ func (f FaultPlan) touchesTraffic(elections []blueprint, moved bool) error {
 			}
 		}
 	}
-	return f.errorf("fault", "%s from %s to %s would touch nothing: %s", f.configured.Name, f.From, f.To,
+	return f.errorf("fault", "%s from %s to %s would have no effect: %s", f.configured.Name, f.From, f.To,
 		trafficText(elections[0], f.configured.OneWay))
 }
 
@@ -149,14 +149,14 @@ func (f FaultPlan) touchesTraffic(elections []blueprint, moved bool) error {
 func trafficText(on blueprint, oneWay bool) string {
 	switch {
 	case on.primaries > 1:
-		return "clients talk to every node, and nobody else to anybody"
+		return "there are only connections from clients to nodes"
 	case on.sentinels == 0:
-		return "clients talk to the primary, and nobody else to anybody"
+		return "there are only connections from clients to the primary"
 	case oneWay:
-		return "clients connect to the primary and to Sentinels, replicas to their primary, Sentinels to everybody " +
-			"but clients"
+		return "clients connect to the primary and to Sentinels, replicas to their primary, Sentinels to all hosts " +
+			"except clients"
 	}
-	return "clients talk to the primary and to Sentinels, replicas to their primary, Sentinels to everybody"
+	return "clients talk to the primary and to Sentinels, replicas to their primary, Sentinels to all hosts"
 }
 
 // linksOn returns the links that the fault strikes when the seed draws its hosts.

@@ -39,7 +39,8 @@ func TestFaultsThatMayTouchSomebodyAreLeftAlone(t *testing.T) {
 	require.NoError(t, err)
 	_, err = planOf(t, masters+"faults:\n  - fault: latency\n    from: nodes\n    to: nodes\n")
 	require.ErrorIs(t, err, ErrUsage)
-	require.ErrorContains(t, err, ":4: latency from nodes to nodes would touch nothing: clients talk to every node")
+	require.ErrorContains(t, err, ":4: latency from nodes to nodes would have no effect: there are only connections "+
+		"from clients to nodes")
 }
 
 func TestFaultsTooShortToBeSeenAreRefusedWithTheLeastTime(t *testing.T) {
@@ -53,11 +54,11 @@ func TestFaultsTooShortToBeSeenAreRefusedWithTheLeastTime(t *testing.T) {
 		p := Plan{Variant: "lock/set-nx-px", Nemesis: []string{name}, FaultFor: least}
 		require.NoError(t, p.Check(), name)
 		p.FaultFor = least - time.Millisecond
-		require.EqualError(t, p.Check(), fmt.Sprintf("usage: %s for %v is too short to be seen: ask for %v or more",
+		require.EqualError(t, p.Check(), fmt.Sprintf("usage: %s for %v is too short to be observed: ask for %v or more",
 			name, p.FaultFor, least))
 	}
 	slow := Plan{Variant: "lock/set-nx-px", Nemesis: []string{"partition-split-brain"}, DownAfter: 4 * time.Second}
-	require.ErrorContains(t, slow.Check(), "for 5s is too short to be seen: ask for 6s or more")
+	require.ErrorContains(t, slow.Check(), "for 5s is too short to be observed: ask for 6s or more")
 	for _, name := range []string{"pause-primary", "kill-primary", "client-pause-primary", "partition-clients-primary",
 		"cut", "latency"} {
 		require.NoError(t, Plan{Variant: "lock/set-nx-px", Nemesis: []string{name}, FaultFor: time.Second}.Check(),

@@ -29,7 +29,7 @@ func (f FaultPlan) findFault(field, name string, on blueprint) (FaultPlan, error
 func (f FaultPlan) configure(e nemesis.Entry, field, name string, on blueprint) (FaultPlan, error) {
 	for _, p := range f.parameters() {
 		if !slices.Contains(e.Takes, p) {
-			return f, f.errorf(p, "%s does not belong to %s, which takes %s", p, name, orNothing(e.Takes))
+			return f, f.errorf(p, "%s is not a parameter of %s, which takes %s", p, name, orNothing(e.Takes))
 		}
 	}
 	slot := e.Slot()
@@ -37,7 +37,7 @@ func (f FaultPlan) configure(e nemesis.Entry, field, name string, on blueprint) 
 	if value != "" {
 		parameter := f.Word(slot)
 		if *parameter != "" {
-			return f, f.errorf(slot, "%s says already which %s: leave %[2]s out", name, slot)
+			return f, f.errorf(slot, "the name %s already fixes %s: leave %[2]s out", name, slot)
 		}
 		*parameter = value
 	}
@@ -62,8 +62,8 @@ func orNothing(words []string) string {
 // checkTopology refuses a fault that is impossible on the topology.
 func (f FaultPlan) checkTopology(field string, on blueprint) error {
 	if on.external && f.configured.Entry.Strikes != "g" && f.From == "" && f.Shape != clientsFromPrimary {
-		return f.errorf(field, "%s is not for --topology %s, where only clients and their links to the primary are "+
-			"struck: %s",
+		return f.errorf(field, "%s is impossible on --topology %s, where faults can strike only clients and their "+
+			"links to the primary: choose one of %s",
 			f.configured.Name, External, externalFaults)
 	}
 	missing := map[nemesis.Need]bool{
@@ -72,7 +72,7 @@ func (f FaultPlan) checkTopology(field string, on blueprint) error {
 		nemesis.NeedsMasters:    on.primaries == 1,
 	}
 	if missing[f.configured.Entry.Needs] && f.configured.Entry.Needs == nemesis.NeedsSuccessors {
-		return f.errorf(field, "%s needs --topology %s: on %s nobody takes over", f.configured.Name, Sentinel, on.name)
+		return f.errorf(field, "%s needs --topology %s: %s has no failover", f.configured.Name, Sentinel, on.name)
 	}
 	if missing[f.configured.Entry.Needs] {
 		remedy := map[nemesis.Need]string{nemesis.NeedsMasters: ManyMasters}[f.configured.Entry.Needs]
@@ -80,13 +80,14 @@ func (f FaultPlan) checkTopology(field string, on blueprint) error {
 			f.configured.Name, cmp.Or(remedy, Sentinel), on.name, f.configured.Entry.Needs)
 	}
 	if err := f.checkLinks(on); err != nil {
-		return f.errorf(field, "%s cannot be on --topology %s: %w", f.configured.Name, on.name, err)
+		return f.errorf(field, "%s is impossible on --topology %s: %w", f.configured.Name, on.name, err)
 	}
 	if err := f.checkTarget(field, on); err != nil {
 		return err
 	}
 	if least := f.configured.Least(on); f.For < least {
-		return f.errorf("for", "%s for %v is too short to be seen: ask for %v or more", f.configured.Name, f.For, least)
+		return f.errorf("for", "%s for %v is too short to be observed: ask for %v or "+
+			"more", f.configured.Name, f.For, least)
 	}
 	return nil
 }
@@ -98,7 +99,7 @@ func (f FaultPlan) checkTarget(field string, on blueprint) error {
 	}
 	hosts, err := on.pickTarget(f.configured.Target())
 	if err != nil {
-		return f.errorf(field, "%s cannot be on --topology %s: %w", f.configured.Name, on.name, err)
+		return f.errorf(field, "%s is impossible on --topology %s: %w", f.configured.Name, on.name, err)
 	}
 	for _, h := range hosts {
 		if !strings.Contains(f.configured.Entry.Strikes, h[:1]) {
@@ -108,7 +109,7 @@ func (f FaultPlan) checkTarget(field string, on blueprint) error {
 	}
 	noClients := func(hosts []string) bool { return !slices.ContainsFunc(hosts, on.hasClientsOn) }
 	if f.configured.Entry.Strikes == "g" && on.everyDraw(f.configured.Target(), noClients) {
-		return f.errorf(field, "%s would strike nobody: %d clients are in the groups g0 to g%d",
+		return f.errorf(field, "%s would strike a group without clients: the %d clients are in the groups g0 to g%d",
 			f.configured.Name, on.workers, on.workers-1)
 	}
 	return nil

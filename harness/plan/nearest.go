@@ -15,14 +15,14 @@ import (
 // which take no packages.
 func unknownFault(name string, packagesToo bool) error {
 	if fault, _, given := strings.Cut(name, "("); given {
-		return fmt.Errorf("unknown fault %q: parameters stand in a plan (run --plan), as fields beside %q",
+		return fmt.Errorf("unknown fault %q: give parameters in a plan file (run --plan), as fields beside %q",
 			fields.Shortened(name), "fault: "+fields.Shortened(fault))
 	}
 	similar := nearestNames(name, packagesToo)
 	if len(similar) == 0 {
-		return fmt.Errorf("unknown fault %q: doublegrant list names them all", fields.Shortened(name))
+		return fmt.Errorf("unknown fault %q: doublegrant list shows them all", fields.Shortened(name))
 	}
-	return fmt.Errorf("unknown fault %q: did you mean %s? doublegrant list names them all", fields.Shortened(name),
+	return fmt.Errorf("unknown fault %q: did you mean %s? doublegrant list shows them all", fields.Shortened(name),
 		strings.Join(similar, ", or "))
 }
 

@@ -21,7 +21,7 @@ func (r Resolved) OnlyCover() string {
 	if what == "" {
 		return ""
 	}
-	return fmt.Sprintf("no search can look at %s: this load is all that does. --thorough goes on until each "+
-		"situation has occurred %d times",
+	return fmt.Sprintf("no search can cover %s, so only this load does. --thorough continues until each situation "+
+		"has occurred %d times",
 		what, checkers.QuotaCount)
 }

@@ -17,13 +17,14 @@ func packages() []faultPackage {
 	type with = nemesis.Parameters
 	const s, ms = time.Second, time.Millisecond
 	return []faultPackage{
-		{"split-brain", "the primary with clients and a Sentinel on the smaller side; with a replica there; and all " +
-			"alone", []FaultPlan{
+		{"split-brain", "the primary is cut off three times: with clients and a Sentinel, with a replica as well, " +
+			"and alone", []FaultPlan{
 			{Fault: "partition-split-brain", For: 5 * s},
 			{Fault: "partition-split-brain-replica", For: 5 * s},
 			{Fault: "partition-isolate-primary", Parameters: with{How: "drop"}, For: 5 * s},
 		}},
-		{"failover-storm", "failovers in turn: kills, a restart nobody notices, an operator, a Sentinel that crashes",
+		{"failover-storm", "one failover after another: kills, a restart too short to be noticed, an operator, a " +
+			"Sentinel that crashes",
 			[]FaultPlan{
 				{Fault: "kill-primary", For: 4 * s},
 				{Fault: "sentinel-failover", For: 2 * s},
@@ -32,7 +33,8 @@ func packages() []faultPackage {
 				{Fault: "sentinel-crash-after-promotion", For: 4 * s},
 				{Fault: "kill-primary", For: 4 * s},
 			}},
-		{"flaky-network", "slow, uneven links the whole time; beside it resets, slices, lost answers, torn connections",
+		{"flaky-network", "slow, uneven links all the time, with resets, slices, lost answers and torn connections " +
+			"on top",
 			[]FaultPlan{
 				{Track: "clients", Fault: "latency",
 					Parameters: with{From: "clients", To: "nodes", Latency: 10 * ms, Jitter: 5 * ms}, For: 16 * s},
@@ -48,16 +50,16 @@ func packages() []faultPackage {
 				{Start: 1 * s, Fault: "limit-data", Parameters: with{From: "clients", To: "primary", Bytes: 5000},
 					For: 2 * s},
 			}},
-		{"slow-clients", "a frozen process, thin links, connections that do not end, and a primary that lets clients " +
-			"wait", []FaultPlan{
+		{"slow-clients", "a frozen client process, thin links, connections that close late, and a primary that " +
+			"pauses its clients", []FaultPlan{
 			{Fault: "freeze-clients", For: 4 * s},
 			{Fault: "bandwidth", Parameters: with{From: "clients", To: "primary", Bandwidth: 10_000}, For: 4 * s},
 			{Fault: "slow-close", Parameters: with{From: "clients", To: "primary", Delay: 500 * ms}, For: 2 * s},
 			{Fault: "client-pause-primary", For: 500 * ms},
 			{Fault: "client-pause-writes-primary", For: 3 * s},
 		}},
-		{"clock", "the primary's clock jumps ahead and back, and one client process's clock is a minute fast, " +
-			"then slow", []FaultPlan{
+		{"clock", "the primary's clock jumps ahead and back; one client process's clock is a minute fast, then a " +
+			"minute slow", []FaultPlan{
 			{Fault: "clock-step-forward", Parameters: with{By: time.Minute}, For: 4 * s},
 			{Fault: "clock-step-backward", Parameters: with{By: time.Minute}, For: 4 * s},
 			{Fault: "skew-clients", Parameters: with{By: time.Minute}, For: 3 * s},

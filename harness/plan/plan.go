@@ -139,7 +139,8 @@ func (p Plan) Resolve() (r Resolved, err error) {
 		return r, p.errorf("variant", "%w", err)
 	}
 	if p.Client != nil && p.Client.Announces {
-		return r, p.errorf("client", "%s drives itself, so it can be explored, and not run under load", r.variant.ID)
+		return r, p.errorf("client", "%s decides itself what it does, so it can be explored but not run under "+
+			"load", r.variant.ID)
 	}
 	r.Variant = r.variant.ID
 	if err := r.resolveRiders(); err != nil {
@@ -190,11 +191,11 @@ func (r *Resolved) resolveRiders() error {
 		}
 		if v.Family != workloads.Writes || v.ID == r.Variant || v.ID == RoundsVariant {
 			return r.errorf("with",
-				"%s cannot ride along with %s: only writes/sadd and writes/sadd-wait can, with another variant", id,
+				"%s cannot be a rider of %s: choose writes/sadd or writes/sadd-wait, beside another variant", id,
 				r.Variant)
 		}
 		if slices.ContainsFunc(r.with, func(w workloads.Variant) bool { return w.ID == id }) {
-			return r.errorf("with", "%s rides along twice: once is enough", id)
+			return r.errorf("with", "%s is named twice under with: leave one of them out", id)
 		}
 		r.with = append(r.with, v)
 	}
@@ -213,7 +214,7 @@ func (r *Resolved) resolveAcks() error {
 		waits = waits || ok
 	}
 	if !waits {
-		return r.errorf("acks", "%d acknowledgements of a write, and %s waits for none: acks are for variants with a "+
+		return r.errorf("acks", "%d acknowledgements, but %s does not wait for any: acks are for variants with "+
 			"WAIT, such as %s",
 			r.Acks, r.Variant, variantWithWait())
 	}
@@ -237,11 +238,12 @@ func (p Plan) faultPlans() ([]FaultPlan, error) {
 	switch {
 	case len(p.Nemesis) == 0 && (p.Repeat != 0 || p.FaultFor != 0):
 		return nil, p.errorf("repeat",
-			"repeat and fault-for are about faults: name a --nemesis, or give each of faults its times and for")
+			"repeat and fault-for need a --nemesis: name one, or give each entry of faults its own times and for")
 	case slices.ContainsFunc(p.Nemesis, func(name string) bool { return strings.TrimSpace(name) == "" }):
-		return nil, p.errorf("nemesis", "an empty name among the faults: leave it out")
+		return nil, p.errorf("nemesis", "one of the fault names is empty: leave it out")
 	case len(p.Nemesis) > 0 && p.FaultFor != 0 && !slices.ContainsFunc(p.Nemesis, isNoPackage):
-		return nil, p.errorf("faultFor", "fault-for is for faults, and packages have times of their own: leave it out")
+		return nil, p.errorf("faultFor", "fault-for is for single faults, and packages set their own times: leave "+
+			"it out")
 	case len(p.Nemesis) > 0 && len(p.Faults) > 0:
 		return nil, p.errorf("nemesis", "nemesis is the short form of faults: leave one of them out")
 	case len(p.Faults) > 0:

@@ -22,26 +22,26 @@ func resolved(t *testing.T, p Plan) Resolved {
 
 func TestPlansThatCannotBeAreRefusedWithTheRemedy(t *testing.T) {
 	for want, p := range map[string]Plan{
-		"did you mean growing?":     {Variant: "sequence/incr", Regime: "growingg"},
-		"cannot ride along":         {Variant: "lock/set-nx-px", With: []string{"sequence/incr"}},
-		"ask for 1 to":              {Variant: "lock/set-nx-px", Clients: -1},
-		"a regime is for sequences": {Variant: "lock/set-nx-px", Regime: "fixed"},
-		"keys are for locks":        {Variant: "dedup/get-set", Keys: 3},
-		"too short to race for":     {Variant: "lock/set-nx-px", TTL: time.Millisecond},
-		"cannot be negative":        {Variant: "lock/set-nx-px", Duration: -1},
-		"an empty name among":       {Variant: "lock/set-nx-px", Nemesis: []string{"kill-primary", ""}},
-		"times of their own": {Variant: "lock/set-nx-px", Nemesis: []string{"split-brain", "clock"},
+		"did you mean growing?":           {Variant: "sequence/incr", Regime: "growingg"},
+		"cannot be a rider":               {Variant: "lock/set-nx-px", With: []string{"sequence/incr"}},
+		"ask for 1 to":                    {Variant: "lock/set-nx-px", Clients: -1},
+		"a regime is for sequences":       {Variant: "lock/set-nx-px", Regime: "fixed"},
+		"keys are for locks":              {Variant: "dedup/get-set", Keys: 3},
+		"is too short: ask for":           {Variant: "lock/set-nx-px", TTL: time.Millisecond},
+		"cannot be negative":              {Variant: "lock/set-nx-px", Duration: -1},
+		"one of the fault names is empty": {Variant: "lock/set-nx-px", Nemesis: []string{"kill-primary", ""}},
+		"packages set their own times": {Variant: "lock/set-nx-px", Nemesis: []string{"split-brain", "clock"},
 			FaultFor: time.Second},
-		"`doublegrant list`":       {Variant: ""},
-		"rides along twice":        {Variant: "sequence/incr", With: []string{"writes/sadd", "writes/sadd"}},
-		"name a --nemesis":         {Variant: "sequence/incr", Repeat: 3},
-		"no situations that could": {Variant: "writes/sadd", Thorough: true},
-		"whose end nobody knows": {Variant: "dedup/claim-confirm", Thorough: true,
+		"`doublegrant list`":        {Variant: ""},
+		"is named twice":            {Variant: "sequence/incr", With: []string{"writes/sadd", "writes/sadd"}},
+		"need a --nemesis":          {Variant: "sequence/incr", Repeat: 3},
+		"no situations are counted": {Variant: "writes/sadd", Thorough: true},
+		"whose length is open": {Variant: "dedup/claim-confirm", Thorough: true,
 			Nemesis: []string{"crash-clients"}},
-		"at most 1000000000":   {Variant: "sequence/incr", Rate: 1e99},
-		"at most 100000":       {Variant: "sequence/incr", Keys: 1_000_000},
-		"cannot be kept":       {Variant: "sequence/incr", Rate: math.NaN()},
-		"only writes/sadd and": {Variant: "writes/sadd", With: []string{"writes/sadd"}},
+		"at most 1000000000":                     {Variant: "sequence/incr", Rate: 1e99},
+		"at most 100000":                         {Variant: "sequence/incr", Keys: 1_000_000},
+		"is impossible: ask for at most":         {Variant: "sequence/incr", Rate: math.NaN()},
+		"choose writes/sadd or writes/sadd-wait": {Variant: "writes/sadd", With: []string{"writes/sadd"}},
 	} {
 		err := p.Check()
 		require.ErrorIs(t, err, ErrUsage, want)
@@ -76,7 +76,7 @@ func TestALoadIsThoroughOrSaysWhatItIsTheOnlyCoverFor(t *testing.T) {
 	require.Equal(t, time.Minute, resolved(t,
 		Plan{Variant: "lock/redlock", Thorough: true, Duration: time.Minute}).Duration)
 	require.Contains(t, resolved(t, Plan{Variant: "lock/redlock"}).OnlyCover(),
-		"no search can look at a lock on several masters")
+		"no search can cover a lock on several masters")
 	plain := resolved(t, Plan{Variant: "lock/set-nx-px"})
 	require.Empty(t, plain.OnlyCover())
 	require.Nil(t, plain.Spec(Machine{}, t.TempDir(), harness.NewMemory()).Quota)
@@ -167,7 +167,7 @@ func TestLossesThatNobodyCountedAreASurprise(t *testing.T) {
 	e := Expectation{May: []harness.Class{harness.LostWrite}, Updates: true}
 	j := harness.Judged{Verdict: harness.Invalid, Totals: map[harness.Class]int{harness.LostWrite: 1}}
 	require.False(t, e.Met(j))
-	require.Equal(t, `nobody knows whether writes were lost that no lock guarded: the checker writes, which reports "lost", did not run`, e.Surprise(j))
+	require.Equal(t, `cannot tell whether writes that no lock guarded were lost: the checker writes, which reports "lost", did not run`, e.Surprise(j))
 }
 
 func TestMet(t *testing.T) {

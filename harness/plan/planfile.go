@@ -50,7 +50,7 @@ func ReadFolder(dir string) (Plan, error) {
 // notAResultsFolder says why dir is not a results folder, and which is the newest one beside it.
 func notAResultsFolder(dir string) string {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return "it is a file: name the folder"
+		return "it is a file: name its folder"
 	} else if err == nil {
 		return "there is no " + File + " in it"
 	}
@@ -59,7 +59,7 @@ func notAResultsFolder(dir string) string {
 		return "there is no such folder"
 	}
 	newest := filepath.Dir(slices.Max(beside)) // their names begin with the time
-	return "there is no such folder; the newest beside it is " + newest
+	return "there is no such folder; the newest folder beside it is " + newest
 }
 
 // Encode returns the plan as a file for Decode. Script files are replaced by their texts.

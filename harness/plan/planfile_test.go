@@ -23,12 +23,12 @@ func planOf(t *testing.T, text string) (Plan, error) {
 func TestAPlanFileSaysWhereItIsWrong(t *testing.T) {
 	const head = "variant: lock/set-nx-px\n"
 	for _, c := range []struct{ text, want string }{
-		{"# only a comment\n", ":1: nothing is in it"},
+		{"# only a comment\n", ":1: the file is empty"},
 		{head + "clients: [\n", ": not YAML: "},
 		{head + "clients: 5\ncalm: [}}\n", ":3: not YAML: did not find expected node content"},
 		{head + "with: {a\n\nb: c\n", ":2: not YAML: did not find expected ',' or '}'"}, // where the brace opens
 		{head + "client: 3\n", `:2: client is "3": did you mean clients?`},
-		{head + "script: take.lua\n", `:2: script is "take.lua": want fields and their values here, such as "as: ..."`},
+		{head + "script: take.lua\n", `:2: script is "take.lua": write fields and their values here, such as "as: ..."`},
 		{head + "topology: sentinal\n", `:2: unknown topology "sentinal": did you mean sentinel?`},
 		{head + "---\n" + head, "a second YAML document begins"},
 		{head + "nemeses: y\n", `:2: unknown field "nemeses": did you mean nemesis?`},
@@ -61,23 +61,23 @@ func TestAPlanFileSaysWhereItIsWrong(t *testing.T) {
 		{head + "faults:\n  - fault: kill-primary\n    times: 0\n", ":4: times is 0: ask for more than 0"},
 		{head + "script:\n  as: lock\n  lua: x\n", `:4: unknown field "lua": choose one of as, name, source`},
 
-		{head + "faults: kill-primary\n", ":2: faults is a list: begin each with a dash"},
+		{head + "faults: kill-primary\n", ":2: faults is a list: begin each entry with a dash"},
 		{head + "faults:\n  - fault: kill-primary\n    befor: 2s\n",
 			`:4: unknown field "befor": choose one of fault, random, start`},
 		{head + "faults:\n  - fault: kill-primary\n    for: soon\n", `:4: for is "soon": give a time`},
 		{head + "faults:\n  - fault: kill-primary\n    for: -4s\n", ":4: for is -4s: a time cannot be negative"},
 		{head + "faults:\n  - fault: kill-primary\n    times: -1\n", ":4: -1 times: ask for 1 or more"},
-		{head + "faults:\n  - fault: kill-primary\n    every: 2s\n", ":4: every is the time between two of them"},
+		{head + "faults:\n  - fault: kill-primary\n    every: 2s\n", ":4: every needs times"},
 		{head + "faults:\n  - fault: kill-primary\n    random: [pause-primary]\n",
-			":4: an entry is a fault or a random one"},
+			":4: an entry has both fault and random"},
 		{head + "faults:\n  - fault: kill-primary\n    latency: 5ms\n",
-			":4: latency does not belong to kill-primary, which takes "},
-		{head + "faults:\n  - times: 3\n", ":3: an entry without a fault"},
+			":4: latency is not a parameter of kill-primary, which takes "},
+		{head + "faults:\n  - times: 3\n", ":3: an entry needs a fault"},
 		{head + "faults:\n  - random: [pause-primary, flood]\n", `:3: unknown fault "flood"`},
-		{head + "faults:\n  - random: [pause-primary]\n    host: r1\n", ":4: host belongs to one fault"},
+		{head + "faults:\n  - random: [pause-primary]\n    host: r1\n", ":4: host is for a single fault"},
 		{head + "nemesis: [kill-primary]\nfaults:\n  - fault: kill-primary\n",
 			":2: nemesis is the short form of faults"},
-		{head + "faults:\n  - fault: kill-primary\nrepeat: 3\n", ":4: repeat and fault-for are about faults"},
+		{head + "faults:\n  - fault: kill-primary\nrepeat: 3\n", ":4: repeat and fault-for need a --nemesis"},
 	} {
 		_, err := planOf(t, c.text)
 		require.ErrorIs(t, err, ErrUsage, c.text)

@@ -17,9 +17,9 @@ func (p *Plan) ReadScript(planFile string) error {
 	s := *p.Script // a copy, since runs may share a script from defaults
 	switch {
 	case s.File != "" && s.Source != "":
-		return p.errorf("script", "the script has a file and a source: leave one of them out")
+		return p.errorf("script", "the script has both file and source: leave one of them out")
 	case s.ReleaseFile != "" && s.Release != "":
-		return p.errorf("script", "the script has a releaseFile and a release: leave one of them out")
+		return p.errorf("script", "the script has both releaseFile and release: leave one of them out")
 	}
 	var err error
 	if s.File != "" {
@@ -51,7 +51,7 @@ func textBeside(other, file string) (path, text string, err error) {
 	}
 	b, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) && path != file {
-		err = fmt.Errorf("%w: paths are from the folder of the plan or suite", err)
+		err = fmt.Errorf("%w: give the path from the folder of the plan or suite", err)
 	}
 	return path, string(b), err
 }

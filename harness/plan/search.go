@@ -63,11 +63,11 @@ func (s Search) Resolve(redis string) (v workloads.Variant, spec explore.Spec, e
 	}
 	switch {
 	case s.Regime != "" && v.Family != workloads.Sequence:
-		return v, spec, Usagef("a regime is for sequences: %s proposes nothing", v.ID)
+		return v, spec, Usagef("a regime is for sequences, and %s is not one: leave regime out", v.ID)
 	case s.TTL != 0 && v.Family == workloads.Sequence:
-		return v, spec, Usagef("a ttl is for locks and dedup: %s has none", v.ID)
+		return v, spec, Usagef("a ttl is for locks and dedup, and %s is neither: leave ttl out", v.ID)
 	case s.TTL != 0 && s.TTL < explore.ShortestLease:
-		return v, spec, Usagef("a ttl of %v: Redis counts in milliseconds, so ask for %v or more", s.TTL,
+		return v, spec, Usagef("a ttl of %v: Redis counts in milliseconds: ask for %v or more", s.TTL,
 			explore.ShortestLease)
 	}
 	program, ok := v.Program(options)
@@ -75,12 +75,13 @@ func (s Search) Resolve(redis string) (v workloads.Variant, spec explore.Spec, e
 	case s.Clients != 0 && (s.Clients < 2 || s.Clients > interleave.MaxClients):
 		return v, spec, Usagef("this cannot be explored: %d clients: ask for 2 to %d", s.Clients, interleave.MaxClients)
 	case s.Failovers < 0 || s.Failovers > 1:
-		return v, spec, Usagef("this cannot be explored: %d failovers: there is one replica to promote, so ask for 0 "+
-			"or 1", s.Failovers)
+		return v, spec, Usagef("this cannot be explored: %d failovers: there is only one replica to promote: ask "+
+			"for 0 or 1", s.Failovers)
 	case v.Masters > 0:
 		return v, spec, Usagef("%s cannot be explored: it needs %d masters, and the explorer has one", v.ID, v.Masters)
 	case !ok:
-		return v, spec, Usagef("%s cannot be explored: it measures what a fault loses, under load", v.ID)
+		return v, spec, Usagef("%s cannot be explored: it measures what a fault loses under load: use doublegrant "+
+			"run", v.ID)
 	}
 	if err := s.checkRandom(); err != nil {
 		return v, spec, err
@@ -117,23 +118,23 @@ func (s Search) checkRandom() error {
 	case s.Random < 0:
 		return Usagef("%d schedules at random: ask for 1 or more", s.Random)
 	case !s.atRandom() && s.Strategy != "":
-		return Usagef("a strategy is for schedules at random: say how many schedules (--random), or ask for more "+
-			"than %d clients", interleave.MaxExhaustive)
+		return Usagef("a strategy is for schedules at random: give their number (--random), or ask for more than %d "+
+			"clients", interleave.MaxExhaustive)
 	case s.Strategy != "" && !slices.Contains(explore.Strategies(), s.Strategy):
 		return Usagef("unknown strategy %q: %s", s.Strategy, suggest.Meant(s.Strategy, explore.Strategies()))
 	case s.Depth != 0 && !explore.PromisesDepth(s.Strategy):
-		return Usagef("a depth: %s promises nothing about the depth of a bug, so leave it out", s.Strategy)
+		return Usagef("a depth: %s guarantees nothing about the depth of a bug: leave it out", s.Strategy)
 	case !s.atRandom() && (s.Depth != 0 || s.Seed != 0):
-		return Usagef("a depth and a seed are for schedules at random: say how many schedules (--random), or ask for "+
+		return Usagef("a depth and a seed are for schedules at random: give their number (--random), or ask for "+
 			"more than %d clients", interleave.MaxExhaustive)
 	case s.Depth < 0 || s.Depth > explore.MaxDepth:
 		return Usagef("bugs of depth %d: ask for 1 to %d", s.Depth, explore.MaxDepth)
 	case s.atRandom() && (s.Unpruned || s.MaxSchedules != 0):
-		return Usagef("schedules at random: give their number by --random, " +
-			"and leave --max-schedules and --unpruned out")
+		return Usagef("schedules at random: give their number with --random, and leave --max-schedules and " +
+			"--unpruned out")
 	case s.atRandom() && s.Random == 0 && s.For == 0:
-		return Usagef("%d clients have too many schedules to run all: say how many at random (--random), or for how "+
-			"long (--for)", s.Clients)
+		return Usagef("%d clients have too many schedules to run all: give a number at random (--random), or a time "+
+			"(--for)", s.Clients)
 	}
 	return nil
 }
@@ -196,9 +197,9 @@ func findVariant(id string, script *workloads.Script, client *workloads.Client) 
 	own := map[bool]string{script != nil: "script", client != nil: "client"}[true]
 	switch {
 	case script != nil && client != nil:
-		return workloads.Variant{}, errors.New("both a script and a client: leave one of them out")
+		return workloads.Variant{}, errors.New("both script and client are given: leave one of them out")
 	case own != "" && id != "" && !strings.HasPrefix(id, own+"/"): // under its own name it is in stored plans
-		return workloads.Variant{}, fmt.Errorf("both the variant %q and a %s: leave one of them out", id, own)
+		return workloads.Variant{}, fmt.Errorf("both the variant %q and a %s are given: leave one of them out", id, own)
 	case script != nil:
 		return workloads.ScriptVariant(*script)
 	case client != nil:
@@ -248,7 +249,7 @@ func (s Search) Labels(v workloads.Variant, spec explore.Spec) map[string]string
 		l["lease"] = spec.Program.Lease.String()
 	}
 	if s.AcceptsLoss(spec) {
-		l[AcceptsLabel] = "a message lost with its worker, or with an answer"
+		l[AcceptsLabel] = "a message lost because a client crashed or lost an answer"
 	}
 	if s.Skew != 0 {
 		l["clock skew"] = s.Skew.String()

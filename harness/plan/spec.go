@@ -24,8 +24,8 @@ func (r Resolved) checkCompiler() error {
 	}
 	words := append(strings.Fields(os.Getenv("CC")), "cc")
 	if _, err := exec.LookPath(words[0]); err != nil && r.anyFaultWith(nemesis.SetsClocks) {
-		return fmt.Errorf("%w: faults that step a node's clock need one, and %q cannot be run: "+
-			"install it (Debian: apt-get install gcc libc6-dev) or set CC", cluster.ErrNoCompiler, words[0])
+		return fmt.Errorf("%w: faults that step a node's clock need a C compiler, and %q cannot be run: install it "+
+			"(Debian: apt-get install gcc libc6-dev) or set CC", cluster.ErrNoCompiler, words[0])
 	}
 	return nil
 }

@@ -37,8 +37,8 @@ func writeCounterexample(path string, s plan.Search, v workloads.Variant, c inte
 func readCounterexample(path, variant string) (f counterexampleFile, err error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return f, plan.Usagef("%w: name the file of a counterexample (explore leaves them in the folder %s of its "+
-			"results), or its word (dg1-...)", err, anomaliesDir)
+		return f, plan.Usagef("%w: name a counterexample's file (explore writes it to the folder %s of its results) "+
+			"or recipe (dg1-...)", err, anomaliesDir)
 	}
 	err = json.Unmarshal(b, &f)
 	var older olderFormat
@@ -49,7 +49,8 @@ func readCounterexample(path, variant string) (f counterexampleFile, err error) 
 	case f.Kind != kindCounterexample && savedByTest(b) != "":
 		return f, plan.Usagef("%s is a counterexample of a Go test, which replays it first: %s", path, savedByTest(b))
 	case f.Kind != kindCounterexample:
-		return f, plan.Usagef("%s is not a schedule of doublegrant: explore leaves them in the folder %s of its results",
+		return f, plan.Usagef("%s is not a counterexample of doublegrant: explore writes them to the folder %s of "+
+			"its results",
 			path, anomaliesDir)
 	case f.Schema != reports.Schema:
 		return f, plan.Usagef("%s has the schema %d, this program reads %d: explore again", path, f.Schema,
@@ -57,7 +58,8 @@ func readCounterexample(path, variant string) (f counterexampleFile, err error) 
 	case err != nil:
 		return f, plan.Usagef("%s: %w", path, err)
 	case variant != "" && variant != f.Search.Variant:
-		return f, plan.Usagef("%s is a schedule of %s, not of %s", path, f.Search.Variant, variant)
+		return f, plan.Usagef("%s is a counterexample of %s, not of %s: name the right "+
+			"one", path, f.Search.Variant, variant)
 	}
 	return f, nil
 }

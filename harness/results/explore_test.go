@@ -77,11 +77,11 @@ func TestAReplayFileOfSomethingElseIsRefused(t *testing.T) {
 		return holding(b)
 	}
 	for want, path := range map[string]string{
-		"no such file":      path + "x",
-		"is not a schedule": holding([]byte("no schedule")),
-		"has the schema 99": changed(func(f *counterexampleFile) { f.Schema = 99 }),
-		"unknown variant":   changed(func(f *counterexampleFile) { f.Search.Variant = "dedup/none" }),
-		"unknown choice":    holding(bytes.ReplaceAll(original, []byte(`"client 2"`), []byte(`"client 17"`))),
+		"no such file":            path + "x",
+		"is not a counterexample": holding([]byte("no schedule")),
+		"has the schema 99":       changed(func(f *counterexampleFile) { f.Schema = 99 }),
+		"unknown variant":         changed(func(f *counterexampleFile) { f.Search.Variant = "dedup/none" }),
+		"unknown choice":          holding(bytes.ReplaceAll(original, []byte(`"client 2"`), []byte(`"client 17"`))),
 	} {
 		_, err := Replay(t.Context(), Again{From: path, Times: 1}, Options{})
 		require.ErrorIs(t, err, plan.ErrUsage, want)

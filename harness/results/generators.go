@@ -78,7 +78,7 @@ type team struct {
 // gatherTeam waits for the plan's generators.
 func gatherTeam(ctx context.Context, r plan.Resolved, o Options) (*team, error) {
 	if o.Generators == nil {
-		return nil, plan.Usagef("a plan with %d generators needs a way to them: use doublegrant run", r.Generators)
+		return nil, plan.Usagef("a plan with %d generators can only be run by doublegrant run: use that", r.Generators)
 	}
 	p := r.ForGenerators()
 	text, err := p.Encode()
@@ -98,7 +98,7 @@ func gatherTeam(ctx context.Context, r plan.Resolved, o Options) (*team, error) 
 	})
 	if err != nil {
 		if ctx.Err() != nil {
-			err = fmt.Errorf("interrupted while generators were waited for: %w", err)
+			err = fmt.Errorf("interrupted while waiting for generators: %w", err)
 		}
 		return nil, errors.Join(err, way.Close(ctx))
 	}
@@ -119,7 +119,7 @@ func (t *team) task(ctx context.Context) ([]byte, error) {
 	}
 	s, ok := t.system.(deployed)
 	if !ok {
-		return nil, fmt.Errorf("results: generators cannot reach a %T", t.system)
+		return nil, fmt.Errorf("results: generators cannot connect to a %T", t.system)
 	}
 	task := loadTask{Plan: string(t.plan), Key: t.key(), Nonce: t.nonce}
 	if e, ok := t.system.(exposed); ok && t.expose != "" {
@@ -147,7 +147,7 @@ func (t *team) key() string { return t.prefix + "doublegrant:generators" }
 func (t *team) markPrimaries(ctx context.Context) error {
 	c, ok := t.system.(workloads.QuorumConnector)
 	if !ok {
-		return fmt.Errorf("results: nobody connects to a %T", t.system)
+		return fmt.Errorf("results: clients cannot connect to a %T", t.system)
 	}
 	all, err := c.ConnectAll(0)
 	for _, r := range all {
@@ -166,16 +166,16 @@ func (t loadTask) findMark(ctx context.Context, c *clients.Set) error {
 		for _, r := range all {
 			switch nonce, err := r.Get(ctx, t.Key).Result(); {
 			case err != nil && !errors.Is(err, redis.Nil):
-				return fmt.Errorf("this machine does not reach the run's Redis: %w: %s", err, exposeHint)
+				return fmt.Errorf("this machine cannot reach the run's Redis: %w: %s", err, exposeHint)
 			case nonce != t.Nonce:
-				return fmt.Errorf("another Redis answers on this machine at the address of the run's: %s", exposeHint)
+				return fmt.Errorf("a different Redis answers at the run's address on this machine: %s", exposeHint)
 			}
 		}
 	}
 	return nil
 }
 
-const exposeHint = "for generators on other machines give run --listen or --expose an address of its machine"
+const exposeHint = "for generators on other machines, give --listen or --expose of run an address that they can reach"
 
 func (t *team) leave(ctx context.Context) error {
 	t.Close()
@@ -197,7 +197,8 @@ func (o Options) BuildShare(ctx context.Context, a generators.Assignment, allowC
 		return s, err
 	}
 	if p.Client != nil && !allowClients {
-		return s, fmt.Errorf("the plan starts the program %s, which is code from elsewhere: --allow-clients runs it",
+		return s, fmt.Errorf("the plan starts the program %s from another machine: allow that with --allow-clients "+
+			"if you trust the coordinator",
 			p.Client)
 	}
 	r, err := p.Resolve()
@@ -231,7 +232,7 @@ func (o Options) BuildShare(ctx context.Context, a generators.Assignment, allowC
 func reachAll(ctx context.Context, c *clients.Set, d clients.Deployment) error {
 	for _, n := range slices.Concat(d.Nodes, d.Sentinels) {
 		if err := c.Probe(ctx, cluster.GroupName(0), n.Name); err != nil {
-			return fmt.Errorf("this machine does not reach %s of the run's Redis: %w", n.Name, err)
+			return fmt.Errorf("this machine cannot reach %s of the run's Redis: %w", n.Name, err)
 		}
 	}
 	return nil

@@ -119,12 +119,12 @@ func TestLongAPartitionStrikesEveryGenerator(t *testing.T) {
 
 func TestPlansThatGeneratorsCannotHave(t *testing.T) {
 	for want, p := range map[string]plan.Plan{
-		"3 generators for 2 clients: ask for as many": {Variant: "lock/set-nx-px", Generators: 3, Clients: 2},
-		"a resource lives inside one process":         {Variant: "lock/set-nx-px", Generators: 2, Resource: true},
-		"the rounds of writes/rounds are":             {Variant: "writes/rounds", Generators: 2},
-		"one of the faults strikes clients": {Variant: "lock/set-nx-px", Generators: 2,
+		"3 generators for 2 clients: ask for at least as many": {Variant: "lock/set-nx-px", Generators: 3, Clients: 2},
+		"a resource exists in one process only":                {Variant: "lock/set-nx-px", Generators: 2, Resource: true},
+		"writes/rounds runs its rounds in one process":         {Variant: "writes/rounds", Generators: 2},
+		"a fault of clients cannot reach": {Variant: "lock/set-nx-px", Generators: 2,
 			Nemesis: []string{"freeze-clients"}},
-		"needs a way to them": {Variant: "lock/set-nx-px", Generators: 2},
+		"can only be run by doublegrant run": {Variant: "lock/set-nx-px", Generators: 2},
 	} {
 		_, err := results.Execute(t.Context(), p, results.Options{Results: t.TempDir()})
 		require.ErrorIs(t, err, plan.ErrUsage, want)
@@ -153,23 +153,23 @@ func TestAGeneratorKnowsTheRunsRedis(t *testing.T) {
 	}
 	same := func(map[string]any) {}
 	require.ErrorContains(t, build(same),
-		"another Redis answers on this machine at the address of the run's: for generators on other machines")
+		"a different Redis answers at the run's address on this machine: for generators on other machines, give")
 	require.NoError(t, r.Set(t.Context(), "mark", "wrong", 0).Err())
-	require.ErrorContains(t, build(same), "another Redis answers")
+	require.ErrorContains(t, build(same), "a different Redis answers")
 	require.NoError(t, r.Set(t.Context(), "mark", "right", 0).Err())
 	require.NoError(t, build(same))
 	require.ErrorContains(t, build(func(task map[string]any) {
 		d := c.Deployment()
 		d.Nodes[0].Real = "127.0.0.1:1"
 		task["deployment"] = d
-	}), "this machine does not reach the run's Redis")
+	}), "this machine cannot reach the run's Redis")
 	require.ErrorContains(t, build(func(task map[string]any) {
 		d := c.Deployment()
 		d.Nodes = append(d.Nodes, clients.Node{Name: "r2", Announced: "127.0.0.1:1"})
 		task["deployment"] = d
-	}), "this machine does not reach r2 of the run's Redis")
+	}), "this machine cannot reach r2 of the run's Redis")
 	require.ErrorContains(t, build(func(task map[string]any) {
 		task["plan"] = "client: {as: lock, command: [python3, none.py]}\ngenerators: 2\n"
-	}), "code from elsewhere: --allow-clients runs it")
+	}), "allow that with --allow-clients")
 	require.ErrorContains(t, build(func(task map[string]any) { task["more"] = 1 }), "unknown field")
 }

@@ -38,13 +38,13 @@ func KindOf(dir string) (Kind, error) {
 		return Other, plan.Usagef("%s has a %s of a run, and no %s: give the whole results folder of the run; if "+
 			"check --history wrote it, give that command its file again", dir, reports.VerdictFile, plan.File)
 	case has(reports.ReproductionFile):
-		return Other, plan.Usagef("%s is the results folder of reproduce: its report.html is there, and reproduce "+
-			"writes it anew; the folders in it are of runs", dir)
+		return Other, plan.Usagef("%s is the results folder of an experiment, whose report.html only reproduce "+
+			"writes: name the folder of one of its runs", dir)
 	}
 	if newest := newestIn(dir); newest != "" {
 		what := "a folder of results folders"
 		if has(reports.IndexFile) {
-			what += ", with a page that leads to them"
+			what += ", with a page of links to them"
 		}
 		return Other, plan.Usagef("%s is %s: name one of them, such as %s", dir, what, newest)
 	}
@@ -55,13 +55,13 @@ func KindOf(dir string) (Kind, error) {
 // ofRun returns an error that describes dir, unless it is the results folder of a run. It wraps plan.ErrUsage.
 func ofRun(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, SuiteRecord)); err == nil {
-		return plan.Usagef("%s is the results folder of a suite: name the folder of one of its runs; report takes "+
-			"the whole", dir)
+		return plan.Usagef("%s is the results folder of a suite: name the folder of one of its runs, or use "+
+			"doublegrant report for the suite", dir)
 	}
 	kind, err := KindOf(dir)
 	if kind == OfSearch {
-		return plan.Usagef("%s is the results folder of a search, which records no history: report writes its pages "+
-			"again", dir)
+		return plan.Usagef("%s is the results folder of a search, which records no history: use doublegrant report "+
+			"to write its reports again", dir)
 	}
 	return err
 }

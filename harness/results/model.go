@@ -81,8 +81,8 @@ func newWitness(m Model) *historyKinds {
 // op records x. It refuses a kind that the model does not have, since a verdict that ignored it would claim too much.
 func (w *historyKinds) op(x harness.Op) error {
 	if !slices.Contains(w.known, x.Kind) {
-		return fmt.Errorf("%q is not a kind of the model %s, which knows %s: name another model, or leave such lines "+
-			"out",
+		return fmt.Errorf("%q is not a kind of the model %s, which has %s: choose another model, or leave these "+
+			"lines out",
 			x.Kind, w.model, joinKinds(w.known))
 	}
 	if x.Kind == harness.Acquire && x.Outcome == harness.OK && x.Result != "" {
@@ -106,8 +106,8 @@ func (w *historyKinds) checkMeta(m harness.Meta) error {
 		func(k harness.Kind) bool { return slices.Contains(w.known, k) }) {
 		return nil
 	}
-	return fmt.Errorf("meta promises %s, none of which is a kind of the model %s, which knows %s: name another "+
-		"model, or leave kinds out of meta",
+	return fmt.Errorf("meta has the kinds %s, but the model %s has only %s: choose another model, or leave kinds "+
+		"out of meta",
 		joinKinds(m.Kinds), w.model, joinKinds(w.known))
 }
 
@@ -128,8 +128,8 @@ func (w *historyKinds) meta(m harness.Meta) harness.Meta {
 func (w *historyKinds) unjudgedNotes() (notes []string) {
 	for _, k := range w.known {
 		if n := w.beside[k]; n > 0 {
-			notes = append(notes, fmt.Sprintf("%d operations of the kind %s are there, which the model %s does not "+
-				"judge", n, k, w.model))
+			notes = append(notes, fmt.Sprintf("%d operations of the kind %s were not judged: the model %s has no "+
+				"rule for them", n, k, w.model))
 		}
 	}
 	return notes

@@ -122,7 +122,8 @@ func doubtUnits(s analysis.Stats) []string {
 	if n < 100 || span > time.Duration(n)*fastest {
 		return nil
 	}
-	return []string{fmt.Sprintf("%d operations within %v are more than any Redis does: are all times in nanoseconds?",
+	return []string{fmt.Sprintf("%d operations within %v are more than any Redis can do: check that all times are "+
+		"in nanoseconds",
 		n, span)}
 }
 

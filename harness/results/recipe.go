@@ -45,14 +45,15 @@ func searchOf(r interleave.Recipe, a Again) (s plan.Search, err error) {
 	case !ofClient && a.Client != nil:
 		return s, plan.Usagef("it is of %s, not of a program outside: leave --client out", r.Program)
 	case r.Text != 0 && script == nil:
-		return s, plan.Usagef("its lock, filter or sequence is %s, a script that is not in it: give --script and the "+
-			"other flags of the search", r.Program)
+		return s, plan.Usagef("it is for the script %s, which it does not contain: give --script and the other "+
+			"flags of the search", r.Program)
 	case r.Text == 0 && script != nil:
-		return s, plan.Usagef("it is of %s, not of a script: leave --script out", r.Program)
+		return s, plan.Usagef("it is for %s, not for a script: leave --script out", r.Program)
 	case r.Text != textOf(script):
-		return s, plan.Usagef("it is of another text of %s, or the script was given other keys or arguments", r.Program)
+		return s, plan.Usagef("it is for another version of %s, or for other keys or arguments: give what the "+
+			"search had", r.Program)
 	case variant != "" && variant != r.Program:
-		return s, plan.Usagef("it is a schedule of %s, not of %s", r.Program, variant)
+		return s, plan.Usagef("it is a counterexample of %s, not of %s: name the right one", r.Program, variant)
 	}
 	return plan.Search{
 		Variant: r.Program, Script: script, Client: a.Client, Regime: r.Regime, TTL: r.Lease, Skew: r.Skew,

@@ -63,9 +63,9 @@ return 1`}
 	changed := *script
 	changed.Source += " "
 	for want, a := range map[string]Again{
-		"a script that is not in it: give --script": {From: c.Recipe},
-		"of another text of script/naive":           {From: c.Recipe, Script: &changed},
-		"not of a script: leave --script out":       {From: found(t, race)[0].Recipe, Script: script},
+		"which it does not contain: give --script": {From: c.Recipe},
+		"another version of script/naive":          {From: c.Recipe, Script: &changed},
+		"not for a script: leave --script out":     {From: found(t, race)[0].Recipe, Script: script},
 	} {
 		a.Times = 1
 		_, err := Replay(t.Context(), a, Options{})
@@ -83,10 +83,11 @@ func TestARecipeOfSomethingElseIsRefused(t *testing.T) {
 		return r.String()
 	}
 	for want, from := range map[string]string{
-		"it is a schedule of dedup/set-nx-ex": changed(func(r *interleave.Recipe) { r.Program = "dedup/set-nx-ex" }),
-		"ask for 0 or 1":                      changed(func(r *interleave.Recipe) { r.Budget.Failovers = 3 }),
-		"ask for 1ms to":                      changed(func(r *interleave.Recipe) { r.Budget.Expiries = 1 << 20; r.Lease = 1000 * time.Hour }),
-		"a schedule has room for 32":          changed(func(r *interleave.Recipe) { r.Budget.Late = 33 }),
+		"it is a counterexample of " +
+			"dedup/set-nx-ex": changed(func(r *interleave.Recipe) { r.Program = "dedup/set-nx-ex" }),
+		"ask for 0 or 1":     changed(func(r *interleave.Recipe) { r.Budget.Failovers = 3 }),
+		"ask for 1ms to":     changed(func(r *interleave.Recipe) { r.Budget.Expiries = 1 << 20; r.Lease = 1000 * time.Hour }),
+		"ask for at most 32": changed(func(r *interleave.Recipe) { r.Budget.Late = 33 }),
 	} {
 		_, err := Replay(t.Context(), Again{From: from, Variant: "dedup/get-set", Times: 1}, Options{})
 		require.ErrorIs(t, err, plan.ErrUsage, want)

@@ -118,8 +118,8 @@ func (r recordedCounterexample) rerun(ctx context.Context, spec explore.Spec, ti
 	error) {
 	c, err := explore.Rerun(ctx, spec, r.counterexample, times)
 	if err == nil && r.commands != 0 && interleave.CommandsOf(c.Steps) != r.commands {
-		err = fmt.Errorf("%w: clients send other commands than were recorded: it belongs to another version of this "+
-			"variant", explore.ErrDiverged)
+		err = fmt.Errorf("%w: clients send other commands than those recorded: use the version of this variant that "+
+			"it belongs to", explore.ErrDiverged)
 	}
 	c.Recipe = r.counterexample.Recipe
 	return c, err
@@ -131,5 +131,5 @@ func (r recordedCounterexample) otherServer(here string) string {
 	if r.server == "" || r.server == here {
 		return ""
 	}
-	return fmt.Sprintf("; it was found on %s, and this is %s: name another with --redis-server", r.server, here)
+	return fmt.Sprintf("; it was found on %s, and this is %s: choose that version with --redis-server", r.server, here)
 }

@@ -117,11 +117,11 @@ func checkSave(path string) error {
 		return nil
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return plan.Usagef("--save %s: it is no file: name another", path)
+		return plan.Usagef("--save %s: it is not a regular file: name another", path)
 	}
 	probe, err := os.CreateTemp(filepath.Dir(path), ".doublegrant-*")
 	if err != nil {
-		return plan.Usagef("--save %s: its folder cannot be written to: %w", path, err)
+		return plan.Usagef("--save %s: cannot write to its folder: %w", path, err)
 	}
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
@@ -133,23 +133,23 @@ func ReadSearch(path string) (Saved, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return refuse("the file of a search cannot be read: %w", errors.Unwrap(err))
+		return refuse("cannot read the saved search: %w", errors.Unwrap(err))
 	}
 	first, body, whole := bytes.Cut(text, []byte("\n"))
 	var h savedHead
 	if err := json.Unmarshal(first, &h); err != nil || h.Kind != savedKind {
-		return refuse("it holds no search: explore --save writes such files")
+		return refuse("it is not a saved search: name a file that explore --save wrote")
 	}
 	body, ended := bytes.CutSuffix(body, []byte("\n"))
 	switch sum, err := h.sum(body); {
 	case h.Format > savedFormat:
-		return refuse("it is of format %d and this program reads %d: take a newer doublegrant", h.Format, savedFormat)
+		return refuse("it has format %d and this program reads %d: use a newer doublegrant", h.Format, savedFormat)
 	case err != nil || !whole || !ended || sum != h.Sum:
-		return refuse("it is cut short or was changed: copy it again")
+		return refuse("it is incomplete or was changed: copy it again")
 	}
 	c := &explore.Checkpoint{}
 	if err := json.Unmarshal(body, c); err != nil {
-		return refuse("%w: take the version of doublegrant that wrote it (%s)", err, h.Doublegrant)
+		return refuse("%w: use the version of doublegrant that wrote it (%s)", err, h.Doublegrant)
 	}
 	return Saved{Search: h.Search, Checkpoint: c, path: path, head: h}, nil
 }
@@ -161,18 +161,19 @@ func (f *Saved) checkFits(now savedHead) error {
 	}
 	switch was := f.head; {
 	case was.Doublegrant != now.Doublegrant:
-		return refuse("it was searched by doublegrant %s, and this is %s, which may plan otherwise: take that "+
-			"version, or search anew", was.Doublegrant, now.Doublegrant)
+		return refuse("doublegrant %s began the search, and this is %s, which may order schedules differently: use "+
+			"that version, or search again from the start", was.Doublegrant, now.Doublegrant)
 	case was.Server != now.Server:
-		return refuse("it was searched on %s, and this is %s: name the same by --redis-server, or search anew",
+		return refuse("the search was begun on %s, and this is %s: choose the same with --redis-server, or search "+
+			"again from the start",
 			was.Server, now.Server)
 	case len(was.Files) != len(now.Files):
-		return refuse("a file of %s is missing here, or there are others: go on from the folder in which it was "+
-			"searched", was.Program)
+		return refuse("files of %s are missing or new in this folder: continue in the folder where the search was "+
+			"begun", was.Program)
 	}
 	for i, was := range f.head.Files {
 		if was != now.Files[i] {
-			return refuse("%s has changed since: search anew", was.Name)
+			return refuse("%s has changed since: search again from the start", was.Name)
 		}
 	}
 	return nil

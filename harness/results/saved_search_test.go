@@ -28,10 +28,10 @@ func TestAFileThatHoldsNoSearchIsRefused(t *testing.T) {
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	for want, content := range map[string][]byte{
-		"it is cut short or was changed": text[:len(text)-1],
-		"was changed: copy it again":     bytes.Replace(text, []byte(`"schedules":1`), []byte(`"schedules":2`), 1),
-		"explore --save writes":          {},
-		"it is of format 9":              bytes.Replace(text, []byte(`"format":1`), []byte(`"format":9`), 1),
+		"it is incomplete or was changed": text[:len(text)-1],
+		"was changed: copy it again":      bytes.Replace(text, []byte(`"schedules":1`), []byte(`"schedules":2`), 1),
+		"explore --save wrote":            {},
+		"it has format 9":                 bytes.Replace(text, []byte(`"format":1`), []byte(`"format":9`), 1),
 	} {
 		require.NotEqual(t, string(text), string(content), want)
 		require.NoError(t, os.WriteFile(path, content, 0o644))
@@ -53,11 +53,11 @@ func TestASearchGoesOnOnlyWhereItFits(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, saved.Checkpoint.Done())
 	for want, change := range map[string]func(*savedHead){
-		"by doublegrant v0.1, and this is": func(h *savedHead) { h.Doublegrant = "v0.1" },
-		"on Redis 1.0, and this is Redis":  func(h *savedHead) { h.Server = "Redis 1.0" },
-		"a file of dedup/get-set is miss":  func(h *savedHead) { h.Files = []savedFile{{"x.py", "1"}} },
-		"other clients, faults or numbers": func(h *savedHead) { h.Search.Crashes = 1 },
-		"of another program":               func(h *savedHead) { h.Search.Variant = "dedup/set-nx-ex" },
+		"doublegrant v0.1 began the search, and this is": func(h *savedHead) { h.Doublegrant = "v0.1" },
+		"on Redis 1.0, and this is Redis":                func(h *savedHead) { h.Server = "Redis 1.0" },
+		"files of dedup/get-set are miss":                func(h *savedHead) { h.Files = []savedFile{{"x.py", "1"}} },
+		"other clients or faults":                        func(h *savedHead) { h.Search.Crashes = 1 },
+		"belongs to another program":                     func(h *savedHead) { h.Search.Variant = "dedup/set-nx-ex" },
 	} {
 		head := saved.head
 		change(&head)

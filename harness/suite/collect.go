@@ -79,15 +79,15 @@ func runFolder(i int) string { return fmt.Sprintf("run-%d", i+1) }
 func (c *Collection) Check(i int, m Made, worker string) error {
 	switch r := m.Run; {
 	case r.Name != c.all[i].Title:
-		return fmt.Errorf("suite: it is the run %.60q, not %.60q", r.Name, c.all[i].Title)
+		return fmt.Errorf("suite: this is the run %.60q instead of %.60q", r.Name, c.all[i].Title)
 	case r.Ending == tally.NotRun:
-		return errors.New("suite: it did not run to its end")
+		return errors.New("suite: the run ended early")
 	case r.Link != "" && !filepath.IsLocal(filepath.FromSlash(r.Link)):
-		return errors.New("suite: its report is not in its folder")
+		return errors.New("suite: the run's folder has no report")
 	}
 	for _, platform := range slices.Sorted(maps.Keys(m.Servers)) {
 		if first, known := c.servers[platform]; known && first.server != m.Servers[platform] {
-			return fmt.Errorf("it was run on %.100s, and what %s has run, on %.100s: let all workers have one",
+			return fmt.Errorf("it ran on %.100s, and the units of %s on %.100s: give all workers the same server",
 				m.Servers[platform], first.worker, first.server)
 		}
 	}

@@ -96,10 +96,11 @@ func TestWhatAWorkerSendsIsChecked(t *testing.T) {
 	c, root := collectThree(t)
 	c.add(t, 0, madeOf("one", tally.Met))
 	for want, change := range map[string]func(*Made){
-		`it is the run "two", not "one"`:                           func(m *Made) { m.Run.Name = "two" },
-		"did not run to its end":                                   func(m *Made) { m.Run.Ending = tally.NotRun },
-		"its report is not in its folder":                          func(m *Made) { m.Run.Link = "../../x" },
-		"it was run on Redis 8, and what w has run, on Redis 7: l": func(m *Made) { m.Servers = map[string]string{"process": "Redis 8"} },
+		`this is the run "two" instead of "one"`: func(m *Made) { m.Run.Name = "two" },
+		"the run ended early":                    func(m *Made) { m.Run.Ending = tally.NotRun },
+		"folder has no report":                   func(m *Made) { m.Run.Link = "../../x" },
+		"it ran on Redis 8, and the units of w on Redis 7: " +
+			"g": func(m *Made) { m.Servers = map[string]string{"process": "Redis 8"} },
 	} {
 		m := madeOf("one", tally.Met)
 		change(&m)

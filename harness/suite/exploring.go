@@ -40,8 +40,8 @@ var ofSearches = []string{"name", "times", "variant", "script", "client", "regim
 func (r *Entry) dropLoadFields(given []string) error {
 	for _, name := range given {
 		if !slices.Contains(ofSearches, name) {
-			return r.errorf(name, "%s is about load, and this run is a search: leave it out, or put it under explore "+
-				"if it belongs there", name)
+			return r.errorf(name, "%s is for load, and this run is a search: leave it out, or move it under explore "+
+				"if explore has it", name)
 		}
 	}
 	bare := plan.Plan{Variant: r.Variant, Script: r.Script, Client: r.Client, Expect: r.Expect}

@@ -155,15 +155,15 @@ func TestAShardThatEndedEarlyMakesTheSuiteUnknown(t *testing.T) {
 	t.Parallel()
 	cut := tally.Run{Name: "one", Pass: 1, Ending: tally.NotRun}
 	for want, change := range map[string]func(all []*shardMade){
-		"shard 2/3: interrupted in the run": func(all []*shardMade) {
+		"shard 2/3: interrupted during the run": func(all []*shardMade) {
 			all[1].runs, all[1].end = []tally.Run{cut},
-				&recordEnd{Ending: tally.NotRun, Reason: "interrupted in the run"}
+				&recordEnd{Ending: tally.NotRun, Reason: "interrupted during the run"}
 		},
-		"shard 1/3: it was cut short, or is still under way": func(all []*shardMade) {
+		"shard 1/3: it was cut short or is still running": func(all []*shardMade) {
 			all[0].runs, all[0].end = all[0].runs[:1], nil
 		},
-		"shard 3/3: it was cut short":                func(all []*shardMade) { all[2].end = nil },
-		"shard 1/3: 1 of its runs are not on record": func(all []*shardMade) { all[0].runs = all[0].runs[:1] },
+		"shard 3/3: it was cut short":             func(all []*shardMade) { all[2].end = nil },
+		"shard 1/3: 1 of its runs have no record": func(all []*shardMade) { all[0].runs = all[0].runs[:1] },
 		"shard 1/3: interrupted; shard 3/3: interrupted": func(all []*shardMade) {
 			all[0].end, all[2].end = &recordEnd{Reason: "interrupted"}, &recordEnd{Reason: "interrupted"}
 		},
@@ -197,13 +197,14 @@ func TestShardsThatDoNotBelongTogetherAreRefusedByName(t *testing.T) {
 	}{
 		{"2 of 3 shards are missing, the first is shard 1, which",
 			func(all []*shardMade) []*shardMade { return all[1:2] }},
-		{`shard 2/3 in DIR/b is of the suite "other", and shard 1/3 in DIR/a of "mine"`,
+		{`shard 2/3 in DIR/b belongs to the suite "other", and shard 1/3 in DIR/a to "mine"`,
 			with(func(b, _ *recordHead) { b.Name = "other" })},
-		{"shard 2/3 in DIR/b is of another suite (g) than shard 1/3 in DIR/a (f): its file, a script",
+		{"shard 2/3 in DIR/b has a different suite (g) from shard 1/3 in DIR/a (f): run all shards with the same " +
+			"file, scripts",
 			with(func(b, _ *recordHead) { b.Fingerprint = "g" })},
 		{"shard 2/4 in DIR/b is one of 4, and shard 1/3 in DIR/a one of 3",
 			with(func(b, _ *recordHead) { b.Shard.Of = 4 })},
-		{"shard 3/3 in DIR/c was run by v2, and shard 1/3 in DIR/a by v1: run all shards by one program",
+		{"shard 3/3 in DIR/c was run by v2, and shard 1/3 in DIR/a by v1: run all shards with one version",
 			with(func(_, c *recordHead) { c.Version = "v2" })},
 		{"shard 3/3 in DIR/c was run with --for 1h0m0s, and shard 1/3 in DIR/a with no --for",
 			with(func(_, c *recordHead) { c.For = time.Hour })},
@@ -228,15 +229,15 @@ func TestARecordThatWasChangedIsNotMerged(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(all []*shardMade){
 		"there is no shard 0/3": func(all []*shardMade) { all[0].head.Shard.Number = 0 },
-		`"one" is not a run of the suite, or is not repeated so often`: func(all []*shardMade) { all[0].head.Cases[0].Turns = []int{0, 3} },
-		`"uno" is not a run of the suite`:                              func(all []*shardMade) { all[0].head.Cases[0].Name = "uno" },
-		`pass 1 has more runs of "two" than this shard was to make`: func(all []*shardMade) {
+		`"one" is not a run of the suite, or has fewer repetitions`: func(all []*shardMade) { all[0].head.Cases[0].Turns = []int{0, 3} },
+		`"uno" is not a run of the suite`:                           func(all []*shardMade) { all[0].head.Cases[0].Name = "uno" },
+		`pass 1 has more runs of "two" than this shard contains`: func(all []*shardMade) {
 			all[2].add("two", 1, 0)
 		},
-		`line 2: "two" is none of the suite's runs`:             func(all []*shardMade) { all[0].runs[0].Name = "two" },
-		`the report of "one" is not in this folder`:             func(all []*shardMade) { all[0].runs[0].Link = "../../secret.html" },
-		`the shards have other repetitions of "one" than the 3`: func(all []*shardMade) { all[1].head.Cases[0].Turns = []int{2} },
-		`the shards have other repetitions of "one" than the 3 that the`: func(all []*shardMade) {
+		`line 2: the suite has no run "two"`:                           func(all []*shardMade) { all[0].runs[0].Name = "two" },
+		`the report of "one" is not in this folder`:                    func(all []*shardMade) { all[0].runs[0].Link = "../../secret.html" },
+		`the shards do not contain exactly the 3 repetitions of "one"`: func(all []*shardMade) { all[1].head.Cases[0].Turns = []int{2} },
+		`the shards do not contain exactly the 3 repetitions of "one": a`: func(all []*shardMade) {
 			all[1].head.Cases, all[1].runs = nil, nil
 		},
 	} {

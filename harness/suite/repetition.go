@@ -47,7 +47,7 @@ func (r Entry) Encode() ([]byte, error) { return Suite{Name: r.Title, Runs: []En
 func DecodeRun(text []byte) (Entry, error) {
 	s, err := Decode(text)
 	if err == nil && len(s.Runs) != 1 {
-		err = plan.Usagef("%d runs in place of one", len(s.Runs))
+		err = plan.Usagef("%d runs instead of one", len(s.Runs))
 	}
 	if err != nil {
 		return Entry{}, err

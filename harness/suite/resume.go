@@ -84,32 +84,32 @@ func (i *interruptedSuite) add(l recordLine) error {
 
 // checkFits returns an error if the record belongs to another suite, program or server than now.
 func (i interruptedSuite) checkFits(dir string, now recordHead) error {
-	const anew = "leave --resume out to begin anew"
+	const anew = "leave --resume out to start over"
 	refuse := func(format string, args ...any) error {
 		return plan.Usagef("%s cannot be resumed: %s", dir, fmt.Sprintf(format, args...))
 	}
 	switch was := i.head; {
 	case was.Shards != nil:
-		return refuse("merge put it together from %d shards: resume the shard that was interrupted, and merge again",
+		return refuse("merge made it from %d shards: resume the interrupted shard, and merge again",
 			len(was.Shards))
 	case was.Fingerprint == "":
-		return refuse("it was begun by an older doublegrant, which did not record what it needs for that; %s", anew)
+		return refuse("an older doublegrant began it and did not record what resuming needs: %s", anew)
 	case was.Name != now.Name:
-		return refuse("it was begun with the suite %q, and this is %q: name that file, or %s", was.Name, now.Name, anew)
+		return refuse("it belongs to the suite %q, not to %q: name the right file, or %s", was.Name, now.Name, anew)
 	case was.Fingerprint != now.Fingerprint:
-		return refuse("its suite had other runs, scripts or expectations than this file has now: give it the file, "+
-			"and the --only, of then, or %s", anew)
+		return refuse("the runs, scripts or expectations of its suite differ from this file's: restore the file and "+
+			"its --only, or %s", anew)
 	case was.shard() != now.shard():
-		return refuse("it was begun with %s: give the same, or %s", shardWords(was.Shard), anew)
+		return refuse("it was begun with %s: use the same, or %s", shardWords(was.Shard), anew)
 	case was.Version != now.Version:
-		return refuse("it was begun by %s, and this is %s: use that one, or %s", was.Version, now.Version, anew)
+		return refuse("%s began it, and this is %s: use the former, or %s", was.Version, now.Version, anew)
 	case was.Servers != nil && !maps.Equal(was.Servers, now.Servers):
-		return refuse("it was begun on %s, and here is %s: use that one, or %s", serverWords(was.Servers),
+		return refuse("it was begun on %s, and this is %s: use the former, or %s", serverWords(was.Servers),
 			serverWords(now.Servers), anew)
 	case now.For != 0 && now.For != was.For:
-		return refuse("it was begun with %s: leave --for out, or give the same", forWords(was.For))
+		return refuse("it was begun with %s: use the same, or leave --for out", forWords(was.For))
 	case i.complete:
-		return refuse("it ran to its end, and nothing is left to run; %s", anew)
+		return refuse("it is complete, so nothing is left to run: %s", anew)
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (s Suite) resume(how Options, now recordHead) (*suiteRunner, error) {
 
 func (s Suite) resumeFrom(file *os.File, dir string, how Options, now recordHead) (*suiteRunner, error) {
 	if err := lockRecord(file); err != nil {
-		return nil, plan.Usagef("%s cannot be resumed: it is still under way", dir)
+		return nil, plan.Usagef("%s cannot be resumed: it is still running: wait for its end", dir)
 	}
 	was, err := readInterrupted(file)
 	if err != nil {

@@ -90,13 +90,14 @@ func TestOnlyTheSameSuiteAndVersionGoOn(t *testing.T) {
 	again.For = 0
 	require.NoError(t, was.checkFits("x", again), "the time is on record")
 	for want, change := range map[string]func(was *interruptedSuite, now *recordHead){
-		"an older doublegrant":     func(was *interruptedSuite, _ *recordHead) { was.head.Fingerprint = "" },
-		`with the suite "mine"`:    func(_ *interruptedSuite, now *recordHead) { now.Name = "other" },
-		"its suite had other runs": func(_ *interruptedSuite, now *recordHead) { now.Fingerprint = "g" },
-		"begun by v1, and this is": func(_ *interruptedSuite, now *recordHead) { now.Version = "v2" },
+		"an older doublegrant":        func(was *interruptedSuite, _ *recordHead) { was.head.Fingerprint = "" },
+		`belongs to the suite "mine"`: func(_ *interruptedSuite, now *recordHead) { now.Name = "other" },
+		"the runs, scripts or expectations of its suite " +
+			"differ": func(_ *interruptedSuite, now *recordHead) { now.Fingerprint = "g" },
+		"v1 began it, and this is": func(_ *interruptedSuite, now *recordHead) { now.Version = "v2" },
 		"--for 1h0m0s":             func(_ *interruptedSuite, now *recordHead) { now.For = time.Minute },
 		"with no --for":            func(was *interruptedSuite, _ *recordHead) { was.head.For = 0 },
-		"begun on Redis 7.0.15, and here is Redis 7.2.4": func(was *interruptedSuite, now *recordHead) {
+		"begun on Redis 7.0.15, and this is Redis 7.2.4": func(was *interruptedSuite, now *recordHead) {
 			was.head.Servers, now.Servers = map[string]string{"process": "Redis 7.0.15"},
 				map[string]string{"process": "Redis 7.2.4"}
 		},

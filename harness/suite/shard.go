@@ -23,11 +23,12 @@ type part struct {
 func (s Suite) Shard(of tally.Shard) (Suite, error) {
 	units := s.units()
 	if of.Of > len(units) {
-		return s, plan.Usagef("--shard %v: the suite has %d runs, repetitions included: split it into %d shards at most",
+		return s, plan.Usagef("--shard %v: the suite has %d runs including repetitions: split it into at most %d "+
+			"shards",
 			of, len(units), len(units))
 	}
 	if of.Number < 1 || of.Number > of.Of {
-		return s, plan.Usagef("--shard %v: name a shard from 1/%d to %d/%d", of, of.Of, of.Of, of.Of)
+		return s, plan.Usagef("--shard %v: choose a shard from 1/%d to %d/%d", of, of.Of, of.Of, of.Of)
 	}
 	p := part{Shard: of}
 	var err error

@@ -122,9 +122,9 @@ func TestAShardThatThereIsNot(t *testing.T) {
 	s, err := suiteOf(t, mixed)
 	require.NoError(t, err)
 	for want, of := range map[string]tally.Shard{
-		"the suite has 17 runs, repetitions included: split it into 17 shards at most": {Number: 1, Of: 18},
-		"name a shard from 1/3 to 3/3": {Number: 4, Of: 3},
-		"--shard 0/3":                  {Number: 0, Of: 3},
+		"the suite has 17 runs including repetitions: split it into at most 17 shards": {Number: 1, Of: 18},
+		"choose a shard from 1/3 to 3/3":                                               {Number: 4, Of: 3},
+		"--shard 0/3":                                                                  {Number: 0, Of: 3},
 	} {
 		_, err := s.Shard(of)
 		require.ErrorIs(t, err, plan.ErrUsage)
@@ -165,21 +165,21 @@ const canary = "sup3r-secret-canary"
 func TestAShardThatCannotBeIsOneLine(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ flag, env, want string }{
-		{"", "", `--shard "": give a number and how many there are, such as 3/8`},
-		{"3", "", `--shard "3": give a number and how many`},
+		{"", "", `--shard "": give the shard's number and the number of shards, such as 3/8`},
+		{"3", "", `--shard "3": give the shard's number and the number of shards`},
 		{"3/eight", "", `--shard "3/eight": give`},
 		{"3/8/9", "", `--shard "3/8/9": give`},
 		{"-3/8", "", `--shard "-3/8": give`},
 		{"+3/8", "", `--shard "+3/8": give`},
 		{"3/ 8", "", `--shard "3/ 8": give`},
-		{"1/99999999999999999999", "", "give a number and how many"},
+		{"1/99999999999999999999", "", "give the shard's number and the number of shards"},
 		{"3/0", "", `--shard "3/0": split the suite into 1 shard or more`},
-		{"0/8", "", `--shard "0/8": shards count from 1: name one from 1/8 to 8/8`},
-		{"9/8", "", `--shard "9/8": shards count from 1: name one from 1/8 to 8/8`},
+		{"0/8", "", `--shard "0/8": shards count from 1: choose one from 1/8 to 8/8`},
+		{"9/8", "", `--shard "9/8": shards count from 1: choose one from 1/8 to 8/8`},
 		{"auto/", "", `--shard "auto/": give`},
 		{"/8", "", `--shard "/8": give`},
 		{"auto/0", "", `--shard "auto/0": split the suite into 1 shard or more`},
-		{"auto", "", "--shard auto: this is not a job of a CI system that is known here (CI_NODE_INDEX, " +
+		{"auto", "", "--shard auto: no variable of a known CI system is set (CI_NODE_INDEX, " +
 			"CIRCLE_NODE_INDEX, BUILDKITE_PARALLEL_JOB, JOB_COMPLETION_INDEX): give the shard"},
 		{"auto", "CI_NODE_INDEX=0 CI_NODE_TOTAL=8", "CI_NODE_INDEX is 0, and GitLab counts 8 jobs from 1 to 8"},
 		{"auto", "CIRCLE_NODE_INDEX=8 CIRCLE_NODE_TOTAL=8",
@@ -187,16 +187,16 @@ func TestAShardThatCannotBeIsOneLine(t *testing.T) {
 		{"auto", "BUILDKITE_PARALLEL_JOB=8 BUILDKITE_PARALLEL_JOB_COUNT=8",
 			"BUILDKITE_PARALLEL_JOB is 8, and Buildkite counts 8 jobs from 0 to 7"},
 		{"auto/8", "JOB_COMPLETION_INDEX=8", "JOB_COMPLETION_INDEX is 8, and Kubernetes counts 8 jobs from 0 to 7"},
-		{"auto", "JOB_COMPLETION_INDEX=2", "JOB_COMPLETION_INDEX says which shard this is, and no variable says how " +
-			"many there are: give --shard auto/8 for 8"},
+		{"auto", "JOB_COMPLETION_INDEX=2", "JOB_COMPLETION_INDEX gives the number of this shard, but no variable " +
+			"gives the number of shards: give --shard auto/8 for 8"},
 		{"auto", "CI_NODE_TOTAL=8", "CI_NODE_TOTAL is set and CI_NODE_INDEX is not"},
-		{"auto", "CI_NODE_INDEX=2 CI_NODE_TOTAL=0", "CI_NODE_TOTAL is not a number from 1 on"},
-		{"auto/4", "CI_NODE_INDEX=2 CI_NODE_TOTAL=8", "CI_NODE_TOTAL is 8, and the flag says 4 shards"},
-		{"auto/4", "CI_NODE_TOTAL=1", "CI_NODE_TOTAL is 1, and the flag says 4 shards"},
+		{"auto", "CI_NODE_INDEX=2 CI_NODE_TOTAL=0", "CI_NODE_TOTAL is not a number above 0"},
+		{"auto/4", "CI_NODE_INDEX=2 CI_NODE_TOTAL=8", "CI_NODE_TOTAL is 8, but the flag asks for 4 shards"},
+		{"auto/4", "CI_NODE_TOTAL=1", "CI_NODE_TOTAL is 1, but the flag asks for 4 shards"},
 		{"auto", "CI_NODE_INDEX=" + canary + " CI_NODE_TOTAL=8", "CI_NODE_INDEX is not a whole number"},
 		{"auto", "CI_NODE_INDEX=2 CI_NODE_TOTAL=" + canary, "CI_NODE_TOTAL is not a number"},
 		{"auto", "CI_NODE_INDEX=2 CI_NODE_TOTAL=8 CIRCLE_NODE_INDEX=2 CIRCLE_NODE_TOTAL=8",
-			"by CI_NODE_INDEX this is shard 2/8, and by CIRCLE_NODE_INDEX 3/8: give the right one, such as --shard 2/8"},
+			"CI_NODE_INDEX means shard 2/8, and CIRCLE_NODE_INDEX means 3/8: give the right one, such as --shard 2/8"},
 	} {
 		_, err := ParseShard(c.flag, envOf(strings.Fields(c.env)))
 		require.ErrorIs(t, err, plan.ErrUsage, c)

@@ -36,16 +36,16 @@ var sharedTraits = []struct {
 	refusal string
 }{
 	{func(h recordHead) string { return h.Name },
-		"%v is of the suite %q, and %v of %q: merge the shards of one suite"},
+		"%v belongs to the suite %q, and %v to %q: merge the shards of one suite"},
 	{func(h recordHead) string { return h.Fingerprint },
-		"%v is of another suite (%s) than %v (%s): its file, a script, an expectation or --only was another; run all " +
-			"shards with the same"},
+		"%v has a different suite (%s) from %v (%s): run all shards with the same file, scripts, expectations and " +
+			"--only"},
 	{func(h recordHead) string { return fmt.Sprint(h.Shard.Of) },
-		"%v is one of %s, and %v one of %s: split the suite in one way, and merge these shards"},
+		"%v is one of %s, and %v one of %s: merge shards that were split the same way"},
 	{func(h recordHead) string { return h.Version },
-		"%v was run by %s, and %v by %s: run all shards by one program"},
+		"%v was run by %s, and %v by %s: run all shards with one version"},
 	{func(h recordHead) string { return forWords(h.For) },
-		"%v was run with %s, and %v with %s: run all shards for the same time"},
+		"%v was run with %s, and %v with %s: run all shards with the same --for"},
 }
 
 // oneServer returns an error if two shards ran on different servers of one platform. A shard records only the servers
@@ -75,8 +75,7 @@ func checkComplete(shards []shardRecord) error {
 		if n := s.head.Shard.Number; n > next {
 			return missingShards(shards)
 		} else if n < next {
-			return plan.Usagef("shard %v is there twice, in %s and %s: if it was tried again, choose the one that "+
-				"counts, and keep the other out of what is merged",
+			return plan.Usagef("shard %v was given twice, in %s and %s: leave one of the two folders out",
 				s.head.Shard, shards[i-1].dir, s.dir)
 		}
 		next++
@@ -101,7 +100,7 @@ func missingShards(shards []shardRecord) error {
 		which = fmt.Sprintf("%d of %d shards are missing, the first is shard %d, which is", len(numbers), of,
 			numbers[0])
 	}
-	return plan.Usagef("%s missing: name its folder, too, or run it with doublegrant suite FILE --shard %d/%d", which,
+	return plan.Usagef("%s missing: add its folder, or run it with doublegrant suite FILE --shard %d/%d", which,
 		numbers[0], of)
 }
 
@@ -120,8 +119,8 @@ func checkCovered(shards []shardRecord) error {
 		}
 		slices.Sort(turns)
 		if len(turns) != run.Times || len(slices.Compact(turns)) != run.Times {
-			return fmt.Errorf("suite: the shards have other repetitions of %q than the %d that the suite has: a "+
-				"record was changed", run.Name, run.Times)
+			return fmt.Errorf("suite: the shards do not contain exactly the %[2]d repetitions of %[1]q: a record "+
+				"was changed", run.Name, run.Times)
 		}
 	}
 	return nil

@@ -40,11 +40,11 @@ func ParseShard(text string, env func(string) string) (tally.Shard, error) {
 	}
 	n, numbered := wholeNumber(number)
 	if !ok || !numbered {
-		return tally.Shard{}, plan.Usagef("--shard %q: give a number and how many there are, such as 3/8; in CI also "+
-			"auto, or auto/8", fields.Shortened(text))
+		return tally.Shard{}, plan.Usagef("--shard %q: give the shard's number and the number of shards, such as "+
+			"3/8; in CI also auto or auto/8", fields.Shortened(text))
 	}
 	if n < 1 || n > total {
-		return tally.Shard{}, plan.Usagef("--shard %q: shards count from 1: name one from 1/%d to %d/%d", text, total,
+		return tally.Shard{}, plan.Usagef("--shard %q: shards count from 1: choose one from 1/%d to %d/%d", text, total,
 			total, total)
 	}
 	return tally.Shard{Number: n, Of: total}, nil
@@ -71,14 +71,14 @@ func shardOfJob(total int, env func(string) string) (shard tally.Shard, err erro
 			return shard, plan.Usagef("--shard auto: %w", err)
 		}
 		if from != "" && one != shard {
-			return shard, plan.Usagef("--shard auto: by %s this is shard %v, and by %s %v: give the right one, such "+
+			return shard, plan.Usagef("--shard auto: %s means shard %v, and %s means %v: give the right one, such "+
 				"as --shard %v", from, shard, c.index, one, shard)
 		}
 		shard, from = one, c.index
 	}
 	if from == "" {
-		return shard, plan.Usagef("--shard auto: this is not a job of a CI system that is known here (%s): give the "+
-			"shard, such as 3/8", ciVariables())
+		return shard, plan.Usagef("--shard auto: no variable of a known CI system is set (%s): give the shard, such "+
+			"as 3/8", ciVariables())
 	}
 	return shard, nil
 }
@@ -99,8 +99,8 @@ func (c ciSystem) shard(total int, env func(string) string) (s tally.Shard, err 
 	case !ok:
 		return s, fmt.Errorf("%s is not a whole number: give the shard, such as 3/8", c.index)
 	case s.Of == 0:
-		return s, fmt.Errorf("%s says which shard this is, and no variable says how many there are: give --shard "+
-			"auto/8 for 8", c.index)
+		return s, fmt.Errorf("%s gives the number of this shard, but no variable gives the number of shards: give "+
+			"--shard auto/8 for 8", c.index)
 	case number < c.first || number >= c.first+s.Of:
 		return s, fmt.Errorf("%s is %d, and %s counts %d jobs from %d to %d: give the shard, such as 3/8", c.index,
 			number, c.name, s.Of, c.first, c.first+s.Of-1)
@@ -118,10 +118,10 @@ func (c ciSystem) count(total int, env func(string) string) (int, error) {
 	of, ok := wholeNumber(env(c.total))
 	switch {
 	case !ok || of == 0:
-		return 0, fmt.Errorf("%s is not a number from 1 on: give the shard, such as 3/8", c.total)
+		return 0, fmt.Errorf("%s is not a number above 0: give the shard, such as 3/8", c.total)
 	case total != 0 && of != total:
-		return 0, fmt.Errorf("%s is %d, and the flag says %d shards: give --shard auto, or run as many jobs as there "+
-			"are shards", c.total, of, total)
+		return 0, fmt.Errorf("%s is %d, but the flag asks for %d shards: give --shard auto, or run as many jobs as "+
+			"there are shards", c.total, of, total)
 	}
 	return of, nil
 }

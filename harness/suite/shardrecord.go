@@ -48,14 +48,15 @@ func readShard(dir string) (s shardRecord, err error) {
 	}
 	switch {
 	case s.head.Shards != nil:
-		return s, plan.Usagef("%s is what merge put together from %d shards: name the folders of shards", dir,
+		return s, plan.Usagef("%s was merged from %d shards: name the folders of the shards", dir,
 			len(s.head.Shards))
 	case s.head.Shard == nil:
-		return s, plan.Usagef("%s is the results folder of a whole suite: only shards are merged, see suite --shard",
+		return s, plan.Usagef("%s is the results folder of a whole suite, and only shards can be merged: see suite "+
+			"--shard",
 			dir)
 	}
 	if left := s.countUnrun(); left > 0 && s.out.Ended == "" {
-		s.out.Ended = fmt.Sprintf("%d of its runs are not on record", left)
+		s.out.Ended = fmt.Sprintf("%d of its runs have no record", left)
 	}
 	return s, nil
 }
@@ -92,7 +93,7 @@ func (s *shardRecord) turnOf(run tally.Run) (int, error) {
 	if turns := s.head.Cases[i].Turns; before < len(turns) {
 		return turns[before], nil
 	}
-	return 0, fmt.Errorf("pass %d has more runs of %q than this shard was to make", run.Pass, run.Name)
+	return 0, fmt.Errorf("pass %d has more runs of %q than this shard contains", run.Pass, run.Name)
 }
 
 // checkShard returns an error if the first line of a shard's record contradicts itself.
@@ -107,7 +108,7 @@ func (h recordHead) checkShard() error {
 		i := h.Shard.index(c.Name)
 		if i < 0 || len(c.Turns) == 0 || c.Turns[0] < 0 || c.Turns[len(c.Turns)-1] >= h.Shard.Whole[i].Times ||
 			!slices.IsSorted(c.Turns) {
-			return fmt.Errorf("%q is not a run of the suite, or is not repeated so often", c.Name)
+			return fmt.Errorf("%q is not a run of the suite, or has fewer repetitions", c.Name)
 		}
 	}
 	return nil
@@ -161,7 +162,7 @@ func readShards(folders []string) (all []shardRecord, err error) {
 		}
 		if found == 0 {
 			return nil, plan.Usagef("no shard is in %s: name the results folders of suite --shard, or a folder that "+
-				"holds them", folder)
+				"contains them", folder)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b shardRecord) int { return a.head.Shard.Number - b.head.Shard.Number })
@@ -172,8 +173,8 @@ func readShards(folders []string) (all []shardRecord, err error) {
 // latest, since CI systems store that link as a second copy of its target.
 func suitesIn(folder string) (dirs []string, err error) {
 	if _, err := os.Stat(folder); err != nil {
-		return nil, plan.Usagef("%s: there is no such folder: name the results folders of suite --shard, or a folder "+
-			"that holds them", folder)
+		return nil, plan.Usagef("%s: there is no such folder: name the results folders of suite --shard, or a "+
+			"folder that contains them", folder)
 	}
 	if IsFolder(folder) {
 		return []string{folder}, nil

@@ -69,7 +69,7 @@ type runNodes struct{ list []*yaml.Node }
 
 func (r *runNodes) ReadField(f fields.Reader, name string, n *yaml.Node) error {
 	if n.Kind != yaml.SequenceNode {
-		return f.Errorf(n, "%s is a list: begin each with a dash", name)
+		return f.Errorf(n, "%s is a list: begin each entry with a dash", name)
 	}
 	r.list = n.Content
 	return nil
@@ -107,9 +107,9 @@ func Text(name string) ([]byte, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
 		if meant := suggest.Question("", name, builtInNames()); meant != "" && errors.Is(err, os.ErrNotExist) {
-			return nil, plan.Usagef("no suite: %w: %s doublegrant suite --list names them all", err, meant)
+			return nil, plan.Usagef("no suite: %w: %s doublegrant suite --list shows them all", err, meant)
 		}
-		return nil, plan.Usagef("no suite: %w: name a file, or one of doublegrant suite --list", err)
+		return nil, plan.Usagef("no suite: %w: name a file, or a suite that doublegrant suite --list shows", err)
 	}
 	return text, nil
 }
@@ -151,7 +151,7 @@ func read(name string, text []byte, scripts func(*Entry) error) (s Suite, err er
 		s.Runs = append(s.Runs, run)
 	}
 	if len(s.Runs) == 0 {
-		return s, plan.Usagef("%sno runs: give a list of plans under runs", file.place.At("runs"))
+		return s, plan.Usagef("%sno runs: add a list of plans under runs", file.place.At("runs"))
 	}
 	return s, s.nameRuns()
 }
@@ -177,7 +177,7 @@ func (s *Suite) nameRuns() error {
 			}
 		}
 		if seen[r.Title] {
-			return r.errorf("name", "two runs have the name %q: give this one another", fields.Shortened(r.Title))
+			return r.errorf("name", "two runs have the name %q: rename one of them", fields.Shortened(r.Title))
 		}
 		seen[r.Title] = true
 	}
@@ -212,7 +212,7 @@ func (s Suite) Only(pattern string) (Suite, error) {
 	}
 	chosen := slices.DeleteFunc(slices.Clone(s.Runs), func(r Entry) bool { return !re.MatchString(r.Title) })
 	if len(chosen) == 0 {
-		return s, plan.Usagef("--only %q: no run of %s has such a name: choose one of %s", pattern, s.Name,
+		return s, plan.Usagef("--only %q: no run of %s has a matching name: choose one of %s", pattern, s.Name,
 			strings.Join(s.titles(), "; "))
 	}
 	s.Runs = chosen

@@ -28,33 +28,34 @@ func suiteOf(t *testing.T, text string) (Suite, error) {
 func TestASuiteFileSaysWhereItIsWrong(t *testing.T) {
 	const head = "runs:\n  - variant: lock/set-nx-px\n"
 	for _, c := range []struct{ text, want string }{
-		{"", ":1: nothing is in it"},
-		{"name: x\n", ":1: no runs: give a list of plans under runs"},
+		{"", ":1: the file is empty"},
+		{"name: x\n", ":1: no runs: add a list of plans under runs"},
 		{"name: x\nruns: []\n", ":2: no runs"},
-		{"runs: lock/set-nx-px\n", ":1: runs is a list: begin each with a dash"},
-		{"runs:\n  - lock/set-nx-px\n", ":2: want fields and their values here"},
+		{"runs: lock/set-nx-px\n", ":1: runs is a list: begin each entry with a dash"},
+		{"runs:\n  - lock/set-nx-px\n", ":2: write fields and their values here"},
 		{head + "    colour: red\n", `:3: unknown field "colour": choose one of name, times, variant, script`},
 		{head + "    expect: fine\n", `:3: expect is "fine": write valid, documented or {invalid: [double-grant]}`},
 		{head + "    expect: [valid]\n", `:3: expect is a list: write valid`},
-		{head + "    expect: {}\n", `:3: expect has no class`},
-		{head + "    expect:\n      invalid: []\n", `:4: expect has no class`},
+		{head + "    expect: {}\n", `:3: expect names no class`},
+		{head + "    expect:\n      invalid: []\n", `:4: expect names no class`},
 		{head + "    expect:\n      invalid:\n        - double-grant\n        - double-grnt\n",
 			`:6: unknown class "double-grnt" in invalid: did you mean double-grant?`},
 		{head + "    expect: {invalid: [{a: b}]}\n", `:3: unknown class a mapping in invalid`},
 		{head + "    expect: {never: [double-grant]}\n", `:3: unknown field "never": choose one of invalid, may`},
 		{head + "    expect: invalid: [double-grant]\n",
-			`:3: not YAML: mapping values are not allowed in this context: put what follows the first colon into braces`},
+			`:3: not YAML: mapping values are not allowed in this context: put the text after the first colon into braces`},
 		{head + "    expect: {invalid: [duplicate-number]}\n",
-			":3: no run of lock/set-nx-px can show duplicate-number: expect double-grant, stolen-release, stuck-lock"},
+			":3: no run of lock/set-nx-px can show duplicate-number: expect one of double-grant, stolen-release, " +
+				"stuck-lock"},
 		{head + "    expect: {may: [lost-write]}\n", ":3: no run of lock/set-nx-px can show lost-write"},
-		{head + "    clients: 1\n    expect: valid\n", ":4: one client alone is never valid"},
+		{head + "    clients: 1\n    expect: valid\n", ":4: a run of one client is never valid"},
 		{head + "    times: -1\n", ":3: -1 times: ask for 1"},
 		{head + "    nemesis: kill-primry\n", `:3: unknown fault "kill-primry"`},
 		{head + "    name: a\n  - variant: dedup/get-set\n    name: a\n", `:5: two runs have the name "a"`},
 		{head + "  - variant: lock/set-nx-px\n", `:3: two runs have the name "lock-set-nx-px"`},
 		{"defaults:\n  variant: lock/none\nruns:\n  - name: a\n", `:2: unknown variant "lock/none"`},
 		{"defaults:\n  ttl: 1s\nruns:\n  - variant: sequence/incr\n",
-			`:2: a ttl is for locks and dedup: sequence/incr has none (in the run "sequence-incr")`},
+			`:2: a ttl is for locks and dedup, and sequence/incr is neither: leave ttl out (in the run "sequence-incr")`},
 		{"defaults:\n  colour: red\n", ":2: unknown field"},
 	} {
 		_, err := suiteOf(t, c.text)
@@ -212,5 +213,5 @@ func TestARepetitionHasItsOwnSeedOnEveryMachine(t *testing.T) {
 		require.Len(t, Suite{Runs: []Entry{again}}.Repetitions(), 1)
 	}
 	_, err = DecodeRun([]byte("name: x\nruns: [{variant: lock/setnx}, {variant: lock/setnx, name: b}]\n"))
-	require.ErrorContains(t, err, "2 runs in place of one")
+	require.ErrorContains(t, err, "2 runs instead of one")
 }

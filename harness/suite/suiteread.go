@@ -16,8 +16,8 @@ import (
 )
 
 // cutShort is the reason for an early end of a suite whose record has no last line.
-const cutShort = "it was cut short, or is still under way: suite.jsonl stops before the suite did, and the run of " +
-	"that moment is not counted"
+const cutShort = "it was cut short or is still running: suite.jsonl has no end, and the run in progress at that " +
+	"moment is not counted"
 
 // Report rewrites the reports of a suite from the record in its results folder. If the suite was killed, they cover
 // what was recorded. The error wraps plan.ErrUsage if dir holds no record.
@@ -35,7 +35,7 @@ func Report(dir string) (tally.Suite, error) {
 		return s, fmt.Errorf("suite: %s: %w", file.Name(), err)
 	}
 	if run := unfinishedRun(dir); run != "" && s.Ended == cutShort {
-		s.Ended += ": what was recorded of it is in " + run
+		s.Ended += ": its recording is in " + run
 	}
 	return s, reports.WriteSuite(dir, s)
 }
@@ -82,7 +82,7 @@ func readLines(r io.Reader, add func(recordLine) error) (wholeBytes int64, err e
 		text, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) { // the rest is a line that was being written when the suite was killed
 			if n == 1 {
-				return 0, errors.New("it does not say what was begun")
+				return 0, errors.New("its first line does not say what was begun")
 			}
 			return wholeBytes, nil
 		}
@@ -94,7 +94,7 @@ func readLines(r io.Reader, add func(recordLine) error) (wholeBytes int64, err e
 			return wholeBytes, fmt.Errorf("line %d: %w", n, err)
 		}
 		if (n == 1) != (l.Suite != nil) {
-			return wholeBytes, fmt.Errorf("line %d: what was begun belongs in the first line, and nowhere else", n)
+			return wholeBytes, fmt.Errorf("line %d: only the first line says what was begun", n)
 		}
 		if err := add(l); err != nil {
 			return wholeBytes, fmt.Errorf("line %d: %w", n, err)
@@ -131,7 +131,7 @@ func (l recordLine) addTo(s *tally.Suite) error {
 				return nil
 			}
 		}
-		return fmt.Errorf("%q is none of the suite's runs", l.Run.Name)
+		return fmt.Errorf("the suite has no run %q", l.Run.Name)
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func TestAKilledSuiteNamesTheRunItWasIn(t *testing.T) {
 	write("20261121-040003-one/plan.yaml", "")
 	write("20261121-040003-one/verdict.json", "{}")
 	require.NoError(t, os.Symlink("20261121-040003-one", filepath.Join(dir, "latest")))
-	require.Equal(t, cutShort+": what was recorded of it is in 20261121-040002-two", ended(recordedHead+recordedRuns))
+	require.Equal(t, cutShort+": its recording is in 20261121-040002-two", ended(recordedHead+recordedRuns))
 	require.Empty(t, ended(recordedHead+recordedRuns+recordedEnd))
 }
 
@@ -98,10 +98,10 @@ func TestLinesOfARecordKeepTheirForm(t *testing.T) {
 func TestARecordThatCannotBeIsRefusedByItsLine(t *testing.T) {
 	for text, want := range map[string]string{
 		recordedHead[:20]:                  "does not say what was begun",
-		recordedRuns:                       "line 1: what was begun",
-		recordedHead + recordedHead:        "line 2: what was begun",
+		recordedRuns:                       "line 1: only the first line",
+		recordedHead + recordedHead:        "line 2: only the first line",
 		recordedHead + "nonsense\n":        "line 2: invalid character",
-		recordedHead + `{"run":{}}` + "\n": `line 2: "" is none of the suite's runs`,
+		recordedHead + `{"run":{}}` + "\n": `line 2: the suite has no run ""`,
 	} {
 		_, err := readRecord(strings.NewReader(text))
 		require.ErrorContains(t, err, want)

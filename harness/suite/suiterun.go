@@ -190,7 +190,7 @@ func (r *suiteRunner) runAll(ctx context.Context) error {
 			return nil
 		}
 		if r.countFailed()-before == r.runs() { // a soak would fail like this for hours
-			r.out.Ended = "not one run of a whole pass could be carried out"
+			r.out.Ended = "no run of a whole pass could be carried out"
 		}
 	}
 	return nil
@@ -240,7 +240,7 @@ func (r *suiteRunner) runOne(ctx context.Context, i, turn int) error {
 	case run.Ending == tally.NotRun:
 		r.out.Ended = interruptedIn(run)
 	case r.how.FailFast && run.Ending != tally.Met:
-		r.out.Ended = "after the first run that was not as expected"
+		r.out.Ended = "a run was not as expected (--fail-fast)"
 	}
 	return nil
 }
@@ -250,7 +250,7 @@ func interruptedIn(run tally.Run) string {
 	if run.Link == "" { // nothing of the run was recorded
 		return "interrupted"
 	}
-	return fmt.Sprintf("interrupted in the run %q, which is in %s", run.Name, path.Dir(run.Link))
+	return fmt.Sprintf("interrupted during the run %q, whose folder is %s", run.Name, path.Dir(run.Link))
 }
 
 // execute runs a repetition of run i, and records its result.

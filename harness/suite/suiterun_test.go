@@ -108,7 +108,7 @@ func TestASuiteThatIsInterruptedSumsUpWhatItHas(t *testing.T) {
 	}}
 	out, dir := runSuite(ctx, t, s, how)
 	require.Equal(t, []string{"met", "not run", "not run"}, endings(out), "a run that was cut short says nothing")
-	require.Regexp(t, `^interrupted in the run "wrong", which is in \S+$`, out.Ended)
+	require.Regexp(t, `^interrupted during the run "wrong", whose folder is \S+$`, out.Ended)
 	require.Equal(t, tally.NotRun, out.Ending(), "what did not run was not as expected")
 	require.FileExists(t, filepath.Join(dir, "junit.xml"))
 	require.Equal(t, out.Ended, recordOf(t, dir)["end"][0]["reason"])
@@ -126,7 +126,7 @@ func TestAShardGoesOnWithTheSeedsOfItsRepetitions(t *testing.T) {
 
 	_, _, err = suite.Run(t.Context(), whole, suite.Options{Resume: dir})
 	require.ErrorIs(t, err, plan.ErrUsage)
-	require.ErrorContains(t, err, "it was begun with --shard 1/2: give the same")
+	require.ErrorContains(t, err, "it was begun with --shard 1/2: use the same")
 	out, _, err = suite.Run(t.Context(), s, suite.Options{Resume: dir})
 	require.NoError(t, err)
 	require.Empty(t, out.Ended)

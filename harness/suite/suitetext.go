@@ -52,7 +52,8 @@ func (r Entry) node() (*yaml.Node, error) {
 func Decode(text []byte) (Suite, error) {
 	return read("suite", text, func(r *Entry) error {
 		if r.Script != nil && (r.Script.File != "" || r.Script.ReleaseFile != "") {
-			return r.errorf("script", "it names a file, and there are none: give its text")
+			return r.errorf("script", "it names a file, but a suite read as text has no files: give the script's "+
+				"text as source")
 		}
 		return nil
 	})

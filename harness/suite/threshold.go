@@ -47,11 +47,11 @@ func (t Threshold) bounds() (all []bound) {
 func (t Threshold) check() (field string, err error) {
 	all := t.bounds()
 	if len(all) == 0 {
-		return "failover", errors.New("it bounds nothing: give firstWrite, takesWrites, noWrites or noAnswers")
+		return "failover", errors.New("failover has no bound: give firstWrite, takesWrites, noWrites or noAnswers")
 	}
 	for _, b := range all {
 		if b.most < 0 {
-			return "failover", fmt.Errorf("%s within %v: a bound cannot be negative", b.name, b.most)
+			return "failover", fmt.Errorf("%s within %v: a bound cannot be negative: give 0 or more", b.name, b.most)
 		}
 	}
 	if _, ok := t.statistic(tally.Distribution{}); !ok {
@@ -100,7 +100,7 @@ func (t Threshold) compare(b bound, all []tally.Failover) (tally.Ending, string)
 	}
 	of := units.Plural(int64(len(all)), "failover", "failovers")
 	if decided == 0 {
-		return tally.Unsaid, fmt.Sprintf("%s: none of %s shows how long that took", b.name, of)
+		return tally.Unsaid, fmt.Sprintf("%s: not measured in any of %s", b.name, of)
 	}
 	low, high := tally.BoundsOf(all, b.name)
 	least, _ := t.statistic(low)
@@ -114,7 +114,7 @@ func (t Threshold) compare(b bound, all []tally.Failover) (tally.Ending, string)
 		const why = "%s took %s at %s of %s, more than %v"
 		return tally.NotMet, fmt.Sprintf(why, b.name, took, cmp.Or(t.At, "max"), of, b.most)
 	case most > b.most:
-		const why = "%s: whether that took at most %v can be told of only %d of %s"
+		const why = "%s: decided for only %[3]d of %[4]s whether it took at most %[2]v"
 		return tally.Unsaid, fmt.Sprintf(why, b.name, b.most, decided, of)
 	}
 	return tally.Met, ""

@@ -43,9 +43,9 @@ func TestARunWhoseFailoversTakeTooLong(t *testing.T) {
 			"first write took 9.00 s at max of 10 failovers, more than 3s"},
 		{"the median", Threshold{FirstWrite: s, At: "median"}, ten, tally.Met, ""},
 		{"no failover", Threshold{FirstWrite: 3 * s}, nil, tally.Unsaid,
-			"first write: none of 0 failovers shows how long that took"},
+			"first write: not measured in any of 0 failovers"},
 		{"none that shows it", Threshold{NoAnswers: 3 * s}, writes(s), tally.Unsaid,
-			"no client that asked was answered: none of 1 failover shows how long that took"},
+			"no client that asked was answered: not measured in any of 1 failover"},
 		{"one bound is exceeded, another not shown", Threshold{NoAnswers: s, TakesWrites: s, FirstWrite: s},
 			writes(2 * s), tally.NotMet,
 			"first write took 2.00 s at max of 1 failover, more than 1s"},
@@ -54,13 +54,13 @@ func TestARunWhoseFailoversTakeTooLong(t *testing.T) {
 			"no client that asked was answered took at least 8.00 s at max of 2 failovers, more than 2s"},
 		{"a range across it", Threshold{NoAnswers: 2 * s},
 			answers(tally.Range{Least: s, Most: s}, tally.Range{Least: s, Most: 10 * s}), tally.Unsaid,
-			"no client that asked was answered: whether that took at most 2s can be told of only 1 of 2 failovers"},
+			"no client that asked was answered: decided for only 1 of 2 failovers whether it took at most 2s"},
 		{"only a range across it", Threshold{NoAnswers: 2 * s}, answers(tally.Range{Least: s, Most: 10 * s}),
 			tally.Unsaid,
-			"no client that asked was answered: none of 1 failover shows how long that took"},
+			"no client that asked was answered: not measured in any of 1 failover"},
 		{"a range within it", Threshold{NoAnswers: 2 * s}, answers(tally.Range{Least: s, Most: 2 * s}), tally.Met, ""},
 		{"one never recovers", Threshold{FirstWrite: 3 * s}, unseen(1, s, s, s, s), tally.Unsaid,
-			"first write: whether that took at most 3s can be told of only 4 of 5 failovers"},
+			"first write: decided for only 4 of 5 failovers whether it took at most 3s"},
 		{"one never recovers, another is beyond it", Threshold{FirstWrite: 3 * s}, unseen(1, s, 4*s), tally.NotMet,
 			"first write took at least 4.00 s at max of 3 failovers, more than 3s"},
 		{"the one that is not seen is not of the nine tenths", Threshold{FirstWrite: 3 * s, At: "p90"},
@@ -68,7 +68,7 @@ func TestARunWhoseFailoversTakeTooLong(t *testing.T) {
 		{"nor can it bring the median beyond it", Threshold{FirstWrite: 3 * s, At: "median"},
 			unseen(2, s, s, s), tally.Met, ""},
 		{"half of them are not seen", Threshold{FirstWrite: 3 * s, At: "median"}, unseen(2, s, s), tally.Unsaid,
-			"first write: whether that took at most 3s can be told of only 2 of 4 failovers"},
+			"first write: decided for only 2 of 4 failovers whether it took at most 3s"},
 	} {
 		r := tally.Run{Ending: tally.Met, Failovers: c.of, Stages: reports.FailoverTimes()}
 		c.limit.judge(&r)
@@ -101,7 +101,7 @@ func TestThresholdsAreReadFromASuite(t *testing.T) {
 	require.NoError(t, err, "%s", again)
 	require.Equal(t, Threshold{FirstWrite: 3 * time.Second, At: "p90"}, *s.Runs[0].Failover)
 	for wrong, why := range map[string]string{
-		"failover: {at: p90}":                       "it bounds nothing",
+		"failover: {at: p90}":                       "failover has no bound",
 		"failover: {firstWrite: 3s, at: p95}":       `at "p95": choose median, p90 or max`,
 		"failover: {firstWrite: -3s}":               "a bound cannot be negative",
 		"failover: {firstWrites: 3s}":               "firstWrites",

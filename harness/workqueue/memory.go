@@ -204,7 +204,7 @@ func (v memoryView) tryTake(now time.Time) (job Job, changed <-chan struct{}, ne
 			next = min(next, remaining)
 			continue
 		}
-		v.noteFailed(j, Try{j.worker, fmt.Sprintf("%s said nothing for %v", j.worker, v.lease), false}, now)
+		v.noteFailed(j, Try{j.worker, fmt.Sprintf("%s was silent for %v", j.worker, v.lease), false}, now)
 	}
 	for i, e := range v.waiting {
 		if remaining := e.notBefore.Sub(now); remaining > 0 {

@@ -40,7 +40,7 @@ func (p *probation) judge(ctx context.Context) error {
 		byAnother := slices.ContainsFunc(s.Tries, func(t Try) bool { return t.Failed && t.Worker != p.name })
 		switch {
 		case s.Over && s.Worker != "" && s.Worker != p.name:
-			p.failures, p.why = p.failures+1, fmt.Sprintf("%s, which %s then did", why, s.Worker)
+			p.failures, p.why = p.failures+1, fmt.Sprintf("%s, which %s then completed", why, s.Worker)
 		case byAnother || s.Over:
 			p.failures = 0
 		default:
@@ -51,7 +51,7 @@ func (p *probation) judge(ctx context.Context) error {
 	if p.failures < mostFailures {
 		return nil
 	}
-	why := fmt.Sprintf("it failed %d units in a row that others did; the last: %s", p.failures, p.why)
+	why := fmt.Sprintf("it failed %d units in a row that other workers completed; the last: %s", p.failures, p.why)
 	if err := p.queue.Bar(ctx, why); err != nil {
 		return err
 	}

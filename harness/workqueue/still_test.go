@@ -22,8 +22,8 @@ func TestAResultOfAMachineThatStoodStill(t *testing.T) {
 		{0, Result{}, nil, ""},
 		{time.Second, Result{}, late, "too late"},
 		{5 * time.Second, says, nil, ""},
-		{5 * time.Second, Result{}, nil, "this machine stood still for 5s meanwhile: its result tells nothing"},
-		{5 * time.Second, says, late, "this machine stood still for 5s meanwhile: too late"},
+		{5 * time.Second, Result{}, nil, "this machine stood still for 5s during the unit: its result is empty"},
+		{5 * time.Second, says, late, "this machine stood still for 5s during the unit: too late"},
 		{5 * time.Second, Result{}, refused, "this worker refuses the unit: no"},
 	} {
 		err := afterStandstill(c.still, c.res, c.err)

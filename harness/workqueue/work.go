@@ -147,7 +147,7 @@ func (w Worker) do(ctx context.Context, job Job) (res Result, err error) {
 		}
 	}()
 	if res, err = w.Do(ctx, job.Unit()); err == nil && len(res.Body) > MostBytes {
-		err = fmt.Errorf("its result has %d bytes, and %d are the most", len(res.Body), MostBytes)
+		err = fmt.Errorf("its result has %d bytes, more than the limit of %d", len(res.Body), MostBytes)
 	}
 	return res, err
 }
@@ -157,8 +157,8 @@ func afterStandstill(still time.Duration, res Result, err error) error {
 	if still < stoodStill || err == nil && res.Claim != "" || errors.Is(err, ErrRefused) {
 		return err
 	}
-	return fmt.Errorf("%w for %v meanwhile: %w", errStoodStill, still.Round(time.Second/10),
-		cmp.Or(err, errors.New("its result tells nothing")))
+	return fmt.Errorf("%w for %v during the unit: %w", errStoodStill, still.Round(time.Second/10),
+		cmp.Or(err, errors.New("its result is empty")))
 }
 
 // sayAlive renews the lease until ctx is canceled. It cancels the work when the unit is not needed any more.

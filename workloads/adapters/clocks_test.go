@@ -223,5 +223,5 @@ func TestARealClockIsRefusedWhereTimePasses(t *testing.T) {
 	require.ErrorContains(t, err, "reads the machine's clock")
 	_, res := runSearch(t, c, bounds(1, -1, -1))
 	require.Empty(t, res.Found, "its lock stands after a crash, by a clock that has not moved")
-	require.Contains(t, strings.Join(res.Limits, " "), "nobody looked whether all is free in the end")
+	require.Contains(t, strings.Join(res.Limits, " "), "it was not checked whether everything is free in the end")
 }

@@ -333,7 +333,7 @@ func TestProgramsThatListenAndBreakDown(t *testing.T) {
 	requireBreakDown(t, listening, map[string]badProgram{
 		"it reads for some time": {
 			acquires + "p.subscribe('x'); p.parse_response(); p.get_message(timeout=0.01); p.close(); return False",
-			"^it has subscribed, and never asked for a message, so whatever it reads there is not part of the " +
+			"^it subscribed without ever asking for a message, so what it reads there is not part of the " +
 				"search: " + page,
 		},
 		"it has not subscribed": {
@@ -349,13 +349,14 @@ func TestLongProgramsThatListenAndBreakDown(t *testing.T) {
 	requireBreakDown(t, listening, map[string]badProgram{
 		"it reads": {
 			acquires + "p.subscribe('x'); p.parse_response(); p.parse_response(); return False",
-			"^client [12] neither sent a command nor finished within 2s: it may read a message that it has not asked " +
-				"for: " + page,
+			"^client [12] neither sent a command nor finished within 2s: it may read a message without asking " +
+				"first: " + page,
 		},
 		"it does not wait for the confirmation": {
 			acquires + "p.subscribe('x'); return Lock.acquire(self, key, owner, ttl_ms)",
-			"^client [12] has gone on before its SUBSCRIBE was confirmed: let it read the confirmation first, or ask " +
-				"for subscribe before: " + page + "|not do the same each time: ",
+			"^client [12] did not wait for the confirmation of its SUBSCRIBE: let it read the confirmation first, " +
+				"or ask " +
+				"for subscribe before: " + page + "|behaves differently each time: ",
 		},
 		"it announces and does not subscribe": {
 			acquires + "ask('subscribe'); return False",

@@ -173,8 +173,8 @@ func TestThreadsOutsideThatBreakDown(t *testing.T) {
 		"one works beside": {
 			"    def watch(self, *_):\n        threading.Thread(target=lambda: self.redis.get('x')).start()\n" +
 				"        self.redis.get('y')",
-			"on one connection while a command was under way on another: let it do one thing at a time, and ask to " +
-				"start each thread beside|not do the same each time: ",
+			"on one connection while a command was pending on another: let it do one thing at a time, and ask to " +
+				"start each further thread|behaves differently each time: ",
 		},
 		"a clock for one thread": {"    clock = 'preloaded'",
 			"it started a thread, and its clock is preloaded, which is known for one thread only"},
@@ -190,12 +190,12 @@ func TestLongThreadsOutsideThatBreakDown(t *testing.T) {
 		"too many": {
 			"    def release(self, key, owner):\n        for _ in range(40): Beside(lambda: Beside.sleep(1000))\n" +
 				"        return super().release(key, owner)",
-			"client 1 has started [0-9]+ goroutines and subscriptions in one schedule, and more are not explored",
+			"client 1 has started [0-9]+ goroutines and subscriptions in one schedule, the most that are explored",
 		},
 		"it subscribes": {
 			"    def watch(self, *_):\n        p = self.redis.pubsub()\n        p.subscribe('x')\n" +
 				"        p.get_message(timeout=1)",
-			"it has subscribed, and never asked for a message, so whatever it reads there is not part of the " +
+			"it subscribed without ever asking for a message, so what it reads there is not part of the " +
 				"search: see Subscriptions",
 		},
 	})

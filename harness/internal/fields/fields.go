@@ -71,14 +71,15 @@ func Read(file string, r io.Reader, into any) error {
 	var doc, more yaml.Node
 	switch err := dec.Decode(&doc); {
 	case errors.Is(err, io.EOF):
-		return fmt.Errorf("%s:1: nothing is in it: a plan names at least a variant, a suite has a list of runs", file)
+		return fmt.Errorf("%s:1: the file is empty: a plan names at least a variant, and a suite has a list of "+
+			"runs", file)
 	case err != nil:
 		message := yamlLine.ReplaceAllString(err.Error(), "")
 		return fmt.Errorf("%s:%d: not YAML: %s%s", file, lineOf(err), message, hint(err))
 	}
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s:%d: here a second YAML document begins, after a line of --- or a closing bracket: "+
-			"put one plan or suite into a file", file, max(more.Line, 1))
+		return fmt.Errorf("%s:%d: a second YAML document begins here, after a line of --- or a closing bracket: put "+
+			"only one plan or suite into a file", file, max(more.Line, 1))
 	}
 	return Reader{file}.Fill(doc.Content[0], reflect.ValueOf(into).Elem())
 }
@@ -88,7 +89,7 @@ func hint(err error) string {
 	if !strings.Contains(err.Error(), "mapping values are not allowed") {
 		return ""
 	}
-	return `: put what follows the first colon into braces, such as "expect: {invalid: [double-grant]}"`
+	return `: put the text after the first colon into braces, such as "expect: {invalid: [double-grant]}"`
 }
 
 // countsFromZero matches the messages in which the parser counts lines from 0: those about structure. In messages about
@@ -121,7 +122,7 @@ func (r Reader) Errorf(n *yaml.Node, format string, args ...any) error {
 // Fill sets the fields of s from a mapping. Its keys are the fields' yaml names.
 func (r Reader) Fill(n *yaml.Node, s reflect.Value) error {
 	if n = Followed(n); n.Kind != yaml.MappingNode {
-		return r.Errorf(n, "want fields and their values here, such as %q", yamlNames(s.Type())[0]+": ...")
+		return r.Errorf(n, "write fields and their values here, such as %q", yamlNames(s.Type())[0]+": ...")
 	}
 	where := Place{file: r.File, line: n.Line, lines: map[string]int{}}
 	for i := 0; i < len(n.Content); i += 2 {
@@ -132,7 +133,7 @@ func (r Reader) Fill(n *yaml.Node, s reflect.Value) error {
 			return r.Errorf(key, "unknown field %q: %s", Shortened(key.Value), meant)
 		}
 		if _, twice := where.lines[key.Value]; twice {
-			return r.Errorf(key, "%s is given twice", Shortened(key.Value))
+			return r.Errorf(key, "%s is given twice: leave one of them out", Shortened(key.Value))
 		}
 		where.lines[key.Value] = key.Line
 		field, zero, set := s.FieldByIndex(f.Index), f.Tag.Get("zero"), r.set
@@ -140,7 +141,7 @@ func (r Reader) Fill(n *yaml.Node, s reflect.Value) error {
 			others := slices.DeleteFunc(yamlNames(s.Type()), func(name string) bool { return name == key.Value })
 			example := strconv.Quote(firstOf(field.Type()) + ": ...")
 			return r.Errorf(value, "%s is %s: %s", key.Value, Written(Followed(value)),
-				cmp.Or(suggest.Question("", key.Value, others), "want fields and their values here, such as "+example))
+				cmp.Or(suggest.Question("", key.Value, others), "write fields and their values here, such as "+example))
 		}
 		if zero == "never" {
 			set = r.setOrNever
@@ -243,7 +244,7 @@ func isWholeNumber(n *yaml.Node, t reflect.Type) bool {
 // list sets a field that is a list of structs.
 func (r Reader) list(name string, n *yaml.Node, field reflect.Value) error {
 	if n.Kind != yaml.SequenceNode {
-		return r.Errorf(n, "%s is a list: begin each with a dash", name)
+		return r.Errorf(n, "%s is a list: begin each entry with a dash", name)
 	}
 	field.SetZero() // drops a value that the defaults have left
 	for _, item := range n.Content {

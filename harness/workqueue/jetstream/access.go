@@ -52,10 +52,10 @@ var (
 	ErrNoCoordination = errors.New("no such coordination")
 
 	// ErrTaken says that another coordinator with that name is at work.
-	ErrTaken = errors.New("another coordinator of this name is at work")
+	ErrTaken = errors.New("another coordinator with this name is running")
 
 	// ErrOther says that something else was begun under a name.
-	ErrOther = errors.New("something else was begun under this name")
+	ErrOther = errors.New("this name belongs to other work")
 )
 
 const (
@@ -80,13 +80,13 @@ func (a Access) connect(ctx context.Context, as string) (*nats.Conn, error) {
 		err = a.redacted(err)
 		switch {
 		case isAccess(err):
-			return nil, fmt.Errorf("%w: %s refuses the token or credentials (%w): take those that the coordinator "+
-				"names", ErrAccess, a, err)
+			return nil, fmt.Errorf("%w: %s refuses the token or credentials (%w): use those that the coordinator "+
+				"printed", ErrAccess, a, err)
 		case time.Now().After(end):
-			return nil, fmt.Errorf("%w: %s, tried for %v: %w", workqueue.ErrUnreachable, a, a.patience(), err)
+			return nil, fmt.Errorf("%w: %s: gave up after %v: %w", workqueue.ErrUnreachable, a, a.patience(), err)
 		}
 		if !warned && a.Waiting != nil {
-			a.Waiting(fmt.Sprintf("%s cannot be reached (%v): trying for %v", a, err, a.patience()))
+			a.Waiting(fmt.Sprintf("cannot reach %s (%v): trying for %v", a, err, a.patience()))
 			warned = true
 		}
 		select {
@@ -109,7 +109,7 @@ func (a Access) options(as string) ([]nats.Option, error) {
 		u, err := url.Parse(strings.TrimSpace(one))
 		if err != nil || u.Hostname() == "" || strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") ||
 			!strings.Contains(" nats tls ws wss ", " "+u.Scheme+" ") {
-			return nil, fmt.Errorf("%w: %q is no URL of a NATS: give one such as nats://127.0.0.1:4222",
+			return nil, fmt.Errorf("%w: %q is not the URL of a NATS server: give one such as nats://127.0.0.1:4222",
 				ErrAccess, a.String())
 		}
 	}
@@ -124,7 +124,8 @@ func (a Access) options(as string) ([]nats.Option, error) {
 	if a.Waiting != nil {
 		o = append(o, nats.DisconnectErrHandler(func(nc *nats.Conn, err error) {
 			if !nc.IsClosed() && err != nil {
-				a.Waiting(fmt.Sprintf("%s was lost (%v): trying for %v", a, a.redacted(err), a.patience()))
+				a.Waiting(fmt.Sprintf("lost the connection to %s (%v): trying for "+
+					"%v", a, a.redacted(err), a.patience()))
 			}
 		}))
 	}

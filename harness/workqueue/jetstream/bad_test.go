@@ -28,13 +28,13 @@ func TestAccessThatCannotBeRight(t *testing.T) {
 	t.Parallel()
 	s := served(t)
 	for words, a := range map[string]jetstream.Access{
-		"no URL of a NATS":                  {URL: "127.0.0.1:4222"},
-		`"http://x" is no URL of a NATS`:    {URL: "http://x"},
-		"refuses the token":                 {URL: s.Access.URL, Token: "canary-wrong"},
-		"refuses the token or":              {URL: s.Access.URL},
-		"no-such-file":                      {URL: s.Access.URL, Credentials: "no-such-file"},
-		"no-such-ca":                        {URL: s.Access.URL, CA: "no-such-ca"},
-		`"nats//***@x" is no URL of a NATS`: {URL: "nats//canary-user:canary-pass@x"},
+		"is not the URL of a NATS":               {URL: "127.0.0.1:4222"},
+		`"http://x" is not the URL of a NATS`:    {URL: "http://x"},
+		"refuses the token":                      {URL: s.Access.URL, Token: "canary-wrong"},
+		"refuses the token or":                   {URL: s.Access.URL},
+		"no-such-file":                           {URL: s.Access.URL, Credentials: "no-such-file"},
+		"no-such-ca":                             {URL: s.Access.URL, CA: "no-such-ca"},
+		`"nats//***@x" is not the URL of a NATS`: {URL: "nats//canary-user:canary-pass@x"},
 	} {
 		_, _, err := jetstream.Join(t.Context(), a, "main", "w")
 		oneLineWith(t, err, jetstream.ErrAccess, words)
@@ -51,9 +51,9 @@ func TestANATSThatNobodyReaches(t *testing.T) {
 	var told []string
 	a.Waiting = func(why string) { told = append(told, why) }
 	_, _, err := jetstream.Join(t.Context(), a, "main", "w")
-	oneLineWith(t, err, workqueue.ErrUnreachable, "tried for 300ms")
+	oneLineWith(t, err, workqueue.ErrUnreachable, "gave up after 300ms")
 	require.Len(t, told, 1)
-	require.Contains(t, told[0], "nats://***@127.0.0.1:1 cannot be reached")
+	require.Contains(t, told[0], "cannot reach nats://***@127.0.0.1:1")
 	require.NotContains(t, err.Error()+told[0], "canary")
 }
 
@@ -64,9 +64,9 @@ func TestACoordinationThatHasNotBegun(t *testing.T) {
 	var told []string
 	a.Waiting = func(why string) { told = append(told, why) }
 	_, _, err := jetstream.Join(t.Context(), a, "main", "w")
-	oneLineWith(t, err, jetstream.ErrNoCoordination, "no coordination called main has begun there")
+	oneLineWith(t, err, jetstream.ErrNoCoordination, "no coordination called main exists there")
 	require.Len(t, told, 1)
-	require.Contains(t, told[0], "no coordination called main has begun there: waiting for it, 300ms at most")
+	require.Contains(t, told[0], "no coordination called main exists there: waiting for at most 300ms")
 }
 
 // A stream of something else with the name of ours is left alone.
@@ -80,7 +80,8 @@ func TestAStreamOfSomebodyElse(t *testing.T) {
 		require.NoError(t, err)
 		_, _, err = jetstream.Lead(t.Context(), a, "main", "coordinator", head, jetstream.Sizes{})
 		oneLineWith(t, err, jetstream.ErrOther,
-			"the NATS has a stream "+name+" of somebody else, or of an older doublegrant: choose another --name")
+			"the stream "+name+" on this NATS server belongs to another program or an older doublegrant: choose "+
+				"another --name")
 		s, err := js.Stream(t.Context(), name)
 		require.NoError(t, err)
 		require.Equal(t, theirs.Subjects, s.CachedInfo().Config.Subjects)
@@ -95,10 +96,11 @@ func TestACoordinationOfAnotherFormat(t *testing.T) {
 	_, err := jetstream.RawOf(q).Keys.PutString(t.Context(), "head", `{"format":99,"program":"v99"}`)
 	require.NoError(t, err)
 	_, _, err = jetstream.Join(t.Context(), a, "main", "w")
-	oneLineWith(t, err, jetstream.ErrOther, "main is of format 99, and this program knows 3: take the version")
+	oneLineWith(t, err, jetstream.ErrOther, "main has format 99, and this program reads 3: use the coordinator's "+
+		"version")
 	q.Close()
 	_, _, err = jetstream.Lead(t.Context(), a, "main", "coordinator", head, jetstream.Sizes{})
-	oneLineWith(t, err, jetstream.ErrOther, "it was begun by doublegrant v99, and this is v1")
+	oneLineWith(t, err, jetstream.ErrOther, "doublegrant v99 began it, and this is v1")
 }
 
 // If the store cannot be written, the coordinator stops waiting, though the store can still be read. Workers notice
@@ -115,7 +117,7 @@ func TestAStoreThatCannotBeWritten(t *testing.T) {
 	}()
 	s.Log("[ACC > OBJ] Critical write error: write /x/1.blk: no space left on device")
 	oneLineWith(t, <-waited, workqueue.ErrFull,
-		"cannot be written: write /x/1.blk: no space left on device: make room, and give the same command again")
+		"write /x/1.blk: no space left on device: free some space, and run the same command again")
 }
 
 func TestTwoCoordinatorsOfOneName(t *testing.T) {
@@ -124,7 +126,7 @@ func TestTwoCoordinatorsOfOneName(t *testing.T) {
 	first, _, err := jetstream.Lead(t.Context(), a, "main", "first", head, jetstream.Sizes{})
 	require.NoError(t, err)
 	_, _, err = jetstream.Lead(t.Context(), a, "main", "second", head, jetstream.Sizes{})
-	oneLineWith(t, err, jetstream.ErrTaken, "main, by first: let it end, or choose another --name")
+	oneLineWith(t, err, jetstream.ErrTaken, "main, by first: wait for its end, or choose another --name")
 	other, _, err := jetstream.Lead(t.Context(), a, "other", "second", head, jetstream.Sizes{})
 	require.NoError(t, err)
 	other.Close()
@@ -144,10 +146,10 @@ func TestACoordinatorGoesOnWithItsOwnWorkOnly(t *testing.T) {
 	require.NoError(t, err)
 	q.Close()
 	for words, change := range map[string]func(*jetstream.Head){
-		"begun by doublegrant v1, and this is v2": func(h *jetstream.Head) { h.Program = "v2" },
+		"doublegrant v1 began it, and this is v2": func(h *jetstream.Head) { h.Program = "v2" },
 		"of kind test, and this is other":         func(h *jetstream.Head) { h.Kind = "other" },
-		"begun on Redis 7, and here is Redis 8":   func(h *jetstream.Head) { h.Server = "Redis 8" },
-		"it has other work":                       func(h *jetstream.Head) { h.Task = []byte(`{"a":2}`) },
+		"begun on Redis 7, and this is Redis 8":   func(h *jetstream.Head) { h.Server = "Redis 8" },
+		"its files or flags differ":               func(h *jetstream.Head) { h.Task = []byte(`{"a":2}`) },
 	} {
 		now := was
 		change(&now)

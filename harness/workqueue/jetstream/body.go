@@ -63,7 +63,7 @@ func (q *Queue) getBody(ctx context.Context, name string, most int, moved func()
 		return nil, err
 	}
 	if info.Size > uint64(most) {
-		return nil, fmt.Errorf("jetstream: %s has %d bytes, and %d are the most", name, info.Size, most)
+		return nil, fmt.Errorf("jetstream: %s has %d bytes, more than the limit of %d", name, info.Size, most)
 	}
 	moved()
 	pieces, err := q.js.CreateConsumer(ctx, q.objectStream(), jetstream.ConsumerConfig{
@@ -93,7 +93,7 @@ func (q *Queue) getBody(ctx context.Context, name string, most int, moved func()
 			return nil, err
 		}
 		if uint64(len(body)) > info.Size { // do not trust the size that its writer gave
-			return nil, fmt.Errorf("jetstream: %s has more than the %d bytes that it says it has", name, info.Size)
+			return nil, fmt.Errorf("jetstream: %s is larger than the %d bytes that its header gives", name, info.Size)
 		}
 	}
 	sum := sha256.New()

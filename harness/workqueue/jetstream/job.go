@@ -125,7 +125,7 @@ func (q *Queue) pauseAfter(ctx context.Context, err error) {
 	}
 }
 
-// accept turns a message into a job. It returns nil if the unit has an outcome, or is given up now.
+// accept turns a message into a job. It returns nil if the unit has an outcome already, or is given up now.
 func (q *Queue) accept(ctx context.Context, msg jetstream.Msg) (workqueue.Job, error) {
 	var n note
 	if err := json.Unmarshal(msg.Data(), &n); err != nil || !isID(n.ID) {
@@ -168,13 +168,13 @@ func (q *Queue) accept(ctx context.Context, msg jetstream.Msg) (workqueue.Job, e
 		_ = j.GiveBack(giving, 0) // if that fails, the lease ends
 		return nil, ctx.Err()
 	case err != nil:
-		return nil, j.Fail(ctx, "what the unit is cannot be read from the object store")
+		return nil, j.Fail(ctx, "the unit cannot be read from the object store")
 	}
 	return j, nil
 }
 
 // errHasOutcome says that a unit got its outcome meanwhile.
-var errHasOutcome = errors.New("the unit has an outcome")
+var errHasOutcome = errors.New("the unit has an outcome already")
 
 // fetch reads the unit from the object store. A missing body may have been removed, so it first checks for an outcome.
 func (j *job) fetch(ctx context.Context) error {
@@ -186,10 +186,10 @@ func (j *job) fetch(ctx context.Context) error {
 			}
 		}
 		if err != nil {
-			return retryIfGone(err, "the body of a unit is not there")
+			return retryIfGone(err, "the unit's body is missing")
 		}
 		if err = json.Unmarshal(text, &j.unit); err == nil && j.unit.ID() != j.id {
-			err = errors.New("jetstream: it is another unit")
+			err = errors.New("jetstream: the body belongs to another unit")
 		}
 		return err
 	})
@@ -289,7 +289,7 @@ func (j *job) try(why string, failed bool, args ...any) oneTry {
 // begin records the beginning of a try, and returns all tries including this one.
 func (j *job) begin(ctx context.Context) ([]oneTry, error) {
 	return j.changeTries(ctx, func(others []oneTry, _ bool) []oneTry {
-		return append(others, j.try("%s said nothing for %v", false, j.q.as, j.q.head.Lease))
+		return append(others, j.try("%s was silent for %v", false, j.q.as, j.q.head.Lease))
 	})
 }
 
@@ -297,7 +297,7 @@ func (j *job) begin(ctx context.Context) ([]oneTry, error) {
 // returns nil for no change.
 func (j *job) changeTries(ctx context.Context,
 	change func(others []oneTry, last bool) []oneTry) (all []oneTry, err error) {
-	err = j.q.try(ctx, "note a try", attemptTime, func(ctx context.Context) error {
+	err = j.q.try(ctx, "record a try", attemptTime, func(ctx context.Context) error {
 		var revision uint64
 		if all, revision, err = j.q.tries(ctx, j.id); err != nil {
 			return err
@@ -314,7 +314,7 @@ func (j *job) changeTries(ctx context.Context,
 		}
 		_, err = j.q.keys.Update(ctx, keyTries+j.id, encoded(all), revision)
 		if isConflict(err) {
-			return notYet{"the unit's tries have changed"}
+			return notYet{"another worker changed the unit's tries"}
 		}
 		return err
 	})

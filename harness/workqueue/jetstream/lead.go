@@ -87,7 +87,7 @@ func (q *Queue) takeOver(ctx context.Context, head Head) error {
 		return err
 	}
 	if name != "" {
-		return fmt.Errorf("%w: %s, by %s: let it end, or choose another --name", ErrTaken, q.name, name)
+		return fmt.Errorf("%w: %s, by %s: wait for its end, or choose another --name", ErrTaken, q.name, name)
 	}
 	if q.over, err = q.askOver(ctx); err != nil {
 		return err
@@ -139,8 +139,8 @@ func (q *Queue) notOurs(ctx context.Context, stream string) error {
 		return err
 	}
 	if s.CachedInfo().Config.Metadata["doublegrant"] != mark["doublegrant"] {
-		return fmt.Errorf("%w: the NATS has a stream %s of somebody else, or of an older doublegrant: choose another "+
-			"--name", ErrOther, stream)
+		return fmt.Errorf("%w: the stream %s on this NATS server belongs to another program or an older "+
+			"doublegrant: choose another --name", ErrOther, stream)
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func (q *Queue) openKeys(ctx context.Context, replicas int) (wasThere bool, err 
 			}
 		}
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			return notYet{"another makes it just now"}
+			return notYet{"another coordinator is just making it"}
 		}
 		return err
 	})
@@ -219,14 +219,14 @@ func (q *Queue) agree(ctx context.Context, head Head) error {
 		}
 		e, err := q.keys.Get(ctx, keyHead)
 		if err != nil {
-			return retryIfGone(err, "its head is not there yet")
+			return retryIfGone(err, "its first record is missing so far")
 		}
 		var was Head
 		if err := json.Unmarshal(e.Value(), &was); err != nil {
 			return fmt.Errorf("%w: %s: choose another --name", ErrOther, q.name)
 		}
 		if why := was.differs(head); why != "" {
-			return fmt.Errorf("%w: %s: %s: go on with the same, or choose another --name", ErrOther, q.name, why)
+			return fmt.Errorf("%w: %s: %s: continue with the same, or choose another --name", ErrOther, q.name, why)
 		}
 		q.head = was
 		return nil
@@ -237,13 +237,13 @@ func (q *Queue) agree(ctx context.Context, head Head) error {
 func (h Head) differs(now Head) string {
 	switch {
 	case h.Format != now.Format || h.Program != now.Program:
-		return fmt.Sprintf("it was begun by doublegrant %s, and this is %s", h.Program, now.Program)
+		return fmt.Sprintf("doublegrant %s began it, and this is %s", h.Program, now.Program)
 	case h.Kind != now.Kind:
 		return fmt.Sprintf("it is of kind %s, and this is %s", h.Kind, now.Kind)
 	case h.Server != now.Server:
-		return fmt.Sprintf("it was begun on %s, and here is %s", h.Server, now.Server)
+		return fmt.Sprintf("it was begun on %s, and this is %s", h.Server, now.Server)
 	case !bytes.Equal(h.Task, now.Task):
-		return "it has other work, in files or flags"
+		return "its files or flags differ"
 	}
 	return ""
 }
@@ -295,7 +295,7 @@ func (q *Queue) checkOurs(ctx context.Context) error {
 	}
 	var now Head
 	if err := json.Unmarshal(e.Value(), &now); err != nil || now.ID != q.head.ID {
-		return fmt.Errorf("%w: %s has ended, and was begun anew: its results are with whoever ended it",
+		return fmt.Errorf("%w: %s has ended and was begun again: the coordinator that ended it has its results",
 			ErrTaken, q.name)
 	}
 	return nil

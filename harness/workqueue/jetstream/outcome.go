@@ -61,7 +61,7 @@ func (q *Queue) whole(ctx context.Context, k storedOutcome) (workqueue.Outcome, 
 	}
 	err := q.tryBody(ctx, "get a result", func(ctx context.Context, moved func()) (err error) {
 		o.Body, err = q.getBody(ctx, k.Object, workqueue.MostBytes, moved)
-		return retryIfGone(err, "the body of a result is not there")
+		return retryIfGone(err, "the body of a result is missing")
 	})
 	return o, err
 }
@@ -90,7 +90,7 @@ func (j *job) keep(ctx context.Context, k storedOutcome) error {
 		}
 		e, err := j.q.keys.Get(ctx, keyOutcome+j.id)
 		if err != nil {
-			return retryIfGone(err, "the first outcome is not there yet")
+			return retryIfGone(err, "the first outcome is missing so far")
 		}
 		first = storedOutcome{}
 		return json.Unmarshal(e.Value(), &first)
@@ -128,7 +128,7 @@ func (j *job) dispute(ctx context.Context) error {
 		}
 		_, err = j.q.keys.Update(ctx, keyDisputed, encoded(append(ids, j.id)), revision)
 		if isConflict(err) {
-			return notYet{"another unit is disputed just now"}
+			return notYet{"another worker is just recording a dispute"}
 		}
 		return err
 	})

@@ -77,7 +77,7 @@ var nameFormat = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$`)
 // CheckName returns an error that wraps ErrAccess if name is not valid for a coordination.
 func CheckName(name string) error {
 	if !nameFormat.MatchString(name) {
-		return fmt.Errorf("%w: %q cannot be the name of a coordination: take 1 to 40 letters, digits, - and _",
+		return fmt.Errorf("%w: %q cannot be the name of a coordination: use 1 to 40 letters, digits, - and _",
 			ErrAccess, name)
 	}
 	return nil
@@ -131,21 +131,21 @@ func Join(ctx context.Context, a Access, name, worker string) (*Queue, Head, err
 func (q *Queue) join(ctx context.Context) error {
 	err := q.try(ctx, "join "+q.name, attemptTime, func(ctx context.Context) (err error) {
 		if q.keys, err = q.js.KeyValue(ctx, q.bucket()); err != nil {
-			return retryIfGone(err, "no coordination called "+q.name+" has begun there")
+			return retryIfGone(err, "no coordination called "+q.name+" exists there")
 		}
 		e, err := q.keys.Get(ctx, keyHead)
 		if err != nil {
-			return retryIfGone(err, "no coordination called "+q.name+" has begun there")
+			return retryIfGone(err, "no coordination called "+q.name+" exists there")
 		}
 		if err := json.Unmarshal(e.Value(), &q.head); err != nil || q.head.Format != Format {
-			return fmt.Errorf("%w: %s is of format %d, and this program knows %d: take the version of doublegrant "+
-				"that coordinates", ErrOther, q.name, q.head.Format, Format)
+			return fmt.Errorf("%w: %s has format %d, and this program reads %d: use the coordinator's version of "+
+				"doublegrant", ErrOther, q.name, q.head.Format, Format)
 		}
 		if q.objects, err = q.js.ObjectStore(ctx, q.bucket()); err != nil {
-			return retryIfGone(err, "its object store is not there")
+			return retryIfGone(err, "its object store is missing")
 		}
 		if q.consumer, err = q.js.Consumer(ctx, q.stream(), "workers"); err != nil {
-			return retryIfGone(err, "its stream is not there")
+			return retryIfGone(err, "its stream is missing")
 		}
 		return nil
 	})

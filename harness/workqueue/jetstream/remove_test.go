@@ -129,7 +129,7 @@ func TestACoordinatorThatWasReplacedEndsNothing(t *testing.T) {
 	_, err := first.Await(t.Context(), "none")
 	require.ErrorIs(t, err, workqueue.ErrOver)
 	third := lead(t, a, jetstream.Sizes{})
-	oneLineWith(t, first.End(t.Context()), jetstream.ErrTaken, "main has ended, and was begun anew")
+	oneLineWith(t, first.End(t.Context()), jetstream.ErrTaken, "main has ended and was begun again")
 	doOne(t, third, join(t, a, "x"), u)
 }
 

@@ -39,7 +39,8 @@ func (q *Queue) retry(ctx context.Context, what string, each time.Duration,
 		case q.access.health() != nil:
 			return q.access.health()
 		case isFull(err):
-			return fmt.Errorf("%w: %s: %w: give it more room, and what was not kept is done again", workqueue.ErrFull,
+			return fmt.Errorf("%w: %s: %w: give it more room, and units whose results were not kept are done "+
+				"again", workqueue.ErrFull,
 				what, q.access.redacted(err))
 		case q.mayBeRemoved(err) && q.isRemoved(ctx):
 			return workqueue.ErrOver
@@ -48,13 +49,13 @@ func (q *Queue) retry(ctx context.Context, what string, each time.Duration,
 		case !isTransient(err):
 			return err
 		case time.Now().After(end) && isMissing(err) && q.head.Format == 0:
-			return fmt.Errorf("%w: %s, waited for %v: %w", ErrNoCoordination, q.access, q.access.patience(), err)
+			return fmt.Errorf("%w: %s: waited for %v: %w", ErrNoCoordination, q.access, q.access.patience(), err)
 		case time.Now().After(end):
 			return fmt.Errorf("%w: %s: %s: %w: given up after %v", workqueue.ErrUnreachable, q.access, what,
 				q.access.redacted(err), q.access.patience())
 		}
 		if !warned && isMissing(err) && q.head.Format == 0 && q.access.Waiting != nil {
-			q.access.Waiting(fmt.Sprintf("%s: %v: waiting for it, %v at most", q.access, err, q.access.patience()))
+			q.access.Waiting(fmt.Sprintf("%s: %v: waiting for at most %v", q.access, err, q.access.patience()))
 			warned = true
 		}
 		select {

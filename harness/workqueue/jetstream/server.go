@@ -72,8 +72,8 @@ func (s *Server) start(dir, host string, port int) (err error) {
 		if why := s.log.fatal.Load(); why != nil && !strings.Contains(*why, "istening") {
 			return fmt.Errorf("jetstream: NATS cannot start in %s: %s", dir, *why)
 		}
-		return fmt.Errorf("jetstream: NATS cannot listen on %s: is the address taken, or not of this machine? Give "+
-			"another with --listen", net.JoinHostPort(host, strconv.Itoa(port)))
+		return fmt.Errorf("jetstream: NATS cannot listen on %s, which is in use or does not belong to this machine: "+
+			"give another address with --listen", net.JoinHostPort(host, strconv.Itoa(port)))
 	}
 	addr, _ := s.nats.Addr().(*net.TCPAddr)
 	was.Listen = net.JoinHostPort(host, strconv.Itoa(addr.Port))
@@ -121,7 +121,7 @@ func splitAddress(listen string) (host string, port int, err error) {
 	}
 	if text != "" {
 		if port, err = strconv.Atoi(text); err != nil || port < 0 || port > 65535 {
-			return "", 0, fmt.Errorf("%w: %q is no address to listen on: give one such as 127.0.0.1:4222",
+			return "", 0, fmt.Errorf("%w: %q is not an address to listen on: give one such as 127.0.0.1:4222",
 				ErrAccess, listen)
 		}
 	}

@@ -23,7 +23,7 @@ const (
 )
 
 // ErrFolder says that a folder cannot be a state folder, since it has other files with the names of ours.
-var ErrFolder = errors.New("the state folder has files of somebody else's")
+var ErrFolder = errors.New("the state folder contains other files")
 
 // mostClaims bounds the attempts to claim a folder while other processes start and end there.
 const mostClaims = 100
@@ -46,7 +46,7 @@ func claim(dir string) (lock *os.File, isNew bool, err error) {
 			return nil, false, fmt.Errorf("jetstream: %w", opened)
 		}
 		if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-			return nil, false, errors.Join(fmt.Errorf("%w: it holds %s", ErrTaken, dir), lock.Close())
+			return nil, false, errors.Join(fmt.Errorf("%w: it uses %s", ErrTaken, dir), lock.Close())
 		}
 		if isAt(lock, mark) {
 			_, none := os.Lstat(filepath.Join(dir, natsFile))
@@ -54,7 +54,7 @@ func claim(dir string) (lock *os.File, isNew bool, err error) {
 		}
 		_ = lock.Close() // the mark was removed
 	}
-	return nil, false, cmp.Or(err, fmt.Errorf("%w: others come and go at %s", ErrTaken, dir))
+	return nil, false, cmp.Or(err, fmt.Errorf("%w: other processes change %s", ErrTaken, dir))
 }
 
 // claimFolder creates the folder, and returns an error if it has other files with the names of ours.

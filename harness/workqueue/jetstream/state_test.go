@@ -48,7 +48,7 @@ func TestAnAddressThatCannotBeLeavesNoFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	for _, listen := range []string{"127.0.0.1:many", "127.0.0.1:-1", "127.0.0.1:65536"} {
 		_, err := jetstream.Serve(dir, listen)
-		oneLineWith(t, err, jetstream.ErrAccess, "is no address to listen on")
+		oneLineWith(t, err, jetstream.ErrAccess, "is not an address to listen on")
 	}
 	require.NoDirExists(t, dir)
 }
@@ -83,13 +83,13 @@ func TestATakenAddressLeavesWhatWasThere(t *testing.T) {
 	defer func() { require.NoError(t, l.Close()) }()
 	dir := filepath.Join(t.TempDir(), "state")
 	_, err = jetstream.Serve(dir, l.Addr().String())
-	require.ErrorContains(t, err, "is the address taken")
+	require.ErrorContains(t, err, "which is in use or does not belong to this machine")
 	require.NoDirExists(t, dir)
 	s, err := jetstream.Serve(dir, "127.0.0.1")
 	require.NoError(t, err)
 	require.NoError(t, s.Stop())
 	_, err = jetstream.Serve(dir, l.Addr().String())
-	require.ErrorContains(t, err, "is the address taken")
+	require.ErrorContains(t, err, "which is in use or does not belong to this machine")
 	again, err := jetstream.Serve(dir, "127.0.0.1")
 	require.NoError(t, err)
 	require.Equal(t, []string{s.Access.URL, s.Access.Token}, []string{again.Access.URL, again.Access.Token})

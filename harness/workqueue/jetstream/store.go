@@ -66,6 +66,6 @@ func (s *Server) broken() error {
 
 // notWritten says that a state folder cannot be written, and what to do.
 func notWritten(dir, why string) error {
-	return fmt.Errorf("%w: the state folder %s cannot be written: %s: make room, and give the same command again",
+	return fmt.Errorf("%w: cannot write to the state folder %s: %s: free some space, and run the same command again",
 		workqueue.ErrFull, dir, why)
 }

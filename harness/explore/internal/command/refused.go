@@ -24,17 +24,17 @@ func WhyRefused(args [][]byte) string {
 	if len(args) > 1 {
 		sub = strings.ToLower(string(args[1]))
 	}
-	const outlives = "changes the server for all that follows, which is no part of a schedule"
+	const outlives = "changes the server beyond the schedule"
 	switch {
 	case n == "select" && !bytes.Equal(args[len(args)-1], []byte("0")), n == "move", n == "swapdb",
 		n == "copy" && hasWord(args, "db"):
-		return "is about another database, and only database 0 can be explored: let it use that"
+		return "uses another database, and only database 0 can be explored: use that"
 	case n == "module" && sub == "list", n == "debug" && sub == "object":
 		return ""
 	case serverCommands[n], n == "acl" && (sub == "setuser" || sub == "deluser" || sub == "load"):
 		return outlives
 	case n == "client" && (sub == "reply" || sub == "pause"):
-		return "takes away answers for which a search waits"
+		return "suppresses answers that the search waits for"
 	}
 	return ""
 }

@@ -52,7 +52,7 @@ func (r *Round) Ran(part Round, undrawn []int) error {
 	all := part.Numbers()
 	for i, n := range undrawn {
 		if !slices.Contains(all, n) || slices.Contains(undrawn[:i], n) {
-			return fmt.Errorf("schedule %d at random was not run, and was not asked for, or is named twice", n)
+			return fmt.Errorf("schedule %d at random was not run, was not asked for, or appears twice", n)
 		}
 	}
 	if len(part.Retry) > 0 {

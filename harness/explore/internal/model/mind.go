@@ -180,7 +180,7 @@ func (m *Memory) Learn(client fmt.Stringer, of *Mind, event Event, did Reaction,
 		return nil, fmt.Errorf("%w: %s %s, and %s when all was the same before", schedule.ErrNotRepeated, client,
 			did.Stop.inWords(scripts), known.Stop.inWords(scripts))
 	case known.Threads != did.Threads || known.Cancelled != did.Cancelled || known.Stop.Joins != did.Stop.Joins:
-		m.Disable("a client's threads do not do the same each time")
+		m.Disable("a client's threads behave differently each time")
 	case !slices.EqualFunc(known.Acts, did.Acts, Act.equal) || known.Watches != did.Watches ||
 		!known.Stop.sameBytes(did.Stop):
 		m.Disable("a client's commands or results differ each time, as random tokens do")

@@ -59,7 +59,7 @@ func TestWhatAClientDoesAgainIsKnown(t *testing.T) {
 			"the same before": {
 			Acts: []Act{{Op: harness.Op{Kind: harness.Next}}}, Stop: sends(t, "SET", "k", "1").Stop,
 		},
-		"client 1 is done where it had a step to take before": {Stop: Stop{Kind: AtEnd}},
+		"client 1 has ended where it took a step before": {Stop: Stop{Kind: AtEnd}},
 	} {
 		_, err := learn("", did)
 		require.ErrorIs(t, err, schedule.ErrNotRepeated)

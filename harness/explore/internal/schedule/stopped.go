@@ -20,9 +20,9 @@ func Why(err error) string {
 }
 
 // ErrNotRepeated marks a schedule that cannot be followed because a client does something else than before.
-var ErrNotRepeated = fmt.Errorf("%w: a client does not do the same each time", ErrStopped)
+var ErrNotRepeated = fmt.Errorf("%w: a client behaves differently each time", ErrStopped)
 
 // Diverged is the error for a client that is done where it should take a step.
 func Diverged(client fmt.Stringer) error {
-	return fmt.Errorf("%w: %s is done where it had a step to take before", ErrNotRepeated, client)
+	return fmt.Errorf("%w: %s has ended where it took a step before", ErrNotRepeated, client)
 }

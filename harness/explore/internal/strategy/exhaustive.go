@@ -80,7 +80,7 @@ func (e *Exhaustive) compareFingerprint(v View) error {
 		return nil
 	}
 	return fmt.Errorf("%w: the same choices led to other commands before: %s (explore --twice, or Twice of a search "+
-		"in Go, names the first that differs)",
+		"in Go, shows the first that differs)",
 		schedule.ErrNotRepeated, InWords(e.Prefix))
 }
 

@@ -12,7 +12,7 @@ import (
 // This file has the strategies that follow a given schedule.
 
 // ErrDiverged marks a replay that differs from its schedule.
-var ErrDiverged = errors.New("the replay went another way")
+var ErrDiverged = errors.New("the replay took another way")
 
 // Replay takes exactly the choices of a schedule. Next returns an error that wraps ErrDiverged if one is not possible,
 // or if the schedule goes on after them.
@@ -29,13 +29,14 @@ func (r *Replay) Next(v View) (c interleave.Choice, decision Decision, err error
 	case err != nil:
 		return c, Take, err
 	case taken < len(r.Schedule) && !schedule.Contains(moves, r.Schedule[taken]):
-		return c, Leave, fmt.Errorf("%w: step %d, %v, is not possible: it belongs to another version of this variant",
+		return c, Leave, fmt.Errorf("%w: step %d, %v, is impossible: the schedule belongs to another version of "+
+			"this variant",
 			ErrDiverged, taken+1, r.Schedule[taken])
 	case taken < len(r.Schedule):
 		return r.Schedule[taken], Take, nil
 	case len(moves) > 0:
-		return c, Leave, fmt.Errorf("%w: after its last step clients are not done: it belongs to another version of "+
-			"this variant", ErrDiverged)
+		return c, Leave, fmt.Errorf("%w: clients have not ended after its last step: the schedule belongs to "+
+			"another version of this variant", ErrDiverged)
 	}
 	return c, Finish, nil
 }
@@ -62,12 +63,12 @@ func (f *Follow) Next(v View) (c interleave.Choice, decision Decision, err error
 		if f.at++; schedule.Contains(moves, c) {
 			return c, Take, nil
 		}
-		f.Unfit = cmp.Or(f.Unfit, fmt.Sprintf("step %d, %v, is not possible any more", f.at, c))
+		f.Unfit = cmp.Or(f.Unfit, fmt.Sprintf("step %d, %v, is no longer possible", f.at, c))
 	}
 	if len(moves) == 0 {
 		return c, Finish, nil
 	}
-	f.Unfit = cmp.Or(f.Unfit, "after its last step clients are not done")
+	f.Unfit = cmp.Or(f.Unfit, "clients have not ended after its last step")
 	return moves[0].Choice, Take, nil
 }
 

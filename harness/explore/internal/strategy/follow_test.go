@@ -17,9 +17,9 @@ func TestAReplayTakesWhatItIsGivenAndNothingElse(t *testing.T) {
 		wrong   string
 	}{
 		"as it was":       {[]interleave.Choice{a, b, a}, ""},
-		"another program": {[]interleave.Choice{a, b, b}, "step 3, client 2, is not possible"},
-		"too short":       {[]interleave.Choice{a, b}, "after its last step clients are not done"},
-		"too long":        {[]interleave.Choice{a, b, a, a}, "step 4, client 1, is not possible"},
+		"another program": {[]interleave.Choice{a, b, b}, "step 3, client 2, is impossible"},
+		"too short":       {[]interleave.Choice{a, b}, "clients have not ended after its last step"},
+		"too long":        {[]interleave.Choice{a, b, a, a}, "step 4, client 1, is impossible"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path, decision, err := y.schedule(t, &Replay{Schedule: r.choices})
@@ -47,11 +47,11 @@ func TestFollowingLeavesOutWhatIsNotPossible(t *testing.T) {
 	}{
 		"as it was": {[]interleave.Choice{b, a, a}, []interleave.Choice{b, a, a}, ""},
 		"one too many": {[]interleave.Choice{b, b, a, a}, []interleave.Choice{b, a, a},
-			"step 2, client 2, is not possible any more"},
+			"step 2, client 2, is no longer possible"},
 		"too short": {[]interleave.Choice{b}, []interleave.Choice{b, a, a},
-			"after its last step clients are not done"},
+			"clients have not ended after its last step"},
 		"the first is told": {[]interleave.Choice{b, b, a, b}, []interleave.Choice{b, a, a},
-			"step 2, client 2, is not possible any more"},
+			"step 2, client 2, is no longer possible"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &Follow{Schedule: f.choices}

@@ -176,7 +176,7 @@ func theFirstResultWins(second workqueue.Result, disputed bool) func(*testing.T,
 		require.Equal(t, result("x"), o.Result)
 		require.Equal(t, "next", o.Worker)
 		require.Len(t, o.Failed, 1)
-		require.Contains(t, o.Failed[0], "cut off said nothing")
+		require.Contains(t, o.Failed[0], "cut off was silent")
 		ids, err := q.Disputed(t.Context())
 		require.NoError(t, err)
 		if disputed {
@@ -216,7 +216,7 @@ func aWorkerThatNeverAnswers(t *testing.T, open Open) {
 	nothingToTake(t, q, shortLease)
 	o := outcome(t, q, unit("1"))
 	require.Len(t, o.Failed, workqueue.Tries)
-	require.Contains(t, o.Why(), "deadly said nothing")
+	require.Contains(t, o.Why(), "deadly was silent")
 }
 
 func aUnitGivenBackIsNotATry(t *testing.T, open Open) {
@@ -306,7 +306,7 @@ func aLateGiveBack(t *testing.T, open Open) {
 	require.NoError(t, take(t, as("c")).Fail(t.Context(), "y"))
 	o := outcome(t, q, unit("1"))
 	require.Len(t, o.Failed, workqueue.Tries)
-	require.Contains(t, o.Failed[0], "a said nothing")
+	require.Contains(t, o.Failed[0], "a was silent")
 }
 
 func givenBackAfterALateResult(t *testing.T, open Open) {

@@ -68,7 +68,7 @@ func aWorkerThatFailsWhereAnotherDoesNot(t *testing.T, open Open) {
 		}
 	}
 	require.Contains(t, q.Watch().Barred["bad"],
-		"it failed 2 units in a row that others did; the last: no space left, which good then did")
+		"it failed 2 units in a row that other workers completed; the last: no space left, which good then completed")
 	require.NoError(t, q.End(t.Context()))
 	come := ended()
 	require.NoError(t, come["good"])
