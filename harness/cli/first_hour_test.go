@@ -13,7 +13,7 @@ func TestWhatIsEasilyMistakenIsOneLineWithTheRemedy(t *testing.T) {
 	}, map[string]string{
 		"did you mean run?":                                     "rnu lock/set-nx-px",
 		"did you mean lock/set-nx-px,":                          "run set-nx-px",
-		`both the variant "lock/set-nx-px" and a script: leave`: "suite @/both.yaml",
+		`both the variant "lock/set-nx-px" and a script are given: leave`: "suite @/both.yaml",
 		`both.yaml:2: `:                                         "suite @/both.yaml",
 		`and a script: leave one of them out`:                   "run --plan @/both-run.yaml",
 		`a command is a list of words: [python3, mylock.py]`:    "suite @/words.yaml",
