@@ -58,6 +58,12 @@ func TestNoBarBesidePipesAndJSON(t *testing.T) {
 	}
 }
 
+func TestANarrowTerminalHasNoBar(t *testing.T) {
+	require.True(t, tooNarrow(20))
+	require.False(t, tooNarrow(80))
+	require.False(t, tooNarrow(0), "a width that nobody knows")
+}
+
 func TestABarMakesWayForOutput(t *testing.T) {
 	var text bytes.Buffer
 	a := &app{err: &screen{out: &text, terminal: true}}
