@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -76,6 +77,9 @@ func (a *app) startBar(total time.Duration, most string) (stop func()) {
 		progressbar.OptionUseANSICodes(true), progressbar.OptionShowDescriptionAtLineEnd(),
 		// its own estimates look at the last seconds only
 		progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false))
+	if !unicodeLocale(os.Getenv) {
+		progressbar.OptionSetTheme(progressbar.ThemeASCII)(b.shown)
+	}
 	a.err.mu.Lock()
 	a.err.bar = b
 	a.err.mu.Unlock()
