@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -67,7 +68,7 @@ type progressBar struct {
 // startBar shows a bar for a command of the estimated length total, until stop is called. Without a terminal, or with
 // JSON output, it does nothing.
 func (a *app) startBar(total time.Duration, most string) (stop func()) {
-	if !a.err.terminal || a.json || total <= 0 {
+	if !a.err.terminal || a.json || total <= 0 || tooNarrow(texttable.Width(a.err.out)) {
 		return func() {}
 	}
 	b := &progressBar{screen: a.err, most: most, total: total, began: time.Now(), stageBegan: time.Now()}
@@ -76,6 +77,9 @@ func (a *app) startBar(total time.Duration, most string) (stop func()) {
 		progressbar.OptionUseANSICodes(true), progressbar.OptionShowDescriptionAtLineEnd(),
 		// its own estimates look at the last seconds only
 		progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false))
+	if !unicodeLocale(os.Getenv) {
+		progressbar.OptionSetTheme(progressbar.ThemeASCII)(b.shown)
+	}
 	a.err.mu.Lock()
 	a.err.bar = b
 	a.err.mu.Unlock()
@@ -93,6 +97,9 @@ func (a *app) startBar(total time.Duration, most string) (stop func()) {
 		a.err.bar = nil
 	})
 }
+
+// tooNarrow reports whether a bar would take more than one line of the terminal, so that it could not be removed.
+func tooNarrow(width int) bool { return width > 0 && width < barMargin+len("  at most 1m59s left") }
 
 // draw redraws the bar until over is closed.
 func (b *progressBar) draw(stopped <-chan struct{}) {

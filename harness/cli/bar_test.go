@@ -41,8 +41,8 @@ func seen(written string) (lines []string) {
 
 func TestATerminalSeesHowFarACommandIs(t *testing.T) {
 	for line, shown := range map[string]string{ // progress is told once a second
-		"run sequence/incr --clients 10 --rate 500 --pacing closed --duration 3s": `\d+% \|█* *\|  about \d+s left  [\d,]+ ok`,
-		"explore lock/getset-deadline --for 3s":                                   `\d+% \|█* *\|  at most \d+s left  [\d,]+ run, [\d,]+ planned`,
+		"run sequence/incr --clients 10 --rate 500 --pacing closed --duration 3s": `\d+% [|\[][█=>. ]*[|\]]  about \d+s left  [\d,]+ ok`,
+		"explore lock/getset-deadline --for 3s":                                   `\d+% [|\[][█=>. ]*[|\]]  at most \d+s left  [\d,]+ run, [\d,]+ planned`,
 	} {
 		errs := command(t, true, strings.Fields(line)...)
 		require.Regexp(t, shown, errs)
@@ -56,6 +56,12 @@ func TestNoBarBesidePipesAndJSON(t *testing.T) {
 			"--pacing", "closed", "-o", format)
 		require.NotRegexp(t, "[█\x1b\r]", errs)
 	}
+}
+
+func TestANarrowTerminalHasNoBar(t *testing.T) {
+	require.True(t, tooNarrow(20))
+	require.False(t, tooNarrow(80))
+	require.False(t, tooNarrow(0), "a width that nobody knows")
 }
 
 func TestABarMakesWayForOutput(t *testing.T) {
@@ -119,7 +125,7 @@ func TestSeveralSearchesHaveABar(t *testing.T) {
 	root := a.root()
 	root.SetArgs([]string{"explore", "--all", "--max-schedules", "20", "--results", t.TempDir()})
 	_ = root.ExecuteContext(ctx) // only the output matters
-	require.Regexp(t, `\d+% \|█* *\|  about (\d+m)?\d+s left`, text.String())
+	require.Regexp(t, `\d+% [|\[][█=>. ]*[|\]]  about (\d+m)?\d+s left`, text.String())
 	require.NotContains(t, strings.Join(seen(text.String()), "\n"), " left")
 	require.Regexp(t, `(?m)^\[2/\d+\] `, strings.Join(seen(text.String()), "\n"))
 }

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +15,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/texttable"
+	"github.com/doublegrant/doublegrant/harness/units"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
@@ -116,18 +120,19 @@ func (a *app) printFindings(findings []finding) error {
 	if a.json {
 		return a.printJSON(examination{reports.HeadOf("doctor"), a.code == ExitMet, findings})
 	}
-	const column = 14
 	for _, f := range findings {
-		if len(f.What) > column { // a long name gets its own line, so that the column stays narrow
-			a.println("%-4s %s\n%-4s %-*s %s", f.word(), f.What, "", column, "", f.Is)
-		} else {
-			a.println("%-4s %-*s %s", f.word(), column, f.What, f.Is)
-		}
-		if f.Do != "" {
-			a.println("%-4s %-14s %s", "", "", f.Do)
-		}
+		fmt.Fprint(a.out, texttable.Fold(fmt.Sprintf("%-4s %-14s ", f.word(), f.What), f.text(),
+			cmp.Or(texttable.Width(a.terminal), math.MaxInt)))
 	}
 	return nil
+}
+
+// text says what was found and what to do, on one line.
+func (f finding) text() string {
+	if f.Do == "" {
+		return f.Is
+	}
+	return f.Is + ": " + f.Do
 }
 
 func (a *app) redisFinding(f doctorFlags) finding {
@@ -136,6 +141,7 @@ func (a *app) redisFinding(f doctorFlags) finding {
 		// containers bring their own Redis
 		return finding{What: "redis-server", OK: f.on == cluster.OnDocker, Is: message(err)}
 	}
+	version, _, _ = strings.Cut(version, " sha=") // what follows tells builds apart
 	return finding{What: "redis-server", OK: true, Is: path + ": " + version}
 }
 
@@ -214,14 +220,30 @@ func roomFinding() finding {
 // libraryFinding reports which libraries of other languages are missing. It is always OK, since only their own variants
 // need them.
 func libraryFinding() finding {
-	var missing []string
-	for _, err := range plan.Missing() {
-		missing = append(missing, message(err))
-	}
+	image, _ := docker.Inside()
+	return librariesFinding(plan.Missing(), image != "")
+}
+
+// librariesFinding names the packages that are missing. The image of this program has none of them, and nothing can be
+// installed into it.
+func librariesFinding(missing []error, insideImage bool) finding {
+	f := finding{What: "libraries", OK: true, Is: "all that variants in other languages need are installed"}
 	if len(missing) == 0 {
-		return finding{What: "libraries", OK: true, Is: "all that variants in other languages need are installed"}
+		return f
 	}
-	return finding{What: "libraries", OK: true, Is: "needed only by these variants: " + strings.Join(missing, "; ")}
+	var packages []string
+	for _, err := range missing {
+		_, names, _ := strings.Cut(message(err), "apt-get install ")
+		packages = append(packages, strings.Fields(names)...)
+	}
+	slices.Sort(packages)
+	packages = slices.Compact(packages)
+	f.Is = units.Plural(int64(len(missing)), "variant of another language", "variants of other languages") + " cannot run"
+	f.Do = "apt-get install " + strings.Join(packages, " ")
+	if insideImage {
+		f.Do = "they are not in this image: use a doublegrant outside of it, beside " + strings.Join(packages, " ")
+	}
+	return f
 }
 
 // leftoversFinding lists what killed runs left behind. With clean, it removes that first.

@@ -33,18 +33,20 @@ func TestDoctorSaysWhichLimitIsShortForSoMany(t *testing.T) {
 
 	out, code = under(t, "ulimit -n 256", "doctor")
 	require.Equal(t, cli.ExitFailed, code, out)
-	require.Regexp(t, `(?m)^BAD  open files     100 clients need \d+, and there are 256\n {20}run ulimit -n \d+ as root first \(`, out)
+	require.Regexp(t, `(?m)^BAD  open files     100 clients need \d+, and there are 256: run ulimit -n \d+ as root first \(`, out)
 	require.NotContains(t, out, "at most 0")
 
 	out, code = under(t, "ulimit -n 2048", "doctor --clients 1749 -o json")
 	require.Equal(t, cli.ExitFailed, code, out)
-	var all []struct {
-		What, Do string
-		OK       bool
-		Limit    *struct{ Need, Have, Most int }
+	var all struct {
+		Findings []struct {
+			What, Do string
+			OK       bool
+			Limit    *struct{ Need, Have, Most int }
+		}
 	}
 	require.NoError(t, json.Unmarshal([]byte(out), &all))
-	for _, f := range all {
+	for _, f := range all.Findings {
 		if f.What == "open files" {
 			require.False(t, f.OK)
 			require.Regexp(t, `^run ulimit -n 2049 as root first \(.*, or ask for at most 1748 clients$`, f.Do)

@@ -25,6 +25,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/suggest"
+	"github.com/doublegrant/doublegrant/harness/texttable"
 )
 
 // Exit codes.
@@ -149,6 +150,9 @@ process at once, with exit code 130 and without a verdict.`,
 			return usage("unknown output %q: choose text%s or json", format, also)
 		}
 		a.json, a.markdown = a.format == "json", a.format == "markdown"
+		if a.format == "text" && texttable.Terminal(a.terminal) && !unicodeLocale(os.Getenv) {
+			a.out = asciiWriter{a.out}
+		}
 		colored, err := colors.resolve(a.terminal)
 		if colored && a.format == "text" {
 			a.out = painter{a.out}

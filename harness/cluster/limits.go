@@ -137,7 +137,7 @@ func (o Options) checks(m machine, masters int) (all []Check) {
 // Names of checks.
 const (
 	openFiles   = "open files"
-	faultFiles  = "open files in a fault"
+	faultFiles  = "files in fault"
 	localPorts  = "local ports"
 	redisFiles  = "redis files"
 	acceptQueue = "accept queue"

@@ -52,7 +52,7 @@ func TestEachLimitSaysWhatIsShortAndHowToRaiseIt(t *testing.T) {
 			}},
 		"open files: 4000 clients of 5 masters need 20300, and there are 20000: ": {
 			stops, 1, 4000, 5, func(m *cluster.Machine) { m.SoftFiles = 20_000 }},
-		"open files in a fault: 10000 clients may need 20300, and there are 20299 (in a failover clients dial anew " +
+		"files in fault: 10000 clients may need 20300, and there are 20299 (in a failover clients dial anew " +
 			"before they have hung up, and some find no file): run ulimit -n 20300 first": {
 			warns, 1, 10_000, 1, func(m *cluster.Machine) { m.SoftFiles = 20_299 }},
 		"local ports: 10000 clients need 4000, and there are 3999: as root: sysctl -w " +

@@ -34,6 +34,9 @@ func KindOf(dir string) (Kind, error) {
 		return OfRun, nil
 	case kindInVerdict(dir) == reports.KindExploration:
 		return OfSearch, nil
+	case has(reports.VerdictFile) && !isJSON(filepath.Join(dir, reports.VerdictFile)):
+		return Other, plan.Usagef("%s has a %s that is cut short, and no %s: its search or run has to be repeated", dir,
+			reports.VerdictFile, plan.File)
 	case has(reports.VerdictFile):
 		return Other, plan.Usagef("%s has a %s of a run, and no %s: give the whole results folder of the run; if "+
 			"check --history wrote it, give that command its file again", dir, reports.VerdictFile, plan.File)
@@ -77,6 +80,12 @@ func kindInVerdict(dir string) reports.Kind {
 	}
 	_ = json.Unmarshal(text, &head) // what cannot be read has no kind
 	return head.Kind
+}
+
+// isJSON reports whether a file is one JSON value.
+func isJSON(path string) bool {
+	text, err := os.ReadFile(path)
+	return err == nil && json.Valid(text)
 }
 
 // newestIn returns the newest results folder in dir; "" if there is none.
