@@ -181,7 +181,7 @@ func (a *app) harnessImageFinding(ctx context.Context) finding {
 // warning.
 func limitFindings(f doctorFlags) (all []finding) {
 	for _, c := range (cluster.Options{Clients: f.clients}).Checks() {
-		one := finding{What: c.Name, OK: !c.Short() || !c.Stops, Warn: c.Short() && !c.Stops, Is: c.Finding(),
+		one := finding{What: c.Name, OK: !c.Short() || !c.Fatal, Warn: c.Short() && !c.Fatal, Is: c.Finding(),
 			Limit: &c}
 		if c.Short() {
 			one.Do = c.Remedy()
@@ -196,7 +196,7 @@ func loopbackFinding(r cluster.Reach) finding {
 	switch {
 	case r.Err != nil:
 		return finding{What: "loopback", Is: message(r.Err)}
-	case !r.Usual:
+	case !r.IsDefaultPort:
 		return finding{What: "loopback", OK: true, Warn: true,
 			Is: fmt.Sprintf("another program listens at all addresses on Redis's own ports: "+
 				"nodes listen on port %d instead", r.Port)}
@@ -227,7 +227,7 @@ func libraryFinding() finding {
 
 // leftoversFinding lists what killed runs left behind. With clean, it removes that first.
 func leftoversFinding(ctx context.Context, clean bool) finding {
-	sites := docker.Here(ctx)
+	sites := docker.LocalDaemon(ctx)
 	var removed []cluster.Leftover
 	var err error
 	if clean {

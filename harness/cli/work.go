@@ -14,8 +14,8 @@ import (
 // workFlags hold the flags that only work has.
 type workFlags struct {
 	accessFlags
-	join               string
-	stay, allowClients bool
+	join                string
+	stay, allowAdapters bool
 }
 
 func (a *app) workCommand() *cobra.Command {
@@ -40,7 +40,7 @@ func (a *app) workCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.join, "join", "", "URL of the coordinator's NATS")
 	flags.BoolVar(&f.stay, "stay", false, "when a coordination is over, wait for the next of that name")
-	flags.BoolVar(&f.allowClients, "allow-clients", false,
+	flags.BoolVar(&f.allowAdapters, "allow-adapters", false,
 		"also run command lines and images of containers that come with the work: trust whoever coordinates")
 	a.place.addRedis(cmd)
 	return cmd
@@ -80,7 +80,7 @@ func (a *app) workOnce(ctx context.Context, f *workFlags, access jetstream.Acces
 		return err
 	}
 	defer q.Close()
-	d := a.doer(f.allowClients)
+	d := a.doer(f.allowAdapters)
 	d.Name, d.Post = name, q.Post()
 	d.Joined = func(number int) { a.say("is generator %d", number) }
 	if err := d.Accept(head.Program, head.Server); err != nil {

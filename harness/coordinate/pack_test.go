@@ -102,13 +102,13 @@ func TestAWorkerRefuses(t *testing.T) {
 		require.NoError(t, err)
 		return u.Body
 	}
-	d := &Doer{Version: "v1"}
+	d := &Executor{Version: "v1"}
 	for want, u := range map[string]workqueue.Unit{
 		`it is of "v2", and this is "v1"`: {Kind: KindRun, Program: "v2"},
 		`it is for "Redis 1.0"`:           {Kind: KindRun, Program: "v1", Server: "Redis 1.0"},
 		`no units of the kind "dance"`:    {Kind: "dance", Program: "v1"},
-		"--allow-clients runs it": {Kind: KindRun, Program: "v1",
-			Body: run("name: x\nruns: [{name: c, client: {command: [rm]}}]\n")},
+		"--allow-adapters runs it": {Kind: KindRun, Program: "v1",
+			Body: run("name: x\nruns: [{name: c, adapter: {command: [rm]}}]\n")},
 		"no way to its coordinator": {Kind: KindShare, Program: "v1", Body: []byte(`{"run":"x","number":1}`)},
 		"it starts the program": {Kind: KindPiece, Program: "v1",
 			Body: []byte(`{"search":{"variant":"x","client":{"command":["rm"]}},"piece":{}}`)},

@@ -40,7 +40,7 @@ func (ex *live) checkReplicas(next *command.Command) error {
 	switch {
 	case next.WantedAcks() > 0 && !ex.spec.Program.Replicas:
 		return errAwaitsReplicas
-	case command.Name(next.Args) == "waitaof" && ex.w.Knows("WAITAOF"):
+	case command.Name(next.Args) == "waitaof" && ex.w.HasCommand("WAITAOF"):
 		return schedule.Stopped("%s waits until a disk has what was written, which cannot be explored: put it under "+
 			"load instead", strings.ToUpper(string(next.Args[0])))
 	}

@@ -198,16 +198,16 @@ func (s subject) replay(t TB, path string, f saved, flags ...string) (goOn bool)
 		return false
 	}
 	switch {
-	case got.Found != nil:
+	case got.Counterexample != nil:
 		t.Errorf("%s is not %s%s: %s happens again, replayed from %s\n\n%s\nrepeat it: %s",
 			s.name, promise[s.kind], f.Parameters.inRegime(), f.Counterexample.Anomaly.Class, path,
-			counterexampleText(*got.Found), commandToRepeat(t.Name(), flags...))
+			counterexampleText(*got.Counterexample), commandToRepeat(t.Name(), flags...))
 		return false
 	case got.Stopped != "":
 		t.Logf("%s: no end was reached, which the search will say as well: %s%s", path, got.Stopped, g.underWay())
-	case got.Unfit != "":
+	case got.FirstUnfollowed != "":
 		t.Logf("%s: passes, led as near to the saved schedule as it goes: it sends other commands than then (%s)", path,
-			got.Unfit)
+			got.FirstUnfollowed)
 	default:
 		t.Logf("%s: passes", path)
 	}

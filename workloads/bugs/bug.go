@@ -117,7 +117,7 @@ func Find(id string) (Bug, error) {
 		}
 		ids[i] = b.ID
 	}
-	return Bug{}, fmt.Errorf("unknown bug %q: %s", id, suggest.Meant(id, ids))
+	return Bug{}, fmt.Errorf("unknown bug %q: %s", id, suggest.DidYouMean(id, ids))
 }
 
 // Files returns the files of the entry beside its description, by name: the adapter, and what it needs.
