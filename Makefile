@@ -8,7 +8,7 @@ RESULTS     ?= results
 
 .PHONY: all build demo explore bugs test test-raced test-others left-out test-busy test-long test-long-algorithms test-long-users \
 	test-long-searches test-long-random test-long-faults test-long-raced test-long-today test-readmes test-deep verify-checkers verify-planted mutate mutate-today mutate-checkers mutate-interleave mutate-strategy lint bench bench-load image \
-	harness-image redis cc clients browser clean help
+	harness-image redis cc adapters clients browser clean help
 
 all: build
 
@@ -56,7 +56,7 @@ RACE      = $$(command -v $${CC:-cc} >/dev/null && echo -race)
 # Tests note here what they leave out for want of a program.
 export DOUBLEGRANT_LEFT_OUT := $(CURDIR)/bin/left-out
 
-test: redis $(if $(DOUBLEGRANT_REQUIRE_CLIENTS),clients) $(if $(DOUBLEGRANT_REQUIRE_BROWSER),browser)
+test: redis $(if $(DOUBLEGRANT_REQUIRE_CLIENTS),adapters) $(if $(DOUBLEGRANT_REQUIRE_BROWSER),browser)
 	@rm -f $(DOUBLEGRANT_LEFT_OUT)
 	@$(MAKE) --no-print-directory cc 2>/dev/null || \
 		{ mkdir -p bin; echo "the race detector: install a C compiler, gcc and libc6-dev" > $(DOUBLEGRANT_LEFT_OUT); }
@@ -76,7 +76,7 @@ test-others:
 
 left-out:
 	@if [ -s $(DOUBLEGRANT_LEFT_OUT) ]; then \
-		echo; echo "left out; sudo make cc clients browser installs what Debian and Ubuntu have:"; \
+		echo; echo "left out; sudo make cc adapters browser installs what Debian and Ubuntu have:"; \
 		sort -u $(DOUBLEGRANT_LEFT_OUT) | sed 's/^/  /'; fi
 
 # The tests beside a process for each core that does nothing but keep it busy. The processes end with the tests, after an hour at the latest.
@@ -224,11 +224,13 @@ cc:
 
 # The interpreters and Redis clients of workloads/adapters/. Tests of a language that is not there are left out, unless
 # DOUBLEGRANT_REQUIRE_CLIENTS is set: then `test` installs it.
-CLIENTS := python3-redis python3-rq python3-tooz php-cli php-redis php-symfony-lock php-illuminate-cache php-illuminate-redis ruby-redis node-redis \
+ADAPTERS := python3-redis python3-rq python3-tooz php-cli php-redis php-symfony-lock php-illuminate-cache php-illuminate-redis ruby-redis node-redis \
 	gcc libc6-dev libhiredis-dev default-jdk-headless
-clients:
-	@if dpkg -s $(CLIENTS) >/dev/null 2>&1; then exit 0; fi; \
-	$(call install,a client in another language,$(CLIENTS))
+adapters:
+	@if dpkg -s $(ADAPTERS) >/dev/null 2>&1; then exit 0; fi; \
+	$(call install,what adapters need,$(ADAPTERS))
+
+clients: adapters # its name until 0.1.0
 
 # A Chromium, in which tests open every kind of page. They are left out without one, unless DOUBLEGRANT_REQUIRE_BROWSER
 # is set: then `test` installs it.

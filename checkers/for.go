@@ -21,8 +21,8 @@ func ForSearch(kinds ...harness.Kind) []harness.Checker {
 	return checkersFor(inSearches, func(r role) bool { return r.judges(kinds, true) })
 }
 
-// Seen describes a history that another program recorded.
-type Seen struct {
+// Contents describes a history that another program recorded.
+type Contents struct {
 	Kinds  []harness.Kind // of its operations
 	Tokens bool           // some grant of a lock carried a fencing token
 
@@ -32,7 +32,7 @@ type Seen struct {
 
 // ForHistory returns the checkers of a history that another program recorded. Such a history lacks the probes with
 // which the harness ends its own runs, so [Stuck], [Delivery] and [Stored] are not among them. [Gates] is the last.
-func ForHistory(seen Seen) []harness.Checker {
+func ForHistory(seen Contents) []harness.Checker {
 	out := checkersFor(inHistories, func(r role) bool { return r.judges(seen.Kinds, seen.Tokens) })
 	for i, c := range out {
 		if seen.Confirms && c == Dedup() {

@@ -73,13 +73,13 @@ func TestWhichCheckersBelongToASearch(t *testing.T) {
 func TestWhichCheckersBelongToAHistory(t *testing.T) {
 	locks, claims := kindList(harness.Acquire, harness.Release), kindList(harness.Claim)
 	for _, c := range []struct {
-		seen Seen
+		seen Contents
 		want []harness.Checker
 	}{
-		{Seen{Kinds: locks}, []harness.Checker{Mutex(), Owners(), Gates()}},
-		{Seen{Kinds: locks, Tokens: true}, []harness.Checker{Mutex(), Owners(), Fence(), Gates()}},
-		{Seen{Kinds: claims}, []harness.Checker{Dedup(), Gates()}},
-		{Seen{Kinds: append(claims, harness.Acquire), Confirms: true, HarnessConfirms: true},
+		{Contents{Kinds: locks}, []harness.Checker{Mutex(), Owners(), Gates()}},
+		{Contents{Kinds: locks, Tokens: true}, []harness.Checker{Mutex(), Owners(), Fence(), Gates()}},
+		{Contents{Kinds: claims}, []harness.Checker{Dedup(), Gates()}},
+		{Contents{Kinds: append(claims, harness.Acquire), Confirms: true, HarnessConfirms: true},
 			[]harness.Checker{Mutex(), DedupConfirmed(true), Gates()}},
 	} {
 		require.Equal(t, c.want, ForHistory(c.seen))

@@ -26,7 +26,8 @@ func awakeShare(h harness.History, from, to time.Duration) float64 {
 // frozenFor returns for how much of [from, to] faults froze the group. Overlapping faults count once.
 func frozenFor(faults []harness.Fault, group int, from, to time.Duration) (sum time.Duration) {
 	for _, f := range faults {
-		if start, end := max(from, f.Start), min(to, f.Until()); slices.Contains(f.Frozen, group) && start < end {
+		if start, end := max(from, f.Start), min(to, f.InForceUntil()); slices.Contains(f.Frozen, group) &&
+			start < end {
 			sum += end - start
 			from = end
 		}

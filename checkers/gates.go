@@ -328,7 +328,7 @@ func phasesOf(h harness.History) []*phase {
 			after.from = max(after.from, f.End)
 		}
 		if f.Proved {
-			phases = append(phases, &phase{name: "during " + f.Name, from: f.Active, to: f.Until(), fault: true})
+			phases = append(phases, &phase{name: "during " + f.Name, from: f.Active, to: f.InForceUntil(), fault: true})
 		}
 	}
 	if after != nil {

@@ -14,10 +14,10 @@ import (
 
 // Budget bounds what a [SecondOpinion] may cost. A field that is 0 takes its default.
 type Budget struct {
-	Ops  int           // most operations of a key that porcupine is asked about, refused ones not counted; default 1000
-	Kept int           // most operations kept at one time, and most keys known; default 50,000, about 12 MB
-	For  time.Duration // time for porcupine in all; default 1 s
-	Key  time.Duration // time for porcupine per key; default 100 ms
+	Ops    int           // most operations of a key for porcupine, refused ones not counted; default 1000
+	MaxOps int           // most operations kept at one time, and most keys known; default 50,000, about 12 MB
+	For    time.Duration // time for porcupine in all; default 1 s
+	Key    time.Duration // time for porcupine per key; default 100 ms
 }
 
 func (b Budget) withDefaults() Budget {
@@ -27,7 +27,7 @@ func (b Budget) withDefaults() Budget {
 		}
 	}
 	set(&b.Ops, 1000)
-	set(&b.Kept, 50_000)
+	set(&b.MaxOps, 50_000)
 	if b.For <= 0 {
 		b.For = time.Second
 	}
@@ -74,7 +74,7 @@ func (c opinion) Check(ctx context.Context, h harness.History, _ func(harness.An
 		out.Reason = p.describeAsked()
 	}
 	if p.asked == 0 && err == nil && ctx.Err() == nil {
-		out.Verdict, out.Unasked = harness.Unknown, true
+		out.Verdict, out.NotNeeded = harness.Unknown, true
 	}
 	return out
 }
@@ -158,10 +158,10 @@ func (p *opinionPass) op(x harness.Op) {
 	case k.ops == nil:
 		return
 	}
-	if p.kept == p.budget.Kept || len(p.keys) == p.budget.Kept {
+	if p.kept == p.budget.MaxOps || len(p.keys) == p.budget.MaxOps {
 		p.full = true
 	}
-	if len(k.ops) == p.budget.Ops || p.kept == p.budget.Kept {
+	if len(k.ops) == p.budget.Ops || p.kept == p.budget.MaxOps {
 		p.kept -= len(k.ops)
 		k.ops = nil
 		p.large++
@@ -259,7 +259,7 @@ func (p *opinionPass) describeAsked() string {
 	var rest []string
 	if p.large > 0 {
 		rest = append(rest, fmt.Sprintf("%d were too large to ask, with more than %s operations or beyond the %s kept",
-			p.large, units.Count(int64(p.budget.Ops)), units.Count(int64(p.budget.Kept))))
+			p.large, units.Count(int64(p.budget.Ops)), units.Count(int64(p.budget.MaxOps))))
 	}
 	if p.slow > 0 {
 		rest = append(rest, fmt.Sprintf("%d took too long", p.slow))

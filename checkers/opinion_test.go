@@ -19,7 +19,7 @@ func unhurried(b Budget) Budget {
 }
 
 func TestBudgetsHaveDefaults(t *testing.T) {
-	usual := Budget{Ops: 1000, Kept: 50_000, For: time.Second, Key: 100 * time.Millisecond}
+	usual := Budget{Ops: 1000, MaxOps: 50_000, For: time.Second, Key: 100 * time.Millisecond}
 	require.Equal(t, usual, Budget{}.withDefaults())
 	require.Equal(t, usual, Budget{-1, -1, -1, -1}.withDefaults())
 	least := Budget{1, 1, 1, 1}
@@ -61,7 +61,7 @@ func TestSecondOpinion(t *testing.T) {
 			want: "porcupine agreed with the checkers on 1 of 1 keys, 1 of them illegal"},
 		{name: "too many keys", h: of(on("a", next(0, 1, 2, "1")), on("b", next(0, 3, 4, "1")),
 			on("a", next(0, 5, 6, "2")), on("c", next(0, 7, 8, "1"))),
-			budget: Budget{Kept: 2}, want: "porcupine agreed with the checkers on 1 of 1 keys; 1 were too large to " +
+			budget: Budget{MaxOps: 2}, want: "porcupine agreed with the checkers on 1 of 1 keys; 1 were too large to " +
 				"ask, with more than 1,000 operations or beyond the 2 kept; " +
 				"1 operations of further keys were not kept"},
 		{name: "no time", h: of(next(0, 1, 2, "1"), on("b", next(0, 3, 4, "1"))), budget: Budget{For: 1},
@@ -71,7 +71,7 @@ func TestSecondOpinion(t *testing.T) {
 			g, found := judge(t, SecondOpinion(unhurried(tc.budget)), tc.h)
 			require.Empty(t, found)
 			unasked := strings.Contains(tc.want, "asked of no")
-			require.Equal(t, unasked, g.Unasked)
+			require.Equal(t, unasked, g.NotNeeded)
 			require.Equal(t, !unasked, g.Verdict == harness.Valid, "valid is what porcupine was asked of")
 			require.Contains(t, g.Reason, tc.want)
 			require.Equal(t, "porcupine", g.Checker)
@@ -91,7 +91,7 @@ func TestSecondOpinionOfAHardKey(t *testing.T) {
 
 // Keys that porcupine is not asked about are not kept, so that memory stays within the budget.
 func TestSecondOpinionFrees(t *testing.T) {
-	p := &opinionPass{budget: Budget{Ops: 10, Kept: 100}.withDefaults(), keys: map[familyKey]*keyOps{}}
+	p := &opinionPass{budget: Budget{Ops: 10, MaxOps: 100}.withDefaults(), keys: map[familyKey]*keyOps{}}
 	for i := range 10_000 {
 		at := time.Duration(i)
 		p.op(on(strconv.Itoa(i/100), next(0, at, at, strconv.Itoa(i))))

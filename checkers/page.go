@@ -24,13 +24,13 @@ var pageEnd string
 // screens, a dark scheme, and no way to the network.
 var completePage = strings.NewReplacer("</head>", pageHead+"</head>", "</body>", pageEnd+"</body>")
 
-// Draw writes porcupine's page of the window that shows a: one self-contained HTML file with the operations, what the
-// rules allow to happen besides, and the faults that overlap them. Client ids may be in the hundred thousands, so rows
-// are not client ids; each operation names its client. Times are nanoseconds since the start of the run.
+// WritePage writes porcupine's page of the window that shows a: one self-contained HTML file with the operations, what
+// the rules allow to happen besides, and the faults that overlap them. Client ids may be in the hundred thousands, so
+// rows are not client ids; each operation names its client. Times are nanoseconds since the start of the run.
 //
 // Porcupine v1.3.1 puts two of its texts into the page as HTML: the description of a state and that of metadata. Both
 // are escaped here. The others reach the page as text and must not be escaped.
-func Draw(w io.Writer, a harness.Anomaly, meta harness.Meta, faults []harness.Fault) error {
+func WritePage(w io.Writer, a harness.Anomaly, meta harness.Meta, faults []harness.Fault) error {
 	win, ok := windowOf(a.Class, a.Ops, meta)
 	if !ok || len(win.operations) == 0 {
 		return fmt.Errorf("checkers: there is no picture of a %s on %q with %d operations", a.Class, a.Key, len(a.Ops))

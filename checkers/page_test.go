@@ -35,7 +35,7 @@ func drawn(t *testing.T, c harness.Checker, h harness.History) (string, pageData
 	require.Len(t, found, 1)
 	require.True(t, hasModel(found[0]))
 	var page strings.Builder
-	require.NoError(t, Draw(&page, found[0], h.Meta, h.Faults))
+	require.NoError(t, WritePage(&page, found[0], h.Meta, h.Faults))
 	line := regexp.MustCompile(`const data = (.*)`).FindStringSubmatch(page.String())
 	require.NotNil(t, line)
 	var data pageData
@@ -108,10 +108,10 @@ func TestWhatCannotBeDrawn(t *testing.T) {
 	for _, class := range []harness.Class{harness.LostWrite, harness.UnexpectedWrite, "made-up"} {
 		a := harness.Anomaly{Class: class, Ops: []harness.Op{add(0, 1, 1, 2)}}
 		require.False(t, hasModel(a), class)
-		require.ErrorContains(t, Draw(&strings.Builder{}, a, harness.Meta{}, nil),
+		require.ErrorContains(t, WritePage(&strings.Builder{}, a, harness.Meta{}, nil),
 			"checkers: there is no picture of a "+string(class))
 	}
-	require.Error(t, Draw(&strings.Builder{}, harness.Anomaly{Class: harness.DoubleGrant}, harness.Meta{}, nil),
+	require.Error(t, WritePage(&strings.Builder{}, harness.Anomaly{Class: harness.DoubleGrant}, harness.Meta{}, nil),
 		"no operations")
 }
 
@@ -119,7 +119,7 @@ func TestDrawReportsTheWriter(t *testing.T) {
 	a := harness.Anomaly{Class: harness.DuplicateNumber, Ops: []harness.Op{next(0, 1, 2, "1")}}
 	r, w := io.Pipe()
 	require.NoError(t, r.CloseWithError(errors.New("disk full")))
-	require.ErrorContains(t, Draw(w, a, harness.Meta{}, nil), "checkers: draw duplicate-number: disk full")
+	require.ErrorContains(t, WritePage(w, a, harness.Meta{}, nil), "checkers: draw duplicate-number: disk full")
 }
 
 // Clients have rows in order of appearance. Operations that follow from the rules alone have rows below them.

@@ -17,5 +17,6 @@ func (metChecker) Name() string { return "situations" }
 func (metChecker) Check(ctx context.Context, h harness.History, _ func(harness.Anomaly)) harness.Judgement {
 	s := NewSituations(h.Meta)
 	eachOp(ctx, h, s.Op)
-	return harness.Judgement{Checker: "situations", Absent: true, Reason: "it only counts", Situations: s.List()}
+	return harness.Judgement{Checker: "situations", NothingToJudge: true, Reason: "it only counts",
+		Situations: s.List()}
 }

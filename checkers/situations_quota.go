@@ -69,7 +69,7 @@ func (q *quota) Check(ctx context.Context, h harness.History, _ func(harness.Ano
 			q.tooSeldom = append(q.tooSeldom, fmt.Sprintf("%s (%d)", name, s.Count(name)))
 		}
 	}
-	return harness.Judgement{Absent: true}
+	return harness.Judgement{NothingToJudge: true}
 }
 
 // wantedOf lists the situations that a load with operations of these kinds brings about.

@@ -98,7 +98,7 @@ func (t *tally) judge(j judgement) harness.Judgement {
 		}
 	case len(absent)+len(doubts) > 0:
 		out.Verdict, out.Reason = harness.Unknown, reasons(append(absent, doubts...))
-		out.Absent = len(doubts) == 0
+		out.NothingToJudge = len(doubts) == 0
 	default:
 		out.Verdict, out.Reason = harness.Valid, j.valid
 	}

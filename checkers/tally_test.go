@@ -31,7 +31,7 @@ func TestBrokenKeys(t *testing.T) {
 // What was not recorded is listed before other doubts, and the judgement is Absent if there are no others.
 func TestWhatIsAbsent(t *testing.T) {
 	c := newTally(of(), func(harness.Anomaly) {})
-	require.True(t, c.judge(judgement{absent: []string{"no lock"}, doubts: []string{""}}).Absent)
-	require.False(t, c.judge(judgement{absent: []string{"no lock"}, doubts: []string{"torn"}}).Absent)
-	require.False(t, c.judge(judgement{valid: "fine"}).Absent)
+	require.True(t, c.judge(judgement{absent: []string{"no lock"}, doubts: []string{""}}).NothingToJudge)
+	require.False(t, c.judge(judgement{absent: []string{"no lock"}, doubts: []string{"torn"}}).NothingToJudge)
+	require.False(t, c.judge(judgement{valid: "fine"}).NothingToJudge)
 }

@@ -24,9 +24,9 @@ func (c Clock) Now() time.Duration {
 // Started returns the wall-clock time of the start of the run.
 func (c Clock) Started() time.Time { return c.start }
 
-// Wrong returns a clock that is ahead of c by the given time and gains rate seconds each second. Tests of clock
+// Skewed returns a clock that is ahead of c by the given time and gains rate seconds each second. Tests of clock
 // comparison use it.
-func (c Clock) Wrong(ahead time.Duration, rate float64) Clock {
+func (c Clock) Skewed(ahead time.Duration, rate float64) Clock {
 	c.ahead, c.rate = c.ahead+ahead, c.rate+rate
 	return c
 }

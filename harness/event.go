@@ -32,19 +32,19 @@ const (
 	EventOffset = "offset"
 	// EventDownAfter: a Sentinel considers a node down after it has not answered for the time in Detail, such as "1s".
 	EventDownAfter = "down-after"
-	// EventUnheard: the subscription to the messages of the Sentinel Node is lost from At on. Detail says why.
-	// EventHeard: the subscription is back.
-	EventUnheard = "unheard"
-	EventHeard   = "heard"
+	// EventSubscriptionLost: the subscription to the messages of the Sentinel Node is lost from At on. Detail says why.
+	// EventSubscriptionBack: the subscription is back.
+	EventSubscriptionLost = "unheard"
+	EventSubscriptionBack = "heard"
 	// EventRolesEvery: the node is asked for its role only once in the time in Detail, such as "250ms". Without this
 	// event it is asked every 20 ms.
 	EventRolesEvery = "roles-every"
-	// EventUnread: the Sentinel Node, whose messages are lost from At on, may have sent more before that are not in its
-	// log. The log was truncated, or the Sentinel's clock was changed.
-	EventUnread = "unread"
-	// EventServes: the node acknowledged a write of the client group in Detail. Before, another node acknowledged the
-	// group's writes, or none did. At is when the answer reached the client.
-	EventServes = "serves"
+	// EventMessagesMissed: the Sentinel Node, whose messages are lost from At on, may have sent more before that are
+	// not in its log. The log was truncated, or the Sentinel's clock was changed.
+	EventMessagesMissed = "unread"
+	// EventServesWrites: the node acknowledged a write of the client group in Detail. Before, another node acknowledged
+	// the group's writes, or none did. At is when the answer reached the client.
+	EventServesWrites = "serves"
 	// EventAnswers: the node answered a command of the client group in Detail, perhaps with an error. Before, another
 	// node answered the group, or none did. Where nodes alternate within 5 ms, such events may be left out.
 	EventAnswers = "answers"

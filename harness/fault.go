@@ -28,8 +28,8 @@ type Fault struct {
 // Forever is later than every time of a run.
 const Forever time.Duration = math.MaxInt64
 
-// Until returns when the heal of the fault began, or Forever if the record stops while it was in force.
-func (f Fault) Until() time.Duration {
+// InForceUntil returns when the heal of the fault began, or Forever if the record stops while it was in force.
+func (f Fault) InForceUntil() time.Duration {
 	if f.Heal == 0 {
 		return Forever
 	}

@@ -59,7 +59,7 @@ func TestAFaultIsOnRecordFromItsFirstMomentOn(t *testing.T) {
 		want := harness.Fault{Name: "drill", Effects: harness.StopsProcess, Number: 1, Start: end.Start,
 			Proof: "its injection did not end"}
 		require.Equal(t, want, atInject)
-		require.Equal(t, harness.Forever, atInject.Until())
+		require.Equal(t, harness.Forever, atInject.InForceUntil())
 		want.Targets, want.Active, want.Proof = []string{"r1"}, end.Active, "bitten; then nobody looked any further"
 		require.Equal(t, want, atProve)
 		want.Proved, want.Proof, want.Heal = true, "bitten; seen", end.Heal

@@ -28,7 +28,7 @@ func finishing(ctx context.Context, t *testing.T, final time.Duration,
 	first func(context.Context, *harness.Session)) harness.Result {
 	t.Helper()
 	s := spec(&fake{}, &counter{})
-	s.Workload, s.Final = finisher{&fake{}, first}, final
+	s.Workload, s.FinalTimeout = finisher{&fake{}, first}, final
 	res, err := harness.Run(ctx, s)
 	require.NoError(t, err)
 	return res

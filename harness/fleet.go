@@ -186,8 +186,8 @@ func (f *Fleet) Clients(group int) int {
 	return len(f.group(group).members)
 }
 
-// Standing returns the number of the group's clients that stand at a checkpoint now.
-func (f *Fleet) Standing(group int) (n int) {
+// AtCheckpoint returns the number of the group's clients that stand at a checkpoint now.
+func (f *Fleet) AtCheckpoint(group int) (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range f.group(group).members {

@@ -62,10 +62,10 @@ func TestAClientThatStandsStillCanCrash(t *testing.T) {
 	withCrew(t, func(t *testing.T, c *crew) {
 		res := c.struck(t, 0, func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
 			resume := c.fleet.Pause(0)
-			require.NoError(t, await(ctx, func() bool { return c.fleet.Standing(0) == 4 }))
+			require.NoError(t, await(ctx, func() bool { return c.fleet.AtCheckpoint(0) == 4 }))
 			c.fleet.Crash(0, rng)
 			require.Equal(t, 4, c.fleet.Crashes(0))
-			err := await(ctx, func() bool { return c.opened.Load() >= 8+4 && c.fleet.Standing(0) == 4 })
+			err := await(ctx, func() bool { return c.opened.Load() >= 8+4 && c.fleet.AtCheckpoint(0) == 4 })
 			return harness.Injection{Bite: "the next ones stand", Heal: healing(resume)}, err
 		})
 		require.Positive(t, res.History.Faults[0].End)

@@ -141,10 +141,10 @@ func TestAPausedGroupDoesNothingUntilItIsResumed(t *testing.T) {
 		var held int
 		res := c.struck(t, 40*time.Millisecond, func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
 			first, second := c.fleet.Pause(1), c.fleet.Pause(1)
-			err := await(ctx, func() bool { return c.fleet.Standing(1) == 4 })
+			err := await(ctx, func() bool { return c.fleet.AtCheckpoint(1) == 4 })
 			first()
 			first() // both end the same pause
-			held = c.fleet.Standing(1)
+			held = c.fleet.AtCheckpoint(1)
 			heal := func(ctx context.Context) error {
 				before := c.shown(1)
 				second()
@@ -163,7 +163,7 @@ func TestAPausedGroupDoesNothingUntilItIsResumed(t *testing.T) {
 		}
 		require.Zero(t, during[1])
 		require.Positive(t, during[0])
-		require.Zero(t, c.fleet.Standing(1))
+		require.Zero(t, c.fleet.AtCheckpoint(1))
 	})
 }
 
@@ -208,7 +208,7 @@ func TestARunThatEndsWhileAGroupIsPausedResumesIt(t *testing.T) {
 				s.Faults = []harness.TimedFault{{For: time.Hour,
 					Nemesis: strike{"freeze", func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
 						resume, back := crew.fleet.Pause(0), crew.fleet.Skew(0, time.Hour)
-						err := await(ctx, func() bool { return crew.fleet.Standing(0) == 4 })
+						err := await(ctx, func() bool { return crew.fleet.AtCheckpoint(0) == 4 })
 						c.end(crew, cancel)
 						return harness.Injection{Bite: "they stand", Heal: healing(func() { resume(); back() })}, err
 					}}}}
@@ -218,7 +218,7 @@ func TestARunThatEndsWhileAGroupIsPausedResumesIt(t *testing.T) {
 				require.Contains(t, fmt.Sprint(err), c.err)
 				require.NotEmpty(t, res.History.End.Reason)
 				require.Less(t, time.Since(began), 10*time.Second)
-				require.Equal(t, []int{0, 0}, []int{crew.fleet.Standing(0), int(crew.fleet.Ahead(0))})
+				require.Equal(t, []int{0, 0}, []int{crew.fleet.AtCheckpoint(0), int(crew.fleet.Ahead(0))})
 				require.Equal(t, c.proof, res.History.Faults[0].Proof)
 			})
 		})

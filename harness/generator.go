@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Generator drives a share of a run's clients outside this process, such as on another machine.
+// Generator drives a share of a run's clients of adapters, such as on another machine.
 type Generator interface {
 	// Name returns its name for errors.
 	Name() string
@@ -49,13 +49,13 @@ type Feed struct {
 	calls map[int]time.Duration // by worker: its last Call
 }
 
-// Take adds operations to the record. Operations of one worker come in the order of their calls. With mark the caller
+// Record adds operations to the record. Operations of one worker come in the order of their calls. With mark the caller
 // promises that no later operation returns before it. A Call that lies before that of the worker's last operation is
 // moved up to that: it certainly was not earlier.
 //
 // Take blocks while the writer of the record is behind. It returns an error if an earlier promise was broken, since
 // operations are then out of order.
-func (f *Feed) Take(ops []Op, mark time.Duration) error {
+func (f *Feed) Record(ops []Op, mark time.Duration) error {
 	for i := range ops {
 		worker := f.meta.Worker(ops[i].Client)
 		ops[i].Call = max(ops[i].Call, f.calls[worker])
@@ -144,9 +144,9 @@ type ShareSpec struct {
 	Share Share
 	Clock Clock // of the generator
 
-	// Take gets what the clients have recorded, in order of Return on Clock, about 50 times a second. No later
+	// Record gets what the clients have recorded, in order of Return on Clock, about 50 times a second. No later
 	// operation returns before mark. It may block. An error ends the load.
-	Take func(ops []Op, mark time.Duration) error
+	Record func(ops []Op, mark time.Duration) error
 
 	Log *slog.Logger // default: silent
 }
@@ -168,14 +168,14 @@ func OpenShare(ctx context.Context, s ShareSpec) (*ShareLoad, error) {
 		return nil, fmt.Errorf("harness: %w: a share has the clients %d to %d, but there are only "+
 			"%d", ErrSpec, s.Share.First,
 			s.Share.End, r.meta.Workers)
-	case s.Take == nil || s.Groups < 1:
+	case s.Record == nil || s.Groups < 1:
 		return nil, fmt.Errorf("harness: %w: a share needs Take and Groups", ErrSpec)
 	}
 	r.rec = newRecorder(s.Clock, max(1, s.Share.End-s.Share.First), nil, func([]Op) {
 	}, func(err error) {
 		r.abort(err)
 	})
-	r.rec.forward = s.Take
+	r.rec.forward = s.Record
 	err := catchPanic("a workload's Open", func() error { return r.open(ctx, s.Share) })
 	return &ShareLoad{r}, err
 }

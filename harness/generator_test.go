@@ -23,7 +23,7 @@ func (elsewhere) Name() string                                        { return "
 func (g elsewhere) Open(_ context.Context, share harness.Share) error { g.shares <- share; return nil }
 func (g elsewhere) Load(_ context.Context, stop <-chan struct{}, feed *harness.Feed) error {
 	for _, ops := range g.batches {
-		if err := feed.Take(ops, ops[len(ops)-1].Return); err != nil {
+		if err := feed.Record(ops, ops[len(ops)-1].Return); err != nil {
 			return err
 		}
 	}

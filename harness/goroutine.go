@@ -8,8 +8,8 @@ type Starter interface {
 	ClientTime
 	// Go does what the function Go does.
 	Go(ctx context.Context, f func(context.Context)) (wait func())
-	// Goes does what the function Goes does.
-	Goes() bool
+	// HasGoroutines does what the function Goes does.
+	HasGoroutines() bool
 }
 
 // Abandoner is a [ClientTime] that can end a search on behalf of one of its clients. The explorer's is one.
@@ -52,9 +52,9 @@ func Go(ctx context.Context, f func(context.Context)) (wait func()) {
 	return func() { <-done }
 }
 
-// Goes reports whether a goroutine that the client of ctx has started by Go is still running. Only a [Starter] keeps
-// track: without one Goes returns false.
-func Goes(ctx context.Context) bool {
+// HasGoroutines reports whether a goroutine that the client of ctx has started by Go is still running. Only a [Starter]
+// keeps track: without one Goes returns false.
+func HasGoroutines(ctx context.Context) bool {
 	s, ok := ctx.Value(clientTimeKey{}).(Starter)
-	return ok && s.Goes()
+	return ok && s.HasGoroutines()
 }

@@ -84,7 +84,7 @@ var allowed = []room{
 	{"harness/skeleton/mylock", nil},
 	{"harness/skeleton", []string{"harness/suggest", "harness/suite/examples", "workloads/adapters"}},
 	{"workloads/bugs", []string{"harness", "harness/suggest"}},
-	{"harness/outside", []string{"harness", "harness/cluster", "harness/interleave", "harness/internal/processes",
+	{"harness/adapter", []string{"harness", "harness/cluster", "harness/interleave", "harness/internal/processes",
 		"workloads", "workloads/adapters"}},
 	{"reports/drawing", []string{"harness", "harness/analysis", "harness/interleave", "harness/tally",
 		"harness/texttable", "harness/units"}},
@@ -101,12 +101,12 @@ var allowed = []room{
 
 	{"harness/plan", []string{
 		"harness", "harness/cluster", "harness/cluster/clients", "harness/cluster/external", "harness/explore",
-		"harness/interleave", "harness/internal/fields", "harness/outside", "harness/suggest", "harness/units",
+		"harness/interleave", "harness/internal/fields", "harness/adapter", "harness/suggest", "harness/units",
 		"checkers", "nemesis", "workloads",
 	}},
 	{"harness/results", []string{
 		"harness", "harness/analysis", "harness/cluster", "harness/cluster/clients", "harness/explore",
-		"harness/generators", "harness/interleave", "harness/history", "harness/outside", "harness/plan", "checkers",
+		"harness/generators", "harness/interleave", "harness/history", "harness/adapter", "harness/plan", "checkers",
 		"reports", "workloads",
 	}},
 	{"harness/suite", []string{
@@ -147,7 +147,7 @@ var others = []library{
 	{"github.com/containerd/errdefs", []string{"harness/cluster/docker"}},
 	{"github.com/redis/go-redis", []string{"harness/cluster", "harness/cluster/clients",
 		"harness/cluster/clients/clientstest", "harness/cluster/external", "harness/cluster/internal/platformtest",
-		"harness/explore", "harness/granttest", "harness/interleave", "harness/outside", "harness/results",
+		"harness/explore", "harness/granttest", "harness/interleave", "harness/adapter", "harness/results",
 		"harness/skeleton/mylock", "workloads"}},
 	{"github.com/cespare/xxhash", []string{"harness/explore/internal/visited"}},
 	{"github.com/go-json-experiment/json", []string{"harness/history"}},

@@ -34,7 +34,7 @@ func (f Fault) influenceEnd(others []Fault) time.Duration {
 	if whole == 0 {
 		whole = Forever
 	}
-	delaysRecovery := func(g Fault) bool { return g.Start < whole && g.Until() > f.Heal }
+	delaysRecovery := func(g Fault) bool { return g.Start < whole && g.InForceUntil() > f.Heal }
 	if f.Heal == 0 || !slices.ContainsFunc(others, delaysRecovery) {
 		return whole
 	}

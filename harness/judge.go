@@ -26,8 +26,8 @@ type Judged struct {
 	// Situations that were met, and with Count 0 those that could have been.
 	Situations []Situation `json:"situations,omitempty"`
 
-	// Found counts double grants and lost writes, in order of At and Class, those not kept in Anomalies included.
-	Found []Finding `json:"-"`
+	// Findings counts double grants and lost writes, in order of At and Class, those not kept in Anomalies included.
+	Findings []Finding `json:"-"`
 }
 
 // Finding counts violations of one class that happened at nearly the same time.
@@ -72,7 +72,7 @@ func Judge(ctx context.Context, h History, checkers []Checker) Judged {
 	var verdicts []Verdict
 	for _, g := range j.Judgements {
 		j.Situations = append(j.Situations, g.Situations...)
-		if !g.Unasked {
+		if !g.NotNeeded {
 			verdicts = append(verdicts, g.Verdict)
 		}
 	}
@@ -97,7 +97,7 @@ func (j *Judged) distrustClocks(events []Event) {
 		}
 	}
 	j.Judgements = append(j.Judgements, Judgement{Checker: "clocks", Verdict: Unknown, Reason: why})
-	j.Verdict, j.Anomalies, j.Totals, j.Certified, j.Found = Unknown, nil, map[Class]int{}, 0, nil
+	j.Verdict, j.Anomalies, j.Totals, j.Certified, j.Findings = Unknown, nil, map[Class]int{}, 0, nil
 }
 
 // sortAnomalies puts the first anomaly of each class in front, the most frequent class first, so that the beginning
@@ -127,7 +127,7 @@ func (j Judged) Summary() string {
 	}
 	slices.Sort(parts)
 	for _, g := range j.Judgements {
-		if g.Doubt() {
+		if g.InDoubt() {
 			parts = append(parts, g.Checker+": "+g.Reason)
 		}
 	}
@@ -182,9 +182,9 @@ func (j *judge) ops(feed <-chan []entry) iter.Seq2[Op, error] {
 func (j *judge) listFindings() {
 	for one, n := range j.findings {
 		one.Count = n
-		j.Found = append(j.Found, one)
+		j.Findings = append(j.Findings, one)
 	}
-	slices.SortFunc(j.Found, func(a, b Finding) int {
+	slices.SortFunc(j.Findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Class, b.Class))
 	})
 }

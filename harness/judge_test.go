@@ -137,7 +137,7 @@ func TestACheckerReadsTheHistoryAgain(t *testing.T) {
 // A checker that is not asked makes the verdict neither valid nor unknown.
 func TestWhoWasAskedNothingDecidesNothing(t *testing.T) {
 	unasked := checking{"unasked", func(harness.History, func(harness.Anomaly)) harness.Judgement {
-		return harness.Judgement{Unasked: true, Reason: "too large"}
+		return harness.Judgement{NotNeeded: true, Reason: "too large"}
 	}}
 	const u, v, i = harness.Unknown, harness.Valid, harness.Invalid
 	for want, beside := range map[harness.Verdict][]harness.Checker{u: {}, v: {verdict(v)},
@@ -146,11 +146,11 @@ func TestWhoWasAskedNothingDecidesNothing(t *testing.T) {
 		require.Equal(t, want, j.Verdict)
 		require.NotContains(t, j.Summary(), "too large")
 		last := j.Judgements[len(j.Judgements)-1]
-		require.Equal(t, "not asked", last.Said())
-		require.False(t, last.Doubt())
+		require.Equal(t, "not asked", last.VerdictText())
+		require.False(t, last.InDoubt())
 	}
-	require.Equal(t, "valid", harness.Judgement{Verdict: harness.Valid}.Said())
-	require.True(t, harness.Judgement{Reason: "cut"}.Doubt())
+	require.Equal(t, "valid", harness.Judgement{Verdict: harness.Valid}.VerdictText())
+	require.True(t, harness.Judgement{Reason: "cut"}.InDoubt())
 }
 
 func TestWhatTimesInDoubtShowIsTakenBack(t *testing.T) {
@@ -193,6 +193,6 @@ func TestFoundSaysWhenViolationsCameAbout(t *testing.T) {
 		{Class: harness.DoubleGrant, At: 11 * sec, Count: 1},
 		{Class: harness.LostWrite, At: 11 * sec, Count: lost.Violations()},
 		{Class: harness.DoubleGrant, At: 20*sec + 10*ms, Count: 150},
-	}, j.Found)
+	}, j.Findings)
 	require.Equal(t, 1, j.Totals[harness.StuckLock])
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Listener is a [ClientTime] that decides when a program outside this process reads a message of its subscription. The
+// Listener is a [ClientTime] that decides when an adapter reads a message of its subscription. The
 // explorer has one.
 type Listener interface {
 	ClientTime

@@ -12,7 +12,7 @@ import (
 )
 
 // stopGrace bounds how long operations that are under way when the load ends may take. It is also the default of
-// Spec.Final.
+// Spec.FinalTimeout.
 const stopGrace = 30 * time.Second
 
 // Result holds what a run recorded and found.
@@ -297,7 +297,7 @@ func isCrash(panicked any) bool {
 
 // finish lets the workloads record their final operations, such as a final read, once the system is whole.
 func (r *run) finish(runCtx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(runCtx), r.Final)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(runCtx), r.FinalTimeout)
 	defer cancel()
 	noMoreWaits := endOfWaits(ctx, runCtx)
 	for i, l := range r.loads() {
@@ -345,7 +345,7 @@ func (r *run) report() {
 		}
 		n := r.rec.totals()
 		r.Progress(Progress{
-			Elapsed: r.clock.Now() - start, OK: n[OK], Fail: n[Fail], Info: n[Info], Found: r.watch.count.Load(),
+			Elapsed: r.clock.Now() - start, OK: n[OK], Fail: n[Fail], Info: n[Info], Violations: r.watch.count.Load(),
 			Fault: r.inForce.names(),
 		})
 	}

@@ -248,7 +248,7 @@ func TestSpecsThatCannotBeRunAreRefused(t *testing.T) {
 		"Checkers is empty": func(s *harness.Spec) { s.Checkers = nil },
 		"be finite numbers": func(s *harness.Spec) { s.Rate = math.NaN() },
 		"negative":          func(s *harness.Spec) { s.Clients = -1 },
-		"Final":             func(s *harness.Spec) { s.Final = -1 },
+		"Final":             func(s *harness.Spec) { s.FinalTimeout = -1 },
 		"StopOnFirst":       func(s *harness.Spec) { s.StopOnFirst = true },
 		"OpenLoop needs":    func(s *harness.Spec) { s.OpenLoop = true },
 	} {

@@ -17,13 +17,13 @@ type Spec struct {
 	Workload Workload
 	Checkers []Checker
 
-	Clients  int           // concurrent clients of Workload; default 10
-	Duration time.Duration // least duration of the load; faults still in force extend it; default 5s
-	Rate     float64       // steps a second that all clients together aim at; 0: as fast as they can
-	OpenLoop bool          // steps are due at set times, however late others are; otherwise clients pause between steps
-	Seed     uint64        // of every random choice; 0: chosen, and reported in Meta
-	Riders   []Rider       // further workloads beside the main one
-	Final    time.Duration // bounds the final reads, which may have to wait for leases to end; default 30s
+	Clients      int           // concurrent clients of Workload; default 10
+	Duration     time.Duration // least duration of the load; faults still in force extend it; default 5s
+	Rate         float64       // steps a second that all clients together aim at; 0: as fast as they can
+	OpenLoop     bool          // steps are due at set times, however late others are; else clients pause between steps
+	Seed         uint64        // of every random choice; 0: chosen, and reported in Meta
+	Riders       []Rider       // further workloads beside the main one
+	FinalTimeout time.Duration // bounds the final reads, which may have to wait for leases to end; default 30s
 
 	Faults      []TimedFault   // faults, one after the other
 	Tracks      [][]TimedFault // further sequences of faults, each beside Faults
@@ -63,7 +63,7 @@ type Quota interface {
 type Progress struct {
 	Elapsed        time.Duration // of the load
 	OK, Fail, Info int64         // operations so far
-	Found          int64         // violations that watchers have found so far
+	Violations     int64         // violations that watchers have found so far
 	Fault          string        // the faults in force; empty: none
 }
 
@@ -85,7 +85,7 @@ func (s Spec) withDefaults() (Spec, error) {
 	case s.StopOnFirst && len(s.Watchers) == 0:
 		return s, fmt.Errorf("harness: %w: StopOnFirst needs Watchers, which report violations during the "+
 			"load", ErrSpec)
-	case s.Clients < 0 || s.Duration < 0 || s.Rate < 0 || s.QuietPeriod < 0 || s.Final < 0 || s.Drift < 0 ||
+	case s.Clients < 0 || s.Duration < 0 || s.Rate < 0 || s.QuietPeriod < 0 || s.FinalTimeout < 0 || s.Drift < 0 ||
 		s.Drift >= 1:
 		return s, fmt.Errorf("harness: %w: Clients, Duration, Rate, QuietPeriod, Final and Drift cannot be "+
 			"negative, and Drift has to be below 1", ErrSpec)
@@ -103,7 +103,7 @@ func (s Spec) withDefaults() (Spec, error) {
 	s.Duration = cmp.Or(s.Duration, 5*time.Second)
 	s.Seed = cmp.Or(s.Seed, rand.Uint64N(1<<53)) // exact in any JSON reader
 	s.QuietPeriod = cmp.Or(s.QuietPeriod, 2*time.Second)
-	s.Final = cmp.Or(s.Final, stopGrace)
+	s.FinalTimeout = cmp.Or(s.FinalTimeout, stopGrace)
 	s.Drift = cmp.Or(s.Drift, 0.01)
 	if s.Store == nil {
 		s.Store = NewMemory()

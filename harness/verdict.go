@@ -75,27 +75,27 @@ type Judgement struct {
 	Checker string  `json:"checker"`
 	Verdict Verdict `json:"verdict"`
 	Reason  string  `json:"reason"` // one sentence; for Unknown what is missing
-	// Absent: the verdict is Unknown only because nothing was recorded that the checker could judge.
-	Absent bool `json:"absent,omitempty"`
-	// Unasked: the verdict is Unknown because the checker only confirms others' anomalies, and there were none. It does
-	// not count.
-	Unasked bool     `json:"unasked,omitempty"`
-	Figures []Figure `json:"figures,omitempty"`
+	// NothingToJudge: the verdict is Unknown only because nothing was recorded that the checker could judge.
+	NothingToJudge bool `json:"absent,omitempty"`
+	// NotNeeded: the verdict is Unknown because the checker only confirms others' anomalies, and there were none. It
+	// does not count.
+	NotNeeded bool     `json:"unasked,omitempty"`
+	Figures   []Figure `json:"figures,omitempty"`
 
 	// Situations that the history met or could have met, if the checker counts them; see Judged.
 	Situations []Situation `json:"-"`
 }
 
-// Said returns the verdict in a word, or "not asked" if the judgement is Unasked.
-func (g Judgement) Said() string {
-	if g.Unasked {
+// VerdictText returns the verdict in a word, or "not asked" if the judgement is Unasked.
+func (g Judgement) VerdictText() string {
+	if g.NotNeeded {
 		return "not asked"
 	}
 	return g.Verdict.String()
 }
 
-// Doubt reports whether the judgement keeps the history from being Valid: it is Unknown, and not Unasked.
-func (g Judgement) Doubt() bool { return g.Verdict == Unknown && !g.Unasked }
+// InDoubt reports whether the judgement keeps the history from being Valid: it is Unknown, and not Unasked.
+func (g Judgement) InDoubt() bool { return g.Verdict == Unknown && !g.NotNeeded }
 
 // Checker judges a history.
 type Checker interface {

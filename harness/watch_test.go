@@ -65,7 +65,7 @@ func TestWatchersFindWhileTheLoadGoesOn(t *testing.T) {
 				found = append(found, at)
 				require.LessOrEqual(t, a.To, at)
 			},
-			Progress: func(p harness.Progress) { progress.Store(p.Found) },
+			Progress: func(p harness.Progress) { progress.Store(p.Violations) },
 		})
 		require.Equal(t, harness.Valid, res.Verdict, "what watchers find does not decide")
 		require.Len(t, opsOf(t, res.History), w.n, "a watcher sees every operation, once")
@@ -123,7 +123,7 @@ func (q *plenty) Check(_ context.Context, h harness.History, _ func(harness.Anom
 			q.enough()
 		}
 	}
-	return harness.Judgement{Absent: true}
+	return harness.Judgement{NothingToJudge: true}
 }
 
 func (q *plenty) Lacking() string {

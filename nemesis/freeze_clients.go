@@ -37,7 +37,7 @@ func (n freezeClients) Inject(ctx context.Context, rng *rand.Rand) (harness.Inje
 	for _, g := range s.groups {
 		resume = append(resume, n.fleet.Pause(g))
 	}
-	held := func() int { return s.sum(n.fleet.Standing) }
+	held := func() int { return s.sum(n.fleet.AtCheckpoint) }
 	inj := harness.Injection{Targets: s.names, Frozen: s.groups, Heal: callAll(resume)}
 	if err := untilSeen(ctx, func() bool { return held() > 0 }); err != nil {
 		return inj, fmt.Errorf("of %d clients of %s none stands: %w", s.clients(), s, errNoCheckpoint)

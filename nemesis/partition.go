@@ -20,8 +20,8 @@ type Partitionable interface {
 	Role(ctx context.Context, node string) (string, error)
 	// Suspects reports whether the Sentinel believes that the primary is down.
 	Suspects(ctx context.Context, sentinel string) (bool, error)
-	// Hears reports whether the replica has heard of its primary lately.
-	Hears(ctx context.Context, replica string) (bool, error)
+	// HasPrimaryLink reports whether the replica has heard of its primary lately.
+	HasPrimaryLink(ctx context.Context, replica string) (bool, error)
 }
 
 // Partition cuts the network into the parts that shape says. f is one of the link faults that Cuts lists. Inject
@@ -177,7 +177,7 @@ func stillPrimary(ctx context.Context, c Partitionable, old, seen string) (strin
 func awaitDeaf(ctx context.Context, c Partitionable, replicas []string) (string, error) {
 	err := pollUntil(ctx, func() error {
 		for _, r := range replicas {
-			if hears, err := c.Hears(ctx, r); err != nil || hears {
+			if hears, err := c.HasPrimaryLink(ctx, r); err != nil || hears {
 				return errors.Join(err, fmt.Errorf("%s still hears its primary", r))
 			}
 		}

@@ -40,19 +40,19 @@ func (s scriptFlush) flush(ctx context.Context, node string) error {
 	if err != nil {
 		return err
 	}
-	if known, err := s.knowsScript(ctx, node, sha); err != nil || !known {
+	if known, err := s.hasScript(ctx, node, sha); err != nil || !known {
 		return fmt.Errorf("%s does not know a script just loaded: %w", node, err)
 	}
 	if _, err := s.c.Do(ctx, node, "SCRIPT", "FLUSH", "SYNC"); err != nil {
 		return err
 	}
-	if known, err := s.knowsScript(ctx, node, sha); err != nil || known {
+	if known, err := s.hasScript(ctx, node, sha); err != nil || known {
 		return fmt.Errorf("%s knows a script after a flush: %w", node, err)
 	}
 	return nil
 }
 
-func (s scriptFlush) knowsScript(ctx context.Context, node string, sha any) (bool, error) {
+func (s scriptFlush) hasScript(ctx context.Context, node string, sha any) (bool, error) {
 	reply, err := s.c.Do(ctx, node, "SCRIPT", "EXISTS", sha)
 	return fmt.Sprint(reply) == "[1]", err
 }

@@ -45,7 +45,7 @@ func site(t *testing.T) string {
 	write("index.html", func(w io.Writer) error { return Index(w, rows) })
 	write("rich/anomalies/0.html", func(w io.Writer) error {
 		h := demos(t)["rich"].History
-		return checkers.Draw(w, doubleGrant("lock:4", sec), h.Meta, h.Faults)
+		return checkers.WritePage(w, doubleGrant("lock:4", sec), h.Meta, h.Faults)
 	})
 	for name, s := range map[string]tally.Suite{"suite": nightly(),
 		"merged": mergedSuite(), "hostile-suite": hostileSuite()} {

@@ -28,7 +28,7 @@ type Exploration struct {
 	// Replay is the command that replays a recipe, to which the recipe is appended; empty: there is none.
 	Replay   string
 	Result   interleave.Result
-	Files    map[int]string // index in Result.Found: relative path of the file that replays it
+	Files    map[int]string // index in Result.Counterexamples: relative path of the file that replays it
 	Expected string         // what was expected, such as "double-grant"; empty: nothing
 	Met      bool           // whether Expected came true
 	Started  time.Time
@@ -40,7 +40,7 @@ func (e Exploration) Verdict() harness.Verdict { return e.Result.Verdict() }
 
 // Sentence explains the verdict in one sentence, and says what was searched.
 func (e Exploration) Sentence() string {
-	if len(e.Result.Found) > 0 {
+	if len(e.Result.Counterexamples) > 0 {
 		return e.headline() + e.searched()
 	}
 	return e.headline()
@@ -48,7 +48,7 @@ func (e Exploration) Sentence() string {
 
 // headline explains the verdict in one sentence.
 func (e Exploration) headline() string {
-	switch found := e.Result.Found; {
+	switch found := e.Result.Counterexamples; {
 	case len(found) == 1:
 		return fmt.Sprintf("A counterexample of %s: %s.", stepCount(found[0]), found[0].Anomaly.Class)
 	case len(found) > 1:
@@ -101,7 +101,7 @@ func (e Exploration) partsOf() (all []string) {
 func (e Exploration) Brief() string {
 	switch e.Verdict() {
 	case harness.Invalid:
-		return stepCount(e.Result.Found[0])
+		return stepCount(e.Result.Counterexamples[0])
 	case harness.Valid:
 		return "all " + units.Count(int64(e.Result.Schedules)) + " hold"
 	default:
@@ -116,8 +116,8 @@ func (e Exploration) Row(link string) Row {
 		Verdict: e.Verdict(), Sentence: e.Sentence(), Found: e.found(), Explorer: e.Brief(),
 		Started: e.Started, Elapsed: e.Result.Elapsed, Command: e.Command, Link: link,
 	}
-	if len(e.Result.Found) > 0 {
-		row.First = e.note(e.Result.Found[0])
+	if len(e.Result.Counterexamples) > 0 {
+		row.First = e.note(e.Result.Counterexamples[0])
 	}
 	return row
 }
@@ -152,7 +152,7 @@ func (e Exploration) stopped() string {
 // found lists the counterexamples: "double-grant in 7 steps and stuck-lock in 3 steps".
 func (e Exploration) found() string {
 	var parts []string
-	for _, c := range e.Result.Found {
+	for _, c := range e.Result.Counterexamples {
 		parts = append(parts, fmt.Sprintf("%s in %s", c.Anomaly.Class, stepCount(c)))
 	}
 	return units.And(parts)
@@ -160,7 +160,7 @@ func (e Exploration) found() string {
 
 func (e Exploration) classes() []string {
 	var all []string
-	for _, c := range e.Result.Found {
+	for _, c := range e.Result.Counterexamples {
 		all = append(all, string(c.Anomaly.Class))
 	}
 	return all
@@ -208,7 +208,7 @@ func (e Exploration) warnings() (all []string) {
 	if slow := e.slowSteps(); slow != "" {
 		all = append(all, slow)
 	}
-	if e.Result.Exhausted || len(e.Result.Found) == 0 { // the headline says it
+	if e.Result.Exhausted || len(e.Result.Counterexamples) == 0 { // the headline says it
 		return all
 	}
 	if e.Result.Random != nil {
@@ -250,7 +250,7 @@ func (e Exploration) numbers() []fact {
 		covered = "a part"
 	}
 	first := "–"
-	if len(r.Found) > 0 {
+	if len(r.Counterexamples) > 0 {
 		first = units.Took(r.First)
 	}
 	all := []fact{

@@ -65,7 +65,7 @@ func newExplorationPage(e Exploration) explorationPage {
 		Exploration: e, Title: e.title(), Verdict: e.Verdict().String(), Sentence: e.Sentence(),
 		Warnings: e.warnings(), Setup: e.setup(), Numbers: e.numbers(),
 	}
-	for i, c := range e.Result.Found {
+	for i, c := range e.Result.Counterexamples {
 		story := e.story(c)
 		picture := story.Draw()
 		v := counterexampleView{

@@ -44,10 +44,10 @@ func ExplorationDocumentOf(e Exploration) ExplorationDocument {
 		Source: e.Source, Clients: e.clients(), Started: e.Started, Elapsed: e.Result.Elapsed, Result: e.Result,
 		Files: maps.Clone(e.Files), Versions: slices.Clone(e.Versions), Replay: e.Replay,
 	}
-	d.Result.Found = list(slices.Clone(e.Result.Found))
-	for i, c := range d.Result.Found {
+	d.Result.Counterexamples = list(slices.Clone(e.Result.Counterexamples))
+	for i, c := range d.Result.Counterexamples {
 		c.Schedule, c.Steps, c.Ops, c.Anomaly.Ops = list(c.Schedule), list(c.Steps), list(c.Ops), list(c.Anomaly.Ops)
-		d.Result.Found[i] = c
+		d.Result.Counterexamples[i] = c
 	}
 	if e.Expected != "" {
 		d.Met = &e.Met

@@ -17,11 +17,11 @@ func ExplorationSummary(w io.Writer, e Exploration) error {
 	for _, warning := range e.warnings() {
 		fmt.Fprintf(&b, "> %s\n\n", escapeMarkdown(warning))
 	}
-	if len(e.Result.Found) > 0 {
+	if len(e.Result.Counterexamples) > 0 {
 		// Only a fence ends a code block, so text without back quotes cannot contain markup.
-		board := strings.ReplaceAll(e.whiteboard(e.Result.Found[0], pageWidth), "`", "'")
+		board := strings.ReplaceAll(e.whiteboard(e.Result.Counterexamples[0], pageWidth), "`", "'")
 		fmt.Fprintf(&b, "```text\n%s```\n\n", board)
-		aboutClass(&b, e.Result.Found[0].Anomaly.Class)
+		aboutClass(&b, e.Result.Counterexamples[0].Anomaly.Class)
 	}
 	var rows [][]string
 	for _, f := range append(e.setup(), e.numbers()...) {
@@ -47,8 +47,8 @@ func ExplorationSummary(w io.Writer, e Exploration) error {
 // repeats lists the commands that repeat the smallest counterexample, and the search. A command may be empty.
 func (e Exploration) repeats() []fact {
 	all := []fact{{"Replay it", e.replay(0)}}
-	if len(e.Result.Found) > 0 {
-		all = append(all, fact{"Replay it anywhere", e.PassOn(e.Result.Found[0])})
+	if len(e.Result.Counterexamples) > 0 {
+		all = append(all, fact{"Replay it anywhere", e.PassOn(e.Result.Counterexamples[0])})
 	}
 	return append(all, fact{"Search again", e.Command})
 }

@@ -28,7 +28,7 @@ func FailoversOf(all []analysis.Failover) (figures []tally.Failover) {
 			}
 		}
 		for _, c := range f.Costs() {
-			if !c.Coarse {
+			if !c.IsRange {
 				one.Times[c.Name] = c.Length()
 			}
 		}

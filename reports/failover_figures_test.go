@@ -19,7 +19,7 @@ func TestManyFailoversAreSummedUpInEveryForm(t *testing.T) {
 	judged := valid()
 	judged.Judgements = []harness.Judgement{{Checker: "mutex", Verdict: harness.Valid},
 		{Checker: "writes", Verdict: harness.Valid}}
-	judged.Found = []harness.Finding{{Class: harness.DoubleGrant, At: 25 * sec, Count: 7}}
+	judged.Findings = []harness.Finding{{Class: harness.DoubleGrant, At: 25 * sec, Count: 7}}
 	r := report(t, analysistest.Kills(5), judged)
 	want := "5 failovers: first write 1.78 s at the median, 1.85 s at p90, 1.85 s at most; " +
 		"no client that asked was answered 1.78 s at the median, 1.85 s at p90, 1.85 s at most; " +

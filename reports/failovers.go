@@ -77,8 +77,8 @@ func (t *failoverTable) addFoot(f tally.Figures) {
 // remarksOn lists what is unusual about a failover, and the faults in force beside its cause.
 func remarksOn(f analysis.Failover) []string {
 	all := f.Remarks()
-	if len(f.Beside) > 0 {
-		all = append([]string{"beside " + units.Clip(strings.Join(f.Beside, ", "), 120)}, all...)
+	if len(f.OtherFaults) > 0 {
+		all = append([]string{"beside " + units.Clip(strings.Join(f.OtherFaults, ", "), 120)}, all...)
 	}
 	return all
 }
@@ -88,8 +88,8 @@ const aboutTimes = "Stages: time since the fault; costs: how long; – was not s
 
 // nameRow returns the name of a failover's row: the number and name of the fault, and the old and the new primary.
 func nameRow(f analysis.Failover) string {
-	name := units.Clip(f.Name, 40) + f.Moved()
-	if f.Fault < 0 || len(f.OneOf) > 0 {
+	name := units.Clip(f.Name, 40) + f.FromTo()
+	if f.Fault < 0 || len(f.Candidates) > 0 {
 		return name
 	}
 	return fmt.Sprintf("%d %s", f.Fault+1, name)

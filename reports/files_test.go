@@ -66,7 +66,7 @@ func pages(t *testing.T) map[string]string {
 		rows = append(rows, e.Row(name+"/report.html"))
 	}
 	all["index"] = textOf(t, Index, rows)
-	once, soak := suiteWith(tally.Met, tally.NotMet, tally.Failed), suiteWith(tally.Met, tally.Unsaid)
+	once, soak := suiteWith(tally.Met, tally.NotMet, tally.Failed), suiteWith(tally.Met, tally.Undecided)
 	soak.For = time.Hour
 	all["nightly"] = textOf(t, SuiteHTML, nightly())
 	all["suite"], all["merged"], all["soak"] = textOf(t, SuiteHTML, once), textOf(t, SuiteHTML, mergedSuite()),
@@ -123,7 +123,7 @@ func TestPagesTellTheFacts(t *testing.T) {
 	require.NotContains(t, all["explore race"], "clients 0 and 1")
 	require.NotContains(t, all["explore race"], "Not every schedule was run")
 	for name, e := range searches() {
-		require.Equal(t, len(e.Result.Found), strings.Count(all["explore "+name], `<div class="sequence">`))
+		require.Equal(t, len(e.Result.Counterexamples), strings.Count(all["explore "+name], `<div class="sequence">`))
 	}
 }
 
@@ -251,7 +251,7 @@ func TestJSONRoundTrip(t *testing.T) {
 }
 
 func TestJSONHasListsAndNames(t *testing.T) {
-	bare := Exploration{Result: interleave.Result{Found: []interleave.Counterexample{{}}}}
+	bare := Exploration{Result: interleave.Result{Counterexamples: []interleave.Counterexample{{}}}}
 	for text, c := range map[string]struct{ has, hasNot []string }{
 		textOf(t, JSON, Report{}): {
 			[]string{`"verdict": "unknown"`, `"anomalies": []`, `"failovers": []`, `"totals": {}`, `"end": null`,
@@ -270,7 +270,7 @@ func TestJSONHasListsAndNames(t *testing.T) {
 			require.NotContains(t, text, not)
 		}
 	}
-	require.Nil(t, bare.Result.Found[0].Steps, "the caller's own stays as it is")
+	require.Nil(t, bare.Result.Counterexamples[0].Steps, "the caller's own stays as it is")
 }
 
 func TestSentences(t *testing.T) {

@@ -45,7 +45,7 @@ func AnnotateSuite(w io.Writer, s tally.Suite) error {
 		if r.Command != "" {
 			text += "\nrun it again: " + r.Command
 		}
-		if err := annotate(w, r.Ending == tally.Unsaid, s.Name+": "+r.Name, text); err != nil {
+		if err := annotate(w, r.Ending == tally.Undecided, s.Name+": "+r.Name, text); err != nil {
 			return err
 		}
 	}

@@ -33,7 +33,7 @@ func TestAnnotationsForGitHub(t *testing.T) {
 
 func TestAnnotationsOfASuite(t *testing.T) {
 	var b bytes.Buffer
-	require.NoError(t, AnnotateSuite(&b, suiteWith(tally.Met, tally.NotMet, tally.Unsaid, tally.NotRun)))
+	require.NoError(t, AnnotateSuite(&b, suiteWith(tally.Met, tally.NotMet, tally.Undecided, tally.NotRun)))
 	require.Equal(t, 2, strings.Count(b.String(), "\n"), b.String())
 	require.Equal(t, 1, strings.Count(b.String(), "::error "))
 	require.Equal(t, 1, strings.Count(b.String(), "::warning "))

@@ -91,7 +91,7 @@ type page struct {
 	Anomalies []anomalyView
 	Charts    charts
 	FaultKey  string // explains the numbers of faults in charts; empty: the charts show names
-	Falls     []drawnFailover
+	Failovers []drawnFailover
 	Table     *failoverTable
 	Events    []harness.Event
 	AllEvents int
@@ -136,7 +136,7 @@ type drawnFailover struct {
 func (d drawnFailover) Head() string {
 	s := d.Cause()
 	switch {
-	case len(d.OneOf) > 0:
+	case len(d.Candidates) > 0:
 		s = "after " + s
 	case d.Fault >= 0:
 		s = fmt.Sprintf("after fault %d, %s", d.Fault+1, s)
@@ -155,9 +155,9 @@ func newPage(r Report) page {
 	return page{
 		Report: r, Verdict: r.Judged.Verdict.String(), Sentence: r.Sentence(), Warnings: r.warnings(),
 		Setup: setup(r), Totals: totals(r.Stats), Classes: classCounts(r.Judged), Anomalies: anomalyViews(r),
-		Charts:   drawCharts(r),
-		FaultKey: drawing.FaultKey(r.History.Faults),
-		Falls:    drawnFailovers(r.Failovers), Table: severalFailovers(r.Failovers),
+		Charts:    drawCharts(r),
+		FaultKey:  drawing.FaultKey(r.History.Faults),
+		Failovers: drawnFailovers(r.Failovers), Table: severalFailovers(r.Failovers),
 		Events: events[:min(len(events), maxEvents)], AllEvents: len(events),
 	}
 }

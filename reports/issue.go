@@ -13,10 +13,10 @@ import (
 // steps and the command that repeats it, and the versions of all programs and libraries involved.
 func IssueMarkdown(w io.Writer, e Exploration) error {
 	var b bytes.Buffer
-	if len(e.Result.Found) == 0 {
+	if len(e.Result.Counterexamples) == 0 {
 		fmt.Fprintf(&b, "## %s: %s\n\n%s\n\n", escapeMarkdown(e.title()), e.Verdict(), escapeMarkdown(e.Sentence()))
 	}
-	for _, c := range e.Result.Found {
+	for _, c := range e.Result.Counterexamples {
 		if err := e.issue(&b, c); err != nil {
 			return fmt.Errorf("reports: write markdown: %w", err)
 		}

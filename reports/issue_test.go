@@ -16,7 +16,7 @@ func passed() Exploration {
 	e := searches()["race"]
 	e.Replay, e.Versions = "doublegrant explore --replay",
 		[]Version{{"doublegrant", "v1.2.0"}, {"Redis", "7.0.15"}, {"go-redis", "v9.1.0"}}
-	e.Result.Found[0].Recipe = "dg1-AAAA"
+	e.Result.Counterexamples[0].Recipe = "dg1-AAAA"
 	return e
 }
 
@@ -45,7 +45,7 @@ func TestAnIssueHasWhatItsReaderNeeds(t *testing.T) {
 func TestAnIssueOfHostileTextsHasNoMarkupOfTheirs(t *testing.T) {
 	e := searches()["evil"]
 	e.Replay, e.Versions = e.Command, []Version{{e.Name, e.Name}}
-	e.Result.Found[0].Recipe = e.Name
+	e.Result.Counterexamples[0].Recipe = e.Name
 	text := textOf(t, IssueMarkdown, e)
 	// without escapes and code
 	bare := regexp.MustCompile("`[^`]*`").ReplaceAllString(regexp.MustCompile(`\\.`).ReplaceAllString(text, ""), "")

@@ -111,7 +111,7 @@ func TestJUnitIsReadByJenkinsAndGitLab(t *testing.T) {
 			return JUnit(w, e.title(), []Row{e.Row(ReportFile)})
 		}, e))
 	}
-	s := suiteWith(tally.Met, tally.NotMet, tally.Unsaid, tally.Failed, tally.NotRun)
+	s := suiteWith(tally.Met, tally.NotMet, tally.Undecided, tally.Failed, tally.NotRun)
 	s.Ended = "interrupted"
 	requireDialects(t, textOf(t, SuiteJUnit, s))
 	requireDialects(t, textOf(t, SuiteJUnit, mergedSuite()))

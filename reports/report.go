@@ -33,8 +33,8 @@ type Report struct {
 // Pages, Expected, Met and Notes. If there is an error, the report describes what could be read.
 func New(h harness.History, j harness.Judged) (Report, error) {
 	h.Faults = h.FaultsByStart()
-	stats, failovers, err := analysis.Of(h)
-	analysis.Charge(failovers, j.Found, lookedFor(h.Events, j))
+	stats, failovers, err := analysis.Compute(h)
+	analysis.AssignLosses(failovers, j.Findings, lookedFor(h.Events, j))
 	r := Report{
 		Name: h.Meta.Name, Labels: maps.Clone(h.Meta.Labels), History: h, Judged: j,
 		Stats: stats, Failovers: failovers,
@@ -76,7 +76,7 @@ func (r Report) Sentence() string {
 	case r.Judged.Verdict == harness.Valid:
 		return "No violation in " + r.scope() + "."
 	case len(r.Judged.Totals) > 0:
-		s := "Found " + r.Found() + " in " + r.scope()
+		s := "Found " + r.ViolationCounts() + " in " + r.scope()
 		if len(r.Judged.Anomalies) > 0 {
 			s += ", the first at " + units.At(firstComplete(r.Judged.Anomalies))
 		}
@@ -92,8 +92,9 @@ func firstComplete(anomalies []harness.Anomaly) time.Duration {
 	return slices.MinFunc(anomalies, func(a, b harness.Anomaly) int { return cmp.Compare(a.To, b.To) }).To
 }
 
-// Found lists the violations by class, such as "12 double-grant and 1 stuck-lock". It is empty if there are none.
-func (r Report) Found() string {
+// ViolationCounts lists the violations by class, such as "12 double-grant and 1 stuck-lock". It is empty if there are
+// none.
+func (r Report) ViolationCounts() string {
 	var parts []string
 	for _, c := range classes(r.Judged.Totals) {
 		parts = append(parts, fmt.Sprintf("%s %s", units.Count(int64(r.Judged.Totals[c])), c))
@@ -123,7 +124,7 @@ func (r Report) scope() string {
 func (r Report) reasons() string {
 	var parts []string
 	for _, g := range r.Judged.Judgements {
-		if g.Doubt() {
+		if g.InDoubt() {
 			parts = append(parts, g.Checker+": "+strings.TrimSuffix(g.Reason, "."))
 		}
 	}
@@ -137,7 +138,7 @@ func (r Report) reasons() string {
 func (r Report) uncheckedNote() string {
 	var parts []string
 	for _, g := range r.Judged.Judgements {
-		if g.Unasked {
+		if g.NotNeeded {
 			parts = append(parts, g.Checker+": not asked: "+g.Reason)
 		}
 	}

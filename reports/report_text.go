@@ -61,10 +61,10 @@ func judgedLine(all []harness.Judgement) string {
 	by := map[string][]string{}
 	var words []string
 	for _, g := range all {
-		if !slices.Contains(words, g.Said()) {
-			words = append(words, g.Said())
+		if !slices.Contains(words, g.VerdictText()) {
+			words = append(words, g.VerdictText())
 		}
-		by[g.Said()] = append(by[g.Said()], g.Checker)
+		by[g.VerdictText()] = append(by[g.VerdictText()], g.Checker)
 	}
 	for i, word := range words {
 		words[i] = units.And(by[word]) + " " + word
@@ -75,8 +75,8 @@ func judgedLine(all []harness.Judgement) string {
 // doubts writes why checkers could not tell.
 func doubts(b *strings.Builder, all []harness.Judgement, l Layout) {
 	for _, g := range all {
-		if g.Doubt() {
-			b.WriteString(l.Fold("  "+g.Checker+" "+g.Said()+": ", g.Reason))
+		if g.InDoubt() {
+			b.WriteString(l.Fold("  "+g.Checker+" "+g.VerdictText()+": ", g.Reason))
 		}
 	}
 }
@@ -84,7 +84,7 @@ func doubts(b *strings.Builder, all []harness.Judgement, l Layout) {
 // judgements writes what each checker found, with its figures, and the situations that the run met.
 func judgements(b *strings.Builder, j harness.Judged, l Layout) {
 	for _, g := range j.Judgements {
-		b.WriteString(l.Fold(fmt.Sprintf("  %-9s %-9s ", g.Checker, g.Said()), g.Reason))
+		b.WriteString(l.Fold(fmt.Sprintf("  %-9s %-9s ", g.Checker, g.VerdictText()), g.Reason))
 		if len(g.Figures) > 0 {
 			b.WriteString(l.Fold(strings.Repeat(" ", 22), figureLine(g.Figures)))
 		}

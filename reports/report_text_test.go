@@ -20,7 +20,7 @@ func runText(t *testing.T, r Report, l Layout) string {
 func TestACheckerThatWasNotAskedIsNotPrintedAsValid(t *testing.T) {
 	r := Report{Judged: harness.Judged{Verdict: harness.Valid, Judgements: []harness.Judgement{
 		{Checker: "mutex", Verdict: harness.Valid, Reason: "none overlap"},
-		{Checker: "porcupine", Unasked: true, Reason: "all were too large"},
+		{Checker: "porcupine", NotNeeded: true, Reason: "all were too large"},
 	}}}
 	require.Contains(t, runText(t, r, Layout{Verbose: true}),
 		"  mutex     valid     none overlap\n  porcupine not asked all were too large\n")

@@ -125,8 +125,8 @@ func (a Arm) published(m int) string {
 	return a.Published[m]
 }
 
-// Told returns the number of trials with a verdict other than unknown.
-func (a Arm) Told() int {
+// DecidedTrials returns the number of trials with a verdict other than unknown.
+func (a Arm) DecidedTrials() int {
 	n := 0
 	for _, t := range a.Trials {
 		if t.Verdict != harness.Unknown {
@@ -148,7 +148,7 @@ func (m Measure) head() string {
 func (r Reproduction) rows() [][]string {
 	var all [][]string
 	for _, a := range r.Arms {
-		row := []string{a.Name, units.Count(int64(a.Told()))}
+		row := []string{a.Name, units.Count(int64(a.DecidedTrials()))}
 		for m := range r.Measures {
 			cell := noMedian
 			if m < len(a.Ranges) {

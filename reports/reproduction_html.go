@@ -47,7 +47,7 @@ func newReproductionPage(r Reproduction) reproductionPage {
 		p.Heads = append(p.Heads, m.head())
 	}
 	for _, a := range r.Arms {
-		row := armCells{Arm: a, Told: units.Count(int64(a.Told()))}
+		row := armCells{Arm: a, Told: units.Count(int64(a.DecidedTrials()))}
 		for m := range r.Measures {
 			cell := rangeCell{Ours: noMedian, Published: a.published(m)}
 			if m < len(a.Ranges) {

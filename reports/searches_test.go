@@ -13,7 +13,7 @@ func searches() map[string]Exploration {
 	found := func(all ...interleave.Counterexample) interleave.Result {
 		return interleave.Result{
 			Schedules: 702, Pruned: 318, Steps: 5410, Exhausted: true, First: 800 * time.Microsecond, Elapsed: 66 * ms,
-			Budget: budget, Found: all,
+			Budget: budget, Counterexamples: all,
 		}
 	}
 	race := Exploration{
@@ -43,7 +43,7 @@ func searches() map[string]Exploration {
 			Budget: interleave.Budget{Clients: 4}}},
 		"some": {Result: interleave.Result{
 			Schedules: 3, Stopped: "it was to stop at the first counterexample",
-			Found: []interleave.Counterexample{analysistest.BlindDel()}}},
+			Counterexamples: []interleave.Counterexample{analysistest.BlindDel()}}},
 		"evil":    evilSearch(),
 		"empty":   {},
 		"nothing": {Result: interleave.Result{Exhausted: true}},
@@ -58,7 +58,7 @@ func evilSearch() Exploration {
 	return Exploration{
 		Name: evil, Variant: evil, Command: evil, Labels: map[string]string{evil: evil, "regime": evil}, Doc: evil,
 		Source: evil, Clients: 2,
-		Result: interleave.Result{Found: []interleave.Counterexample{c}, Stopped: evil}, Expected: evil,
+		Result: interleave.Result{Counterexamples: []interleave.Counterexample{c}, Stopped: evil}, Expected: evil,
 		Files: map[int]string{0: `javascript:alert(1)//"><script>alert(2)</script>`},
 	}
 }

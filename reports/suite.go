@@ -115,7 +115,7 @@ func suiteWord(s tally.Suite) string {
 		return "ended early"
 	}
 	return map[tally.Ending]string{
-		tally.NotRun: "not run", tally.Met: "passed", tally.Unsaid: "unknown", tally.Failed: "not carried out",
+		tally.NotRun: "not run", tally.Met: "passed", tally.Undecided: "unknown", tally.Failed: "not carried out",
 		tally.NotMet: "failed",
 	}[s.Ending()]
 }

@@ -59,7 +59,7 @@ func advice(r tally.Run) string {
 	switch r.Ending {
 	case tally.Failed:
 		return "Nothing was judged. doublegrant doctor says what this machine lacks; run it again when that is there."
-	case tally.Unsaid:
+	case tally.Undecided:
 		return "Give the run what it lacked: more time, more clients, or a machine that is less busy. Then run it again."
 	case tally.NotMet:
 		return adviceOnFindings(r)

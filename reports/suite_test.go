@@ -37,7 +37,7 @@ func suiteText(w io.Writer, s tally.Suite) error {
 }
 
 func TestEveryFormOfASuiteSaysWhatFailedAndHowToRepeatIt(t *testing.T) {
-	s := suiteWith(tally.Met, tally.NotMet, tally.Unsaid, tally.Failed, tally.NotRun)
+	s := suiteWith(tally.Met, tally.NotMet, tally.Undecided, tally.Failed, tally.NotRun)
 	s.Ended = "interrupted"
 	forms := maps.Clone(suiteForms)
 	forms["json"] = SuiteJSON
@@ -55,7 +55,7 @@ func TestEveryFormOfASuiteSaysWhatFailedAndHowToRepeatIt(t *testing.T) {
 
 // nightly is a suite with a run for each ending, as a CI job has it.
 func nightly() tally.Suite {
-	s := suiteWith(tally.Met, tally.NotMet, tally.NotMet, tally.Unsaid, tally.Failed)
+	s := suiteWith(tally.Met, tally.NotMet, tally.NotMet, tally.Undecided, tally.Failed)
 	s.Name, s.Started = "our locks", time.Date(2026, 11, 21, 4, 0, 0, 0, time.UTC)
 	s.Version, s.Servers = "doublegrant v1.2.3", map[string]string{"process": "Redis 7.0.15"}
 	for i, c := range []struct{ name, found, expected, why string }{
@@ -130,7 +130,7 @@ func TestASuiteOfShardsSaysWhatEachDid(t *testing.T) {
 }
 
 func TestASuiteIsATestCaseForEachOfItsOwn(t *testing.T) {
-	of := suiteWith(tally.Met, tally.NotMet, tally.Unsaid, tally.Failed, tally.NotRun)
+	of := suiteWith(tally.Met, tally.NotMet, tally.Undecided, tally.Failed, tally.NotRun)
 	of.Cases[1].Failures[0].Link = "20260102-run/report.html"
 	s := junitParsed(t, textOf(t, SuiteJUnit, of))
 	require.Equal(t, []int{5, 1, 2, 1}, []int{s.Tests, s.Failures, s.Errors, s.Skipped})
@@ -144,9 +144,9 @@ func TestASuiteIsATestCaseForEachOfItsOwn(t *testing.T) {
 func TestASuitesHeadlineIsItsWorstCase(t *testing.T) {
 	for want, s := range map[string]tally.Suite{
 		"PASSED":          suiteWith(tally.Met, tally.Met),
-		"FAILED":          suiteWith(tally.Met, tally.Failed, tally.NotMet, tally.Unsaid),
-		"NOT CARRIED OUT": suiteWith(tally.Met, tally.Failed, tally.Unsaid),
-		"UNKNOWN":         suiteWith(tally.Met, tally.Unsaid),
+		"FAILED":          suiteWith(tally.Met, tally.Failed, tally.NotMet, tally.Undecided),
+		"NOT CARRIED OUT": suiteWith(tally.Met, tally.Failed, tally.Undecided),
+		"UNKNOWN":         suiteWith(tally.Met, tally.Undecided),
 	} {
 		require.Regexp(t, "(?m)^"+want+"  \\d", textOf(t, suiteText, s))
 	}

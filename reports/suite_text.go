@@ -156,7 +156,7 @@ func endings(c tally.Case) string {
 	for _, e := range []struct {
 		n  int
 		as tally.Ending
-	}{{c.Met, tally.Met}, {c.NotMet, tally.NotMet}, {c.Unknown, tally.Unsaid}, {c.Failed, tally.Failed}} {
+	}{{c.Met, tally.Met}, {c.NotMet, tally.NotMet}, {c.Unknown, tally.Undecided}, {c.Failed, tally.Failed}} {
 		if e.n > 0 {
 			all = append(all, units.Count(int64(e.n))+" "+e.as.String())
 		}

@@ -53,7 +53,7 @@ func summaryFacts(w io.Writer, r Report) error {
 func summaryJudged(w io.Writer, r Report) error {
 	var rows [][]string
 	for _, g := range r.Judged.Judgements {
-		rows = append(rows, []string{markdownCode(g.Checker), g.Said(), escapeMarkdown(g.Reason)})
+		rows = append(rows, []string{markdownCode(g.Checker), g.VerdictText(), escapeMarkdown(g.Reason)})
 	}
 	if len(rows) == 0 {
 		return nil
@@ -129,17 +129,17 @@ func oneFailover(w io.Writer, f analysis.Failover) error {
 	if f.Fault < 0 {
 		head = "Failover, "
 	}
-	fmt.Fprintf(w, "\n### %s\n\n", escapeMarkdown(head+f.Cause()+f.Moved()))
+	fmt.Fprintf(w, "\n### %s\n\n", escapeMarkdown(head+f.Cause()+f.FromTo()))
 	var rows [][]string
 	for _, s := range f.Stages {
 		if s.Seen {
-			rows = append(rows, []string{string(s.Name), units.Duration(s.After), markdownCode(s.By)})
+			rows = append(rows, []string{string(s.Name), units.Duration(s.After), markdownCode(s.SeenBy)})
 		} else {
 			rows = append(rows, []string{string(s.Name), "not seen", escapeMarkdown(s.Note)})
 		}
 	}
 	for _, c := range f.Costs() {
-		rows = append(rows, []string{c.Name + " for", c.Lasted, escapeMarkdown(c.Note)})
+		rows = append(rows, []string{c.Name + " for", c.Took, escapeMarkdown(c.Note)})
 	}
 	for _, r := range f.Remarks() {
 		rows = append(rows, []string{"remark", "", escapeMarkdown(r)})

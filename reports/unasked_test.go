@@ -14,7 +14,7 @@ func TestNobodyReadsValidWhereNothingWasAsked(t *testing.T) {
 	r := demos(t)["rich"]
 	r.Judged = harness.Judged{Verdict: harness.Valid, Judgements: []harness.Judgement{
 		{Checker: "mutex", Verdict: harness.Valid, Reason: "none overlap"},
-		{Checker: "porcupine", Unasked: true, Reason: why},
+		{Checker: "porcupine", NotNeeded: true, Reason: why},
 	}}
 	page := pageOf(t, HTML, r)
 	require.Contains(t, page, `data-label="checker">porcupine</td><td data-label="verdict">`+
@@ -39,6 +39,6 @@ func TestNobodyReadsValidWhereNothingWasAsked(t *testing.T) {
 	require.Equal(t, why, said.Judgements[1].Reason)
 
 	r.Judged = harness.Judged{Judgements: []harness.Judgement{{Checker: "gates", Reason: "no load"},
-		{Checker: "porcupine", Unasked: true, Reason: why}}}
+		{Checker: "porcupine", NotNeeded: true, Reason: why}}}
 	require.Equal(t, "Nothing can be said: gates: no load.", r.Sentence(), "that is no reason to know nothing")
 }

@@ -23,7 +23,7 @@ func walked(t *testing.T, e Exploration) walk {
 func TestAReaderGoesThroughTheSteps(t *testing.T) {
 	e := searches()["blind"]
 	w := walked(t, e)
-	n := e.Result.Found[0].Length()
+	n := e.Result.Counterexamples[0].Length()
 	require.Len(t, w.Steps, n)
 	for i, s := range w.Steps {
 		require.Equal(t, i+1, s.Place)
@@ -55,7 +55,7 @@ func TestBeliefsStayUntilTheyChange(t *testing.T) {
 	p.Crashes(1)
 	c := p.Shows(harness.DoubleGrant, "lock", "both", first, second)
 	c.Budget = interleave.Budget{Clients: 3}
-	w := walked(t, Exploration{Result: interleave.Result{Found: []interleave.Counterexample{c}}})
+	w := walked(t, Exploration{Result: interleave.Result{Counterexamples: []interleave.Counterexample{c}}})
 	said := func(step int) (all []string) {
 		for _, b := range w.Steps[step-1].Clients {
 			text := b.Who + ": " + b.Belief
@@ -79,7 +79,7 @@ func TestBeliefsStayUntilTheyChange(t *testing.T) {
 func TestAStepShowsWhatIsStored(t *testing.T) {
 	e := searches()["stuck"]
 	require.NotContains(t, pageOf(t, ExplorationHTML, e), "<h4>Stored</h4>", "an older file does not tell")
-	c := &e.Result.Found[0]
+	c := &e.Result.Counterexamples[0]
 	c.Steps[0].Store = &interleave.Store{}
 	c.Steps[1].Store = &interleave.Store{Keys: []interleave.Stored{{Key: "lock", Value: "<a>\x1b",
 		Ends: 10 * time.Second}, {Key: "n", Value: "1"}}, More: 3}
@@ -111,7 +111,7 @@ func TestAWalkOfFortyStepsIsSmall(t *testing.T) {
 	c := p.Shows(harness.DoubleGrant, "lock", "both", last)
 	c.Budget = interleave.Budget{Clients: 4}
 	with := len(pageOf(t, ExplorationHTML,
-		Exploration{Result: interleave.Result{Found: []interleave.Counterexample{c}}}))
+		Exploration{Result: interleave.Result{Counterexamples: []interleave.Counterexample{c}}}))
 	t.Logf("%d bytes", with)
 	require.Less(t, with, 160<<10)
 }

@@ -22,7 +22,7 @@ const (
 func ExplorationText(w io.Writer, e Exploration, l Layout) error {
 	var b strings.Builder
 	b.WriteString(l.Fold(strings.ToUpper(e.Verdict().String())+"  ", e.headline()))
-	for i, c := range e.Result.Found {
+	for i, c := range e.Result.Counterexamples {
 		fmt.Fprintf(&b, "\n%s", e.whiteboard(c, l.width()))
 		if replay := e.replay(i); replay != "" {
 			fmt.Fprintf(&b, "  replay: %s\n", replay)
@@ -31,7 +31,7 @@ func ExplorationText(w io.Writer, e Exploration, l Layout) error {
 			fmt.Fprintf(&b, "  replay anywhere: %s\n", units.Visible(again))
 		}
 	}
-	if len(e.Result.Found) > 0 {
+	if len(e.Result.Counterexamples) > 0 {
 		b.WriteString("\n")
 	}
 	b.WriteString(l.Fold("searched: ", e.pace()))
@@ -91,7 +91,7 @@ func (e Exploration) pace() string {
 		s += fmt.Sprintf(" in %d parts", n)
 	}
 	s += ", in " + units.Duration(r.Elapsed)
-	if len(r.Found) > 0 {
+	if len(r.Counterexamples) > 0 {
 		s += "; first found after " + units.Took(r.First)
 	}
 	return s

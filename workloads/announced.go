@@ -15,8 +15,8 @@ import (
 // This file is for programs that drive themselves, such as tests that a user has already. They announce each operation
 // and its outcome, over their own connection to Redis.
 
-// Driving is one process that drives itself, in one schedule.
-type Driving interface {
+// AnnouncingProcess is one process that drives itself, in one schedule.
+type AnnouncingProcess interface {
 	// Next lets the process go on until its next announcement, and returns that. more is false when the process has
 	// ended. If the process asks a preloaded clock meanwhile, the clock of ctx answers. An error says that the process
 	// has broken down.
@@ -31,15 +31,15 @@ var announcedKinds = map[Family]map[string]harness.Kind{
 }
 
 // announcedProgram returns what the clients of a program that drives itself do in a search: whatever they announce.
-func (c Client) announcedProgram(o Options, run Outside) interleave.Program {
+func (c Adapter) announcedProgram(o Options, run AdapterRunner) interleave.Program {
 	p := interleave.Program{
 		Name: c.ID(), Lease: cmp.Or(o.TTL, ExploredLease),
 		Kinds: []harness.Kind{announcedKinds[c.As][requiredOperations[c.As][0]]}, NoBackgroundWork: true,
-		Announced: run.Announced,
+		Announced: run.OnAnnounced,
 	}
 	return c.gatedProgram(p, func(i int, address string) (harness.Client, error) {
 		client, lease := strconv.Itoa(i+1), strconv.FormatInt(p.Lease.Milliseconds(), 10)
-		d, err := run.Drive(address, "DOUBLEGRANT_CLIENT="+client, "DOUBLEGRANT_TTL_MS="+lease)
+		d, err := run.StartAnnouncing(address, "DOUBLEGRANT_CLIENT="+client, "DOUBLEGRANT_TTL_MS="+lease)
 		if err != nil {
 			return nil, err
 		}
@@ -62,7 +62,7 @@ type announcer struct {
 
 // step records what the process announces until it ends. An error says that it has broken down, or announces what makes
 // no sense.
-func (a *announcer) step(ctx context.Context, s *harness.Session, d Driving) error {
+func (a *announcer) step(ctx context.Context, s *harness.Session, d AnnouncingProcess) error {
 	for {
 		text, more, err := d.Next(ctx)
 		if err != nil || !more {
@@ -78,7 +78,7 @@ func (a *announcer) step(ctx context.Context, s *harness.Session, d Driving) err
 				err = a.applyReturn(op, text)
 			}
 			if err != nil || !more {
-				op.Outcome, op.Result, op.Err = harness.Info, "", "the program ended"
+				op.Outcome, op.Result, op.Err = harness.Info, "", "the adapter ended"
 			}
 		})
 		if err != nil {
@@ -161,5 +161,5 @@ func (a *announcer) applyReturn(op *harness.Op, text string) error {
 }
 
 func wrongAnnouncement(text, why string) error {
-	return fmt.Errorf("%w: it announced %q: %s, %s", interleave.ErrOutside, text, why, announcedPage)
+	return fmt.Errorf("%w: it announced %q: %s, %s", interleave.ErrAdapter, text, why, announcedPage)
 }

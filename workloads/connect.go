@@ -52,7 +52,7 @@ func (c *call) finish(op *harness.Op, err error) bool {
 	}
 	op.Outcome, op.Err = harness.Info, reason(err)
 	// If no command was seen, they were sent in another context, so nothing is known about them.
-	if c.sent.Load() && !c.mayHaveRun.Load() || errors.Is(err, errScriptNo) || errors.Is(err, ErrNothingDone) {
+	if c.sent.Load() && !c.mayHaveRun.Load() || errors.Is(err, errScriptNo) || errors.Is(err, ErrNoEffect) {
 		op.Outcome = harness.Fail
 	}
 	return false

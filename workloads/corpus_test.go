@@ -226,8 +226,9 @@ func (a algorithm) explore(t *testing.T) {
 	var reasons []string
 	for _, program := range a.programs(t) {
 		res := a.search(t, program)
-		verdicts, found, reasons = append(verdicts, res.Verdict()), append(found, res.Found...), append(reasons,
-			res.Stopped)
+		verdicts, found, reasons = append(verdicts, res.Verdict()), append(found, res.Counterexamples...),
+			append(reasons,
+				res.Stopped)
 		if len(found) > 0 {
 			break
 		}

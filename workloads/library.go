@@ -163,13 +163,13 @@ func foreignLock(id string, can []string, l Library, v Variant) Variant {
 func (v Variant) Library() (Library, bool) { return v.library, v.library.File != "" }
 
 // RunBy returns the variant of a library with run as its program. Without it the variant can only be listed.
-func (v Variant) RunBy(run Outside) Variant {
-	c := Client{As: Lock, Name: v.ID, Command: []string{v.library.File}, Can: v.can, Symmetric: true}
+func (v Variant) RunBy(run AdapterRunner) Variant {
+	c := Adapter{As: Lock, Name: v.ID, Command: []string{v.library.File}, Can: v.can, Symmetric: true}
 	made, _ := c.variant(run) // only an unknown family is an error
 	v.newLocker, v.outside = made.newLocker, run
 	v.program = func(o Options) interleave.Program {
 		p := made.program(o)
-		p.Apart = nil // a search of the whole catalogue has no time for that
+		p.SpecialPlaces = nil // a search of the whole catalogue has no time for that
 		return p
 	}
 	return v
@@ -178,17 +178,17 @@ func (v Variant) RunBy(run Outside) Variant {
 // notRun is the program of a variant that nobody runs.
 type notRun struct{}
 
-var errNotRun = errors.New("this variant is of a listing, and nobody runs its program")
+var errNotRun = errors.New("this variant is of a listing, and nothing runs its adapter")
 
-func (notRun) At(string) (Operations, error)            { return notRun{}, nil }
-func (notRun) On(...redis.UniversalClient) Operations   { return notRun{} }
-func (notRun) Beside(redis.UniversalClient) Operations  { return notRun{} }
-func (notRun) Kill(string)                              {}
-func (notRun) Drive(string, ...string) (Driving, error) { return nil, errNotRun }
-func (notRun) Announced(string, string)                 {}
-func (notRun) LogTo(string)                             {}
-func (notRun) Lead(func(redis.UniversalClient) string)  {}
-func (notRun) Close()                                   {}
+func (notRun) SearchClient(string) (Operations, error)                      { return notRun{}, nil }
+func (notRun) LoadClient(...redis.UniversalClient) Operations               { return notRun{} }
+func (notRun) Observer(redis.UniversalClient) Operations                    { return notRun{} }
+func (notRun) Kill(string)                                                  {}
+func (notRun) StartAnnouncing(string, ...string) (AnnouncingProcess, error) { return nil, errNotRun }
+func (notRun) OnAnnounced(string, string)                                   {}
+func (notRun) LogTo(string)                                                 {}
+func (notRun) ConnectDirectly(func(redis.UniversalClient) string)           {}
+func (notRun) Close()                                                       {}
 
 func (notRun) Acquire(context.Context, string, string, time.Duration) (bool, error) {
 	return false, errNotRun

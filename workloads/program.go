@@ -102,7 +102,7 @@ func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) in
 	const key = exploredLock
 	return interleave.Program{
 		Name: cmp.Or(o.Name, "lock"), Lease: o.TTL, Hooks: []redis.Hook{tracer{}},
-		Kinds: []harness.Kind{harness.Acquire, harness.Release}, Apart: lockHabits(o, newLocker),
+		Kinds: []harness.Kind{harness.Acquire, harness.Release}, SpecialPlaces: lockHabits(o, newLocker),
 		Open: func(i int, r redis.UniversalClient) harness.Client {
 			return exploredLockClient(newLocker(r), o, key, i)
 		},
@@ -160,7 +160,7 @@ func exploredLockClient(lock Locker, o LockOptions, key string, place int) harne
 			return
 		}
 		// A lease ends by itself, unless a watchdog renews it.
-		if c.acquire(ctx, s, key, owner+"-again").Outcome == harness.OK && harness.Goes(ctx) {
+		if c.acquire(ctx, s, key, owner+"-again").Outcome == harness.OK && harness.HasGoroutines(ctx) {
 			c.release(ctx, s, key, owner+"-again")
 		}
 	})
@@ -194,7 +194,7 @@ func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper
 	const id = exploredMessage
 	return interleave.Program{
 		Name: cmp.Or(o.Name, "dedup"), Lease: o.Window, Hooks: []redis.Hook{tracer{}},
-		Kinds: dedupKinds(newDeduper), Apart: habits(o.Habits, placeTwoNames, placeComesBack),
+		Kinds: dedupKinds(newDeduper), SpecialPlaces: habits(o.Habits, placeTwoNames, placeComesBack),
 		Open: func(i int, r redis.UniversalClient) harness.Client {
 			return exploredDedupClient(newDeduper(r), o, i)
 		},
@@ -283,7 +283,7 @@ const firstClientDraws = 3
 func SequenceProgram(o SequenceOptions, newSequencer func(redis.UniversalClient) Sequencer) interleave.Program {
 	return interleave.Program{
 		Name: cmp.Or(o.Name, "sequence"), Lease: ExploredLease, Timeless: true, Hooks: []redis.Hook{tracer{}},
-		Kinds: []harness.Kind{harness.Next}, Apart: habits(o.Habits, placeTwoNames),
+		Kinds: []harness.Kind{harness.Next}, SpecialPlaces: habits(o.Habits, placeTwoNames),
 		Open: func(i int, r redis.UniversalClient) harness.Client {
 			return exploredSequenceClient(newSequencer(r), o, i)
 		},

@@ -51,7 +51,7 @@ func ParseRegime(name string) (Regime, error) {
 		}
 		names = append(names, string(r))
 	}
-	return "", fmt.Errorf("unknown regime %q: %s", name, suggest.Meant(name, names))
+	return "", fmt.Errorf("unknown regime %q: %s", name, suggest.DidYouMean(name, names))
 }
 
 // proposals makes the next proposal. It may be called concurrently, each caller with its own rng.

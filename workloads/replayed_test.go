@@ -44,7 +44,7 @@ func TestCounterexamplesReplay(t *testing.T) {
 			res, err := explore.Search(t.Context(), spec)
 			require.NoError(t, err)
 			require.Equal(t, harness.Invalid, res.Verdict(), res.Summary())
-			found := res.Found[0]
+			found := res.Counterexamples[0]
 			require.Contains(t, found.Text(), c.shows)
 			require.NoError(t, explore.Replay(t.Context(), spec, found, 100), found.Text())
 		})

@@ -117,7 +117,8 @@ type Variant struct {
 	// inspect looks at what is stored for the sequence of an Inspect; nil if it is not known how the variant stores it.
 	inspect func(context.Context, redis.UniversalClient, *harness.Op)
 
-	// mechanism explains violations on values of their evidence, for Mechanism; nil: the conditions of Flaws have to do.
+	// mechanism explains violations on values of their evidence, for Mechanism; nil: the conditions of Flaws have to
+	// do.
 	mechanism func([]harness.Anomaly) string
 
 	// habits says that explored clients use it more than once, see LockOptions.Habits. It is set for a user's own
@@ -140,7 +141,7 @@ type Variant struct {
 
 	// outside runs the variant's program if that is outside this process, and program says what its clients do under
 	// the explorer. Both are nil for every other variant.
-	outside Outside
+	outside AdapterRunner
 	program func(Options) interleave.Program
 
 	library Library  // the library of another language that is the algorithm; zero: none
@@ -155,7 +156,7 @@ func (v Variant) LogTo(dir string) {
 	}
 }
 
-// Outside reports whether the algorithm is a program outside this process.
+// Outside reports whether the algorithm is an adapter.
 func (v Variant) Outside() bool { return v.outside != nil }
 
 // Lead lets the processes of a program outside connect straight to a node under load, so that their bytes do not pass
@@ -164,7 +165,7 @@ func (v Variant) Outside() bool { return v.outside != nil }
 // Other variants have no processes.
 func (v Variant) Lead(straight func(redis.UniversalClient) string) {
 	if v.outside != nil {
-		v.outside.Lead(straight)
+		v.outside.ConnectDirectly(straight)
 	}
 }
 

@@ -22,8 +22,8 @@ type acts struct {
 	sentinels map[string]bool           // nodes with Sentinel messages
 	reigns    map[string][]reign        // by node, in order of time
 	spans     map[string][]writableSpan // by node: when it accepted writes
-	silences  []harness.Event           // EventUnheard and EventHeard
-	unread    []harness.Event           // EventUnread
+	silences  []harness.Event           // EventSubscriptionLost and EventSubscriptionBack
+	unread    []harness.Event           // EventMessagesMissed
 	follows   bool                      // the record has the node that each replica follows
 	downAfter time.Duration             // the Sentinels' down-after-milliseconds; 0: not known
 	lastEvent time.Duration             // the latest event
@@ -45,10 +45,10 @@ func actsOf(events []harness.Event) *acts {
 	roles := map[string]string{} // latest role, by node
 	for _, e := range a.events {
 		a.lastEvent = max(a.lastEvent, e.At)
-		if e.Kind == harness.EventUnheard || e.Kind == harness.EventHeard {
+		if e.Kind == harness.EventSubscriptionLost || e.Kind == harness.EventSubscriptionBack {
 			a.silences = append(a.silences, e)
 		}
-		if e.Kind == harness.EventUnread {
+		if e.Kind == harness.EventMessagesMissed {
 			a.unread = append(a.unread, e)
 		}
 		switch e.Kind {
@@ -71,7 +71,7 @@ func actsOf(events []harness.Event) *acts {
 			a.sentinels[e.Node] = true
 			a.downAfter, _ = time.ParseDuration(e.Detail) // 0 if it is not a duration
 		case string(Suspect), string(Agreed), attempted, string(Elected), string(Promoted), string(Switched),
-			harness.EventUnheard:
+			harness.EventSubscriptionLost:
 			a.sentinels[e.Node] = true
 		}
 	}
@@ -174,9 +174,9 @@ func (a *acts) unheard(from, to time.Duration) (all []string) {
 				continue
 			}
 			switch e.Kind {
-			case harness.EventUnheard:
+			case harness.EventSubscriptionLost:
 				silentSince = min(silentSince, e.At)
-			case harness.EventHeard:
+			case harness.EventSubscriptionBack:
 				if silentSince != harness.Forever && e.At >= from {
 					all = append(all, s)
 				}

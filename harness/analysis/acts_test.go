@@ -76,9 +76,9 @@ func TestAPromotionThatNeverServed(t *testing.T) {
 	require.Len(t, all, 2)
 	a, b := all[0], all[1]
 	require.Equal(t, []string{"crash", "r1", "r3", "", "crash", "r1", "r2", "r3"},
-		[]string{a.Name, a.Old, a.New, a.Instead, b.Name, b.Old, b.New, b.Instead})
+		[]string{a.Name, a.Old, a.New, a.Mistaken, b.Name, b.Old, b.New, b.Mistaken})
 	require.Equal(t, []time.Duration{10300 * ms, 11310 * ms, 17900 * ms, 0},
-		[]time.Duration{a.Promoted, a.Until, b.Promoted, b.Until})
+		[]time.Duration{a.Promoted, a.NewUntil, b.Promoted, b.NewUntil})
 	require.Equal(t, Stage{Name: Writable,
 		Note: "r3 acknowledged no write of a client; it was a replica again after 1.01 s"}, a.Stage(Writable))
 	require.Equal(t, Stage{Name: Rejoined, Note: "r1 never followed r3: next it followed r2"}, a.Stage(Rejoined))
@@ -92,10 +92,10 @@ func TestAPromotionThatNeverServed(t *testing.T) {
 	require.Equal(t, Outage{Seen: true, From: 16 * sec, To: 18401 * ms, Least: 2401*ms - 9*ms, Most: 2410 * ms,
 		Failed: 240}, b.Outage)
 	require.Equal(t, b.Outage.To, b.Writes.To)
-	require.EqualValues(t, []int64{0, 0, 60}, []int64{a.Executed, b.Minority, b.Executed})
+	require.EqualValues(t, []int64{0, 0, 60}, []int64{a.ExecutedWrites, b.MinorityWrites, b.ExecutedWrites})
 	require.Less(t, a.Outage.Most, 20*ms, "r1 served all the while")
-	require.EqualValues(t, 101, a.Minority, "r1 went on beside r3, and later alone")
-	require.Equal(t, sec, a.Servers.Beside)
+	require.EqualValues(t, 101, a.MinorityWrites, "r1 went on beside r3, and later alone")
+	require.Equal(t, sec, a.Servers.BothWritable)
 	require.Zero(t, b.Servers.Length(), "r1 took writes until r2 did")
 }
 
@@ -118,7 +118,7 @@ func TestAFormerPrimaryThatComesBackIsNotPromoted(t *testing.T) {
 		analysistest.Add(1, 13200*ms, harness.OK), analysistest.Add(1, 13300*ms, harness.OK)})
 	all := Failovers(h)
 	require.Len(t, all, 1)
-	require.EqualValues(t, 2, all[0].Minority, "whoever it served meanwhile was served by the old primary")
+	require.EqualValues(t, 2, all[0].MinorityWrites, "whoever it served meanwhile was served by the old primary")
 }
 
 // TestANodeMayBePromotedTwice switches back and forth between two nodes.
@@ -167,8 +167,8 @@ func TestTheNextFailoverTakesNothingFromTheFirst(t *testing.T) {
 	all := Failovers(h)
 	require.Len(t, all, 2)
 	require.Equal(t, Stage{Name: Rejoined, Note: "r1 never followed r2: next it followed r3"}, all[0].Stage(Rejoined))
-	require.Equal(t, 15*sec, all[0].Ceased)
-	all[0].Stages[len(all[0].Stages)-1], all[0].Ceased = first.Stage(Rejoined), first.Ceased
+	require.Equal(t, 15*sec, all[0].OldUntil)
+	all[0].Stages[len(all[0].Stages)-1], all[0].OldUntil = first.Stage(Rejoined), first.OldUntil
 	require.Equal(t, first, all[0])
 	require.Equal(t, []time.Duration{1012 * ms, 1470 * ms},
 		[]time.Duration{all[1].Stage(Suspect).After, all[1].Stage(Accepted).After})
@@ -182,9 +182,9 @@ func TestWhomTheOldPrimaryFollows(t *testing.T) {
 		want Stage
 	}{
 		{"at once", []harness.Event{follows(13500*ms, "r1", at2)},
-			Stage{Seen: true, At: 13500 * ms, After: 3500 * ms, By: "r1"}},
+			Stage{Seen: true, At: 13500 * ms, After: 3500 * ms, SeenBy: "r1"}},
 		{"another node first", []harness.Event{follows(13400*ms, "r1", at3), follows(13550*ms, "r1", at2)},
-			Stage{Seen: true, At: 13500 * ms, After: 3500 * ms, By: "r1"}},
+			Stage{Seen: true, At: 13500 * ms, After: 3500 * ms, SeenBy: "r1"}},
 		{"another node", []harness.Event{follows(13500*ms, "r1", at3)},
 			Stage{Note: "r1 never followed r2: next it followed r3"}},
 		{"nobody knows whom", []harness.Event{follows(13500*ms, "r1", "10.0.0.9 6379")},
@@ -246,10 +246,10 @@ func TestTimesOfAClockThatSteppedAreNotKnown(t *testing.T) {
 	h.Ops = harness.OpsOf([]harness.Op{analysistest.Add(1, 11600*ms, harness.OK),
 		analysistest.Add(0, 11700*ms, harness.OK)})
 	f := Failovers(h)[0]
-	require.Equal(t, []int64{1, 1}, []int64{f.Executed, f.Minority})
+	require.Equal(t, []int64{1, 1}, []int64{f.ExecutedWrites, f.MinorityWrites})
 	h.Events = append(h.Events, event(12*sec, "generator-2", harness.EventClockUntrusted, "it stepped"))
 	f = Failovers(h)[0]
-	require.Zero(t, f.Executed+f.Minority, "who answered rests on the same times")
+	require.Zero(t, f.ExecutedWrites+f.MinorityWrites, "who answered rests on the same times")
 	require.Equal(t, Stage{Name: Writable, Note: "not known: the clock of generator-2 did not run as it was taken to"},
 		f.Stage(Writable))
 	require.False(t, f.Outage.Seen || f.Writes.Seen)
@@ -259,7 +259,7 @@ func TestTimesOfAClockThatSteppedAreNotKnown(t *testing.T) {
 // TestRolesThatAreAskedForSeldomAreSeenLate has an external Redis, whose roles are recorded up to 250 ms late.
 func TestRolesThatAreAskedForSeldomAreSeenLate(t *testing.T) {
 	h := without(analysistest.OneKill(), func(e harness.Event) bool {
-		return e.Kind == harness.EventServes || e.Kind == harness.EventWritable || e.Kind == harness.EventRole &&
+		return e.Kind == harness.EventServesWrites || e.Kind == harness.EventWritable || e.Kind == harness.EventRole &&
 			e.At > 10*sec
 	})
 	h.Events = append(h.Events, serves(sec, "r1", 0), answers(sec, "r1", 0), serves(11600*ms, "r2", 0),
@@ -280,7 +280,7 @@ func TestRolesThatAreAskedForSeldomAreSeenLate(t *testing.T) {
 	require.Equal(t, 11600*ms, f.Outage.To)
 	found := []harness.Finding{{Class: harness.DoubleGrant, At: 11650 * ms, Count: 1}}
 	two := []Failover{{Promoted: 5 * sec, extraDelay: f.extraDelay}, f}
-	Charge(two, found, []harness.Class{harness.DoubleGrant})
+	AssignLosses(two, found, []harness.Class{harness.DoubleGrant})
 	require.Equal(t, 1, two[1].Losses[harness.DoubleGrant], "it followed the promotion, which was seen late")
 }
 
@@ -290,21 +290,21 @@ func TestWhatTheNewPrimaryLacked(t *testing.T) {
 		return event(at, node, harness.EventOffset, bytes)
 	}
 	h := analysistest.OneKill()
-	require.Zero(t, Failovers(h)[0].Behind, "of an older program")
+	require.Zero(t, Failovers(h)[0].MissingBytes, "of an older program")
 	h.Events = append(h.Events, offset(5*sec, "r1", "7"), offset(10060*ms, "r1", "45120"),
 		offset(11490*ms, "r2", "45000"), offset(13500*ms, "r1", "99999"))
 	f := Failovers(h)[0]
-	require.EqualValues(t, 120, f.Behind)
+	require.EqualValues(t, 120, f.MissingBytes)
 	require.Equal(t, []string{"r2 lacked at least 120 bytes that r1 had written"}, f.Remarks())
 	h.Events = append(h.Events, offset(10050*ms, "r1", "44000"))
-	require.EqualValues(t, 120, Failovers(h)[0].Behind, "what r1 told last counts")
+	require.EqualValues(t, 120, Failovers(h)[0].MissingBytes, "what r1 told last counts")
 	h.Events = append(h.Events, offset(10070*ms, "r1", "44900"))
-	require.Zero(t, Failovers(h)[0].Behind, "r2 had been sent more since r1 was asked last")
+	require.Zero(t, Failovers(h)[0].MissingBytes, "r2 had been sent more since r1 was asked last")
 
 	h = analysistest.OneKill()
 	h.Events = append(h.Events, offset(11490*ms, "r2", "45000"), offset(13500*ms, "r1", "99999"))
-	require.Zero(t, Failovers(h)[0].Behind, "r1 told it long after the promotion: it had written more since")
+	require.Zero(t, Failovers(h)[0].MissingBytes, "r1 told it long after the promotion: it had written more since")
 	h = analysistest.OneKill()
 	h.Events = append(h.Events, offset(10060*ms, "r1", "45120"), offset(12*sec, "r2", "45000"))
-	require.Zero(t, Failovers(h)[0].Behind, "r2 told it long after its promotion")
+	require.Zero(t, Failovers(h)[0].MissingBytes, "r2 told it long after its promotion")
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Of computes the figures of a run and of its failovers. It reads h.Ops once, and its memory does not grow with their
-// number. Failovers refer to faults by their index in h.Faults. If reading fails, Of returns the figures of the
+// Compute computes the figures of a run and of its failovers. It reads h.Ops once, and its memory does not grow with
+// their number. Failovers refer to faults by their index in h.Faults. If reading fails, Of returns the figures of the
 // operations before the error.
-func Of(h harness.History) (Stats, []Failover, error) {
+func Compute(h harness.History) (Stats, []Failover, error) {
 	c, w := newCollector(h), newFailoverMeters(h)
 	err := eachOp(h, c.add, w.add)
 	return c.stats(), w.failovers(), err

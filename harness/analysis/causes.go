@@ -61,7 +61,7 @@ func (t *takeover) causeOf(faults []harness.Fault) cause {
 		c.name = "one of " + strings.Join(names, ", ")
 	}
 	for i, f := range faults {
-		if !slices.Contains(c.faults, i) && f.Start <= t.promotedAt && f.Until() >= c.start {
+		if !slices.Contains(c.faults, i) && f.Start <= t.promotedAt && f.InForceUntil() >= c.start {
 			c.beside = append(c.beside, i)
 		}
 	}
@@ -149,7 +149,7 @@ func inOrderOf(all []int, faults []harness.Fault) []int {
 // the fault was healed. The fault can lead to a takeover until then.
 func recoveredAt(f harness.Fault) time.Duration {
 	if f.End == 0 {
-		return f.Until()
+		return f.InForceUntil()
 	}
 	return max(f.Heal, f.End)
 }
@@ -173,7 +173,7 @@ const (
 func (t *takeover) toleranceOf(faults []harness.Fault, d detection) time.Duration {
 	for _, f := range faults {
 		if f.Effects.Has(harness.DefersWrites) && slices.Contains(f.Targets, t.presumed) && f.Start <= d.missed &&
-			d.missed <= addTime(f.Until(), t.downAfter) {
+			d.missed <= addTime(f.InForceUntil(), t.downAfter) {
 			return missedEarly + t.downAfter/2
 		}
 	}
@@ -188,7 +188,7 @@ func (t *takeover) inForce(f harness.Fault, d detection) bool {
 	if at == notSeen {
 		at = t.promotedAt
 	}
-	return f.Start <= max(0, at-t.downAfter)+d.tolerance && at <= addTime(f.Until(), backWithin)
+	return f.Start <= max(0, at-t.downAfter)+d.tolerance && at <= addTime(f.InForceUntil(), backWithin)
 }
 
 func addTime(t, d time.Duration) time.Duration {

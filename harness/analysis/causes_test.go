@@ -116,15 +116,15 @@ func TestTheFaultThatLedToAFailover(t *testing.T) {
 		require.Len(t, all, 1, c.name)
 		f := all[0]
 		require.Equal(t, []string{c.want, "r1", "r2"}, []string{f.Name, f.Old, f.New}, c.name)
-		require.Equal(t, c.beside, strings.Join(f.Beside, ", "), c.name)
+		require.Equal(t, c.beside, strings.Join(f.OtherFaults, ", "), c.name)
 		switch {
 		case c.want == noCause:
 			require.Equal(t, -1, f.Fault, c.name)
 			require.False(t, f.Stage(Injected).Seen, c.name)
-		case f.OneOf == nil:
+		case f.Candidates == nil:
 			require.Equal(t, c.want, h.Faults[f.Fault].Name, c.name)
 		default:
-			require.Len(t, f.OneOf, 2, c.name)
+			require.Len(t, f.Candidates, 2, c.name)
 			require.Equal(t, 9900*ms, f.Start, "%s: the first of them", c.name)
 		}
 	}
@@ -147,7 +147,7 @@ func TestAFailoverThatASentinelWasToldToBegin(t *testing.T) {
 		doing(harness.EndsConnections, "client-kill", 10*sec, 12*sec, "r1"))
 	f := Failovers(h)[0]
 	require.Equal(t, "order", f.Name, "the pause would have been missed a second later")
-	require.Equal(t, []string{"pause", "client-kill"}, f.Beside)
+	require.Equal(t, []string{"pause", "client-kill"}, f.OtherFaults)
 	require.Equal(t, 13*ms, f.Stage(Elected).After)
 	require.False(t, f.Stage(Suspect).Seen)
 }
@@ -158,8 +158,9 @@ func TestWhoeverWasNotHeardMayHaveSaidIt(t *testing.T) {
 	h := ordered(11070 * ms)
 	h = without(h, func(e harness.Event) bool { return e.Kind == attempted || e.Kind == string(Elected) })
 	h.Faults = append(h.Faults, doing(harness.StopsProcess, "pause", 10*sec, 13*sec, "r1"))
-	h.Events = append(h.Events, harness.Event{At: 9 * sec, Node: "s2", Kind: harness.EventUnheard, Detail: "EOF"},
-		harness.Event{At: 12 * sec, Node: "s2", Kind: harness.EventHeard})
+	h.Events = append(h.Events, harness.Event{At: 9 * sec, Node: "s2", Kind: harness.EventSubscriptionLost,
+		Detail: "EOF"},
+		harness.Event{At: 12 * sec, Node: "s2", Kind: harness.EventSubscriptionBack})
 	f := Failovers(h)[0]
 	require.Equal(t, "one of pause, order", f.Name)
 	require.Equal(t, "not known: s2 was not heard for a time, and no other Sentinel said +elected-leader",
@@ -171,12 +172,12 @@ func TestAFaultBesideAnotherChangesNothingButThat(t *testing.T) {
 	h := analysistest.OneKill()
 	h.Faults = append(h.Faults, doing(harness.SlowsLinks, "latency", 10866*ms, 12*sec, "g0", "g1", "r1"),
 		doing(harness.SlowsLinks, "late", 11650*ms, 20*sec, "g0", "r1"))
-	want[0].Beside = []string{"latency"}
+	want[0].OtherFaults = []string{"latency"}
 	require.Equal(t, want, Failovers(h))
 }
 
 func TestTheWordsOfACauseCountWhatWasBesideIt(t *testing.T) {
-	f := Failover{Name: "pause", Beside: []string{"client-kill", "cut", "client-kill", "client-kill"}}
+	f := Failover{Name: "pause", OtherFaults: []string{"client-kill", "cut", "client-kill", "client-kill"}}
 	require.Equal(t, "pause (beside 3 client-kill, cut)", f.Cause())
 }
 

@@ -121,14 +121,14 @@ func (c *comparison) cause() {
 	c.rows = append(c.rows, fmt.Sprintf("| %s | cause | %s | %s: %s |", c.title(), c.f.Cause(), said,
 		strings.Join(fit, ", ")))
 	ours := []string{c.f.Name}
-	if len(c.f.OneOf) > 0 {
+	if len(c.f.Candidates) > 0 {
 		ours = nil
-		for _, i := range c.f.OneOf {
+		for _, i := range c.f.Candidates {
 			ours = append(ours, c.h.Faults[i].Name)
 		}
 	}
 	for _, name := range ours {
-		if len(fit) > 0 && !slices.Contains(fit, name) && len(c.f.OneOf) == 0 {
+		if len(fit) > 0 && !slices.Contains(fit, name) && len(c.f.Candidates) == 0 {
 			c.Errorf("%s: we say that %s led to it, the observer %v (%s)", c.f, name, fit, said)
 		}
 	}

@@ -37,8 +37,8 @@ func (c *comparison) minority() {
 		}
 	}
 	c.rows = append(c.rows, fmt.Sprintf("| %s | writes of %s after the promotion | %d | %d |", c.title(), c.f.Old,
-		c.f.Minority, n))
-	if got := int(c.f.Minority); got > n+60+unsure || got < n-60-unsure-late {
+		c.f.MinorityWrites, n))
+	if got := int(c.f.MinorityWrites); got > n+60+unsure || got < n-60-unsure-late {
 		c.Errorf("%s: we say that %s executed %d writes after the promotion, the observer %d", c.f, c.f.Old, got, n)
 	}
 }

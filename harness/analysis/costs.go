@@ -18,8 +18,8 @@ const (
 type Cost struct {
 	Name     string
 	From, To time.Duration
-	Lasted   string // length, such as "1.43 s", or a range
-	Coarse   bool   // Lasted is a range, because clients asked too rarely
+	Took     string // length, such as "1.43 s", or a range
+	IsRange  bool   // Took is a range, because clients asked too rarely
 	Note     string // a further remark; may be empty
 }
 
@@ -28,7 +28,7 @@ func (c Cost) Length() time.Duration { return c.To - c.From }
 
 // String returns the cost as part of a sentence, such as "no node took writes for 1.43 s".
 func (c Cost) String() string {
-	s := c.Name + " for " + c.Lasted
+	s := c.Name + " for " + c.Took
 	if c.Note != "" {
 		s += " (" + c.Note + ")"
 	}
@@ -38,18 +38,18 @@ func (c Cost) String() string {
 // Costs lists the recorded costs: the downtime of the servers, then the outages of the clients.
 func (f Failover) Costs() (all []Cost) {
 	if d := f.Servers; d.Seen {
-		c := Cost{Name: NoWrites, From: d.From, To: d.To, Lasted: units.Duration(d.Length())}
-		if d.Beside > 0 {
-			c.Note = fmt.Sprintf("%s and %s both took them for %s", f.Old, f.New, units.Duration(d.Beside))
+		c := Cost{Name: NoWrites, From: d.From, To: d.To, Took: units.Duration(d.Length())}
+		if d.BothWritable > 0 {
+			c.Note = fmt.Sprintf("%s and %s both took them for %s", f.Old, f.New, units.Duration(d.BothWritable))
 		}
 		all = append(all, c)
 	}
 	if o := f.Outage; o.Seen {
-		all = append(all, Cost{Name: NoAnswers, From: o.From, To: o.To, Lasted: o.String(), Coarse: o.IsRange(),
+		all = append(all, Cost{Name: NoAnswers, From: o.From, To: o.To, Took: o.String(), IsRange: o.IsRange(),
 			Note: fmt.Sprintf("%s failed, %s unknown", units.Count(o.Failed), units.Count(o.Unknown))})
 	}
 	if o := f.Writes; o.Seen {
-		all = append(all, Cost{Name: NoClientWrites, From: o.From, To: o.To, Lasted: o.String(), Coarse: o.IsRange()})
+		all = append(all, Cost{Name: NoClientWrites, From: o.From, To: o.To, Took: o.String(), IsRange: o.IsRange()})
 	}
 	return all
 }

@@ -58,7 +58,7 @@ func TestARefusalIsNoOutageOfWrites(t *testing.T) {
 // TestNodesWithoutANameExecuteNothingTwice reads a record that has neither addresses nor roles.
 func TestNodesWithoutANameExecuteNothingTwice(t *testing.T) {
 	h := without(analysistest.OneKill(), func(e harness.Event) bool {
-		return e.Kind == harness.EventAddress || e.Kind == harness.EventRole || e.Kind == harness.EventServes
+		return e.Kind == harness.EventAddress || e.Kind == harness.EventRole || e.Kind == harness.EventServesWrites
 	})
 	h.Ops = harness.OpsOf([]harness.Op{
 		analysistest.Add(0, 9*sec, harness.OK), analysistest.Add(0, 11511500*time.Microsecond, harness.OK),
@@ -69,12 +69,12 @@ func TestNodesWithoutANameExecuteNothingTwice(t *testing.T) {
 	f := all[0]
 	require.Equal(t, []string{"", ""}, []string{f.Old, f.New})
 	require.Equal(t, 11701*ms, f.Stage(Writable).At, "the one before was called before the promotion")
-	require.Equal(t, []int64{1, 0}, []int64{f.Executed, f.Minority})
+	require.Equal(t, []int64{1, 0}, []int64{f.ExecutedWrites, f.MinorityWrites})
 
 	// the record does not say which node r2 is
 	h.Events = append(h.Events, serves(sec, "r1", 1), serves(11520*ms, "r2", 0))
 	f = Failovers(h)[0]
-	require.Equal(t, []int64{1, 0}, []int64{f.Executed, f.Minority})
+	require.Equal(t, []int64{1, 0}, []int64{f.ExecutedWrites, f.MinorityWrites})
 	require.Empty(t, f.Remarks())
 }
 

@@ -30,7 +30,7 @@ func (t *takeover) detection() detection {
 		if e.At > t.promotedAt+t.roleDelay {
 			break
 		}
-		gone := e.Kind == harness.EventUnheard // a Sentinel that has ended misses no primary
+		gone := e.Kind == harness.EventSubscriptionLost // a Sentinel that has ended misses no primary
 		if !t.sentinels[e.Node] || !gone && !t.isAbout(e) {
 			continue
 		}
@@ -43,7 +43,7 @@ func (t *takeover) detection() detection {
 				current.missed = e.At
 			}
 			missing[e.Node] = true
-		case "-sdown", harness.EventUnheard:
+		case "-sdown", harness.EventSubscriptionLost:
 			delete(agreed, e.Node)
 			if delete(missing, e.Node); len(missing) == 0 {
 				current.suspected, current.missed = notSeen, notSeen

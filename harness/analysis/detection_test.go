@@ -17,7 +17,7 @@ func TestWhatSentinelsMissedBeforeIsNotTheStart(t *testing.T) {
 	alarm := []harness.Event{
 		says(3*sec, "s1", string(Suspect)), says(3010*ms, "s2", string(Suspect)), says(3050*ms, "s1", string(Agreed)),
 	}
-	ended := event(3100*ms, "s1", harness.EventUnheard, "EOF")
+	ended := event(3100*ms, "s1", harness.EventSubscriptionLost, "EOF")
 	for _, c := range []struct {
 		name string
 		more []harness.Event

@@ -34,7 +34,7 @@ func (t *takeover) downtime(start time.Duration) Downtime {
 	if !accepted.Seen || len(t.spans[t.old]) == 0 {
 		return Downtime{}
 	}
-	d := Downtime{Seen: true, From: accepted.At, To: accepted.At, Beside: t.bothTookWrites(accepted.At)}
+	d := Downtime{Seen: true, From: accepted.At, To: accepted.At, BothWritable: t.bothTookWrites(accepted.At)}
 	var all []writableSpan
 	for node := range t.redis {
 		all = append(all, t.spans[node]...)

@@ -32,12 +32,12 @@ func Milestones() []Milestone {
 
 // Stage is one milestone of one failover.
 type Stage struct {
-	Name  Milestone     `json:"name"`
-	Seen  bool          `json:"seen"`           // false: not in the history, and At and After mean nothing
-	At    time.Duration `json:"at"`             // on the run's clock
-	After time.Duration `json:"after"`          // time since the start of the fault
-	By    string        `json:"by,omitempty"`   // the Sentinel, node or client that shows it
-	Note  string        `json:"note,omitempty"` // what is missing, or why it is not known, if Seen is false
+	Name   Milestone     `json:"name"`
+	Seen   bool          `json:"seen"`           // false: not in the history, and At and After mean nothing
+	At     time.Duration `json:"at"`             // on the run's clock
+	After  time.Duration `json:"after"`          // time since the start of the fault
+	SeenBy string        `json:"by,omitempty"`   // the Sentinel, node or client that shows it
+	Note   string        `json:"note,omitempty"` // what is missing, or why it is not known, if Seen is false
 }
 
 // Outage is the longest time around a failover in which clients sent requests and none of them succeeded. A refused
@@ -77,10 +77,10 @@ func (o Outage) String() string {
 // write. The harness measures it with its own writes to each node: one every 10 ms, without a client library, past all
 // links, and with an immediate reconnect.
 type Downtime struct {
-	Seen   bool          `json:"seen"`             // the new primary accepted a write; if not, the rest means nothing
-	From   time.Duration `json:"from"`             // last write that a node accepted
-	To     time.Duration `json:"to"`               // next accepted write; equal to From if there was no gap
-	Beside time.Duration `json:"beside,omitempty"` // how long the old and the new primary both accepted writes
+	Seen         bool          `json:"seen"`             // the new primary accepted a write; if not, the rest means nothing
+	From         time.Duration `json:"from"`             // last write that a node accepted
+	To           time.Duration `json:"to"`               // next accepted write; equal to From if there was no gap
+	BothWritable time.Duration `json:"beside,omitempty"` // how long the old and the new primary both accepted writes
 }
 
 // Length returns how long the downtime lasted.
@@ -89,26 +89,26 @@ func (d Downtime) Length() time.Duration { return d.To - d.From }
 // Failover describes how one node replaced another as the primary, with the effect on clients. A run may have several,
 // in a row or at the same time. Each covers the time until the next one's promotion.
 type Failover struct {
-	Fault  int      `json:"fault"`            // index of the cause in History.Faults, of several the first; -1: none
-	Name   string   `json:"name"`             // of the cause; "one of A, B" if there are several; "no known cause"
-	OneOf  []int    `json:"oneOf,omitempty"`  // indexes of the candidates in History.Faults, if there are several
-	Beside []string `json:"beside,omitempty"` // names of other faults in force between the cause and the promotion
+	Fault       int      `json:"fault"`            // index of the cause in History.Faults, of several the first; -1: none
+	Name        string   `json:"name"`             // of the cause; "one of A, B" if there are several; "no known cause"
+	Candidates  []int    `json:"oneOf,omitempty"`  // indexes of the candidates in History.Faults, if there are several
+	OtherFaults []string `json:"beside,omitempty"` // names of other faults in force between the cause and the promotion
 
-	Old      string        `json:"old,omitempty"`     // the old primary; empty: not known
-	New      string        `json:"new,omitempty"`     // the new primary; empty: not known
-	Instead  string        `json:"instead,omitempty"` // node that Sentinels wrongly took for the primary; else empty
-	Start    time.Duration `json:"start"`             // of the cause; without one, the first sign of the failover
-	Promoted time.Duration `json:"promoted"`          // first sign that New was a primary
-	Until    time.Duration `json:"until,omitempty"`   // when New was a replica again; 0: never
-	Ceased   time.Duration `json:"ceased,omitempty"`  // when Old stopped being a primary; 0: never
-	Stages   []Stage       `json:"stages"`            // one for each milestone, in order
-	Servers  Downtime      `json:"servers"`           // time in which no node accepted writes
-	Outage   Outage        `json:"outage"`            // time in which no client was answered
-	Writes   Outage        `json:"writes"`            // time in which no client could write
-	Executed int64         `json:"executed"`          // acknowledged client writes that New executed
-	Minority int64         `json:"minority"`          // acknowledged client writes that Old executed after Promoted
-	Behind   int64         `json:"behind,omitempty"`  // at least so many bytes of Old were missing on New at Promoted
-	Losses   Losses        `json:"losses,omitempty"`  // violations that this failover caused, see Charge
+	Old            string        `json:"old,omitempty"`     // the old primary; empty: not known
+	New            string        `json:"new,omitempty"`     // the new primary; empty: not known
+	Mistaken       string        `json:"instead,omitempty"` // node that Sentinels wrongly took for the primary; else empty
+	Start          time.Duration `json:"start"`             // of the cause; without one, the first sign of the failover
+	Promoted       time.Duration `json:"promoted"`          // first sign that New was a primary
+	NewUntil       time.Duration `json:"until,omitempty"`   // when New was a replica again; 0: never
+	OldUntil       time.Duration `json:"ceased,omitempty"`  // when Old stopped being a primary; 0: never
+	Stages         []Stage       `json:"stages"`            // one for each milestone, in order
+	Servers        Downtime      `json:"servers"`           // time in which no node accepted writes
+	Outage         Outage        `json:"outage"`            // time in which no client was answered
+	Writes         Outage        `json:"writes"`            // time in which no client could write
+	ExecutedWrites int64         `json:"executed"`          // acknowledged client writes that New executed
+	MinorityWrites int64         `json:"minority"`          // acknowledged client writes that Old executed after Promoted
+	MissingBytes   int64         `json:"behind,omitempty"`  // at least so many bytes of Old were missing on New at Promoted
+	Losses         Losses        `json:"losses,omitempty"`  // violations that this failover caused, see Charge
 
 	extraDelay time.Duration // delay of the recorded promotion beyond maxRoleDelay
 }
@@ -126,7 +126,7 @@ func (f Failover) Stage(name Milestone) Stage {
 // String describes the failover in one line: the cause, the old and the new primary, the stages with their times since
 // the start of the cause, and the costs.
 func (f Failover) String() string {
-	words := []string{f.Cause() + f.Moved()}
+	words := []string{f.Cause() + f.FromTo()}
 	for _, s := range f.Stages {
 		if s.Seen && s.Name != Injected {
 			words = append(words, string(s.Name)+" "+units.After(s.After))
@@ -138,8 +138,8 @@ func (f Failover) String() string {
 	return strings.Join(append(words, f.Remarks()...), "; ")
 }
 
-// Moved returns the old and the new primary, such as ", r1 to r2", or "" if either is not known.
-func (f Failover) Moved() string {
+// FromTo returns the old and the new primary, such as ", r1 to r2", or "" if either is not known.
+func (f Failover) FromTo() string {
 	if f.Old == "" || f.New == "" {
 		return ""
 	}
@@ -148,10 +148,10 @@ func (f Failover) Moved() string {
 
 // Cause returns the cause in words, such as "pause-primary (beside client-kill-primary)".
 func (f Failover) Cause() string {
-	if len(f.Beside) == 0 {
+	if len(f.OtherFaults) == 0 {
 		return f.Name
 	}
-	return f.Name + " (beside " + units.Clip(strings.Join(counted(f.Beside), ", "), 120) + ")"
+	return f.Name + " (beside " + units.Clip(strings.Join(counted(f.OtherFaults), ", "), 120) + ")"
 }
 
 // counted returns each name once, in order of first appearance. A name that appears several times has its number in
@@ -173,19 +173,19 @@ func counted(names []string) (all []string) {
 
 // Remarks lists what is unusual about the failover, each item as a clause.
 func (f Failover) Remarks() (all []string) {
-	if f.Instead != "" {
-		all = append(all, fmt.Sprintf("Sentinels took %s for the primary", f.Instead))
+	if f.Mistaken != "" {
+		all = append(all, fmt.Sprintf("Sentinels took %s for the primary", f.Mistaken))
 	}
 	if s := f.Stage(Writable); !s.Seen && f.New != "" {
 		all = append(all, s.Note)
 	}
-	if f.Minority > 0 {
+	if f.MinorityWrites > 0 {
 		all = append(all, fmt.Sprintf("%s executed %s writes of clients after the promotion", f.Old,
-			units.Count(f.Minority)))
+			units.Count(f.MinorityWrites)))
 	}
-	if f.Behind > 0 {
-		all = append(all, fmt.Sprintf("%s lacked at least %s bytes that %s had written", f.New, units.Count(f.Behind),
-			f.Old))
+	if f.MissingBytes > 0 {
+		all = append(all, fmt.Sprintf("%s lacked at least %s bytes that %s had written", f.New,
+			units.Count(f.MissingBytes), f.Old))
 	}
 	return append(all, f.Losses.words()...)
 }

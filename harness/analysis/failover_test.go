@@ -23,15 +23,15 @@ func TestStagesOfAKill(t *testing.T) {
 	require.Equal(t, "r1", f.Old)
 	require.Equal(t, "r2", f.New)
 	want := []Stage{
-		{Name: Injected, Seen: true, At: 10 * sec, By: "r1"},
-		{Name: Suspect, Seen: true, At: 11012 * ms, After: 1012 * ms, By: "s2"},
-		{Name: Agreed, Seen: true, At: 11075 * ms, After: 1075 * ms, By: "s2"},
-		{Name: Elected, Seen: true, At: 11083 * ms, After: 1083 * ms, By: "s2"},
-		{Name: Accepted, Seen: true, At: 11470 * ms, After: 1470 * ms, By: "r2"},
-		{Name: Promoted, Seen: true, At: 11512 * ms, After: 1512 * ms, By: "s2"},
-		{Name: Switched, Seen: true, At: 11590 * ms, After: 1590 * ms, By: "s2"},
-		{Name: Writable, Seen: true, At: 11701 * ms, After: 1701 * ms, By: "client 0"},
-		{Name: Rejoined, Seen: true, At: 13500 * ms, After: 3500 * ms, By: "r1"},
+		{Name: Injected, Seen: true, At: 10 * sec, SeenBy: "r1"},
+		{Name: Suspect, Seen: true, At: 11012 * ms, After: 1012 * ms, SeenBy: "s2"},
+		{Name: Agreed, Seen: true, At: 11075 * ms, After: 1075 * ms, SeenBy: "s2"},
+		{Name: Elected, Seen: true, At: 11083 * ms, After: 1083 * ms, SeenBy: "s2"},
+		{Name: Accepted, Seen: true, At: 11470 * ms, After: 1470 * ms, SeenBy: "r2"},
+		{Name: Promoted, Seen: true, At: 11512 * ms, After: 1512 * ms, SeenBy: "s2"},
+		{Name: Switched, Seen: true, At: 11590 * ms, After: 1590 * ms, SeenBy: "s2"},
+		{Name: Writable, Seen: true, At: 11701 * ms, After: 1701 * ms, SeenBy: "client 0"},
+		{Name: Rejoined, Seen: true, At: 13500 * ms, After: 3500 * ms, SeenBy: "r1"},
 	}
 	require.Equal(t, want, f.Stages)
 	require.Equal(t, Outage{Seen: true, From: 10100 * ms, To: 11701 * ms, Least: 902 * ms, Most: 1701 * ms, Failed: 2,
@@ -117,7 +117,7 @@ func TestOldPrimaryByRoleWhenTheTargetIsALink(t *testing.T) {
 // TestPartitionIgnoresTheMinorityAndTheOldPrimary cuts off group 1 with the old primary, where it goes on.
 func TestPartitionIgnoresTheMinorityAndTheOldPrimary(t *testing.T) {
 	h := without(analysistest.OneKill(), func(e harness.Event) bool {
-		return e.Kind == harness.EventServes || e.Kind == harness.EventUnwritable || isRole(e, harness.RoleDown)
+		return e.Kind == harness.EventServesWrites || e.Kind == harness.EventUnwritable || isRole(e, harness.RoleDown)
 	})
 	h.Faults[0].Name, h.Faults[0].Groups, h.Faults[0].Effects = "partition-primary", []int{1}, harness.CutsLinks
 	h.Faults[0].Targets = []string{"r1", "s1", "g1"}
@@ -140,12 +140,12 @@ func TestPartitionIgnoresTheMinorityAndTheOldPrimary(t *testing.T) {
 	require.Equal(t, 11701*ms, f.Stage(Writable).At)
 	require.Equal(t, Outage{Seen: true, From: 11650 * ms, To: 11701 * ms, Least: 2 * ms, Most: 1200 * ms, Unknown: 1},
 		f.Outage)
-	require.EqualValues(t, 3, f.Minority)
-	require.EqualValues(t, 4, f.Executed)
+	require.EqualValues(t, 3, f.MinorityWrites)
+	require.EqualValues(t, 4, f.ExecutedWrites)
 }
 
 func serves(at time.Duration, node string, group int) harness.Event {
-	return harness.Event{At: at, Node: node, Kind: harness.EventServes, Detail: fmt.Sprintf("g%d", group)}
+	return harness.Event{At: at, Node: node, Kind: harness.EventServesWrites, Detail: fmt.Sprintf("g%d", group)}
 }
 
 func TestOperationsUnderWayAtTheEndOfTheOutageCount(t *testing.T) {

@@ -25,13 +25,13 @@ func (l Losses) words() (all []string) {
 	return all
 }
 
-// Charge assigns the findings to failovers and sets their Losses in place. Of the checked classes it counts
+// AssignLosses assigns the findings to failovers and sets their Losses in place. Of the checked classes it counts
 // double-grant and lost-write. all is ordered by promotion.
 //
 // A double grant belongs to the last failover promoted before it, or to the first failover if there is none. A lost
 // write belongs to the failover that was under way when it was acknowledged, which is until the old primary had stopped
 // being one. Otherwise it belongs to the next failover, which promoted a node without the write.
-func Charge(all []Failover, found []harness.Finding, checked []harness.Class) {
+func AssignLosses(all []Failover, found []harness.Finding, checked []harness.Class) {
 	owners := map[harness.Class]func([]Failover, time.Duration) int{
 		harness.DoubleGrant: lastBefore, harness.LostWrite: losingFailover,
 	}
@@ -62,7 +62,7 @@ func lastBefore(all []Failover, t time.Duration) int {
 // losingFailover returns the index of the failover that lost a write which was acknowledged at t.
 func losingFailover(all []Failover, t time.Duration) int {
 	for i, f := range all {
-		if t < f.Promoted || f.Minority > 0 && t < f.onePrimaryAt() {
+		if t < f.Promoted || f.MinorityWrites > 0 && t < f.onePrimaryAt() {
 			return i
 		}
 	}
@@ -72,7 +72,7 @@ func losingFailover(all []Failover, t time.Duration) int {
 // onePrimaryAt returns when there was only one primary again: the old or the new one had become a replica.
 func (f Failover) onePrimaryAt() time.Duration {
 	at := harness.Forever
-	for _, end := range []time.Duration{f.Ceased, f.Until} {
+	for _, end := range []time.Duration{f.OldUntil, f.NewUntil} {
 		if end > 0 {
 			at = min(at, end)
 		}

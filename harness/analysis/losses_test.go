@@ -28,19 +28,19 @@ func TestLossesBelongToTheFailoverInWhichTheyCameAbout(t *testing.T) {
 		{Class: harness.StuckLock, At: 12 * sec, Count: 100},
 	}
 	both := []harness.Class{harness.DoubleGrant, harness.LostWrite, harness.StuckLock}
-	Charge(all, found, both)
+	AssignLosses(all, found, both)
 	require.Equal(t, Losses{harness.LostWrite: 6, harness.DoubleGrant: 2}, all[0].Losses)
 	require.Equal(t, Losses{harness.LostWrite: 7, harness.DoubleGrant: 3}, all[1].Losses)
 	require.Contains(t, all[0].String(), "; 2 double-grant; 6 lost-write")
-	Charge(nil, found, both)
-	Charge(all, nil, both[:1])
+	AssignLosses(nil, found, both)
+	AssignLosses(all, nil, both[:1])
 	require.Equal(t, Losses{harness.DoubleGrant: 0}, all[0].Losses, "nobody looked for lost writes")
 }
 
 // TestAFailoverTakesNoLossesOfLaterOnes cuts r1 off. It joins a later primary, and never the one that replaced it.
 func TestAFailoverTakesNoLossesOfLaterOnes(t *testing.T) {
 	gone := func(e harness.Event) bool {
-		return e.Kind == harness.EventServes || e.Node == "r1" && e.At >= 10*sec && e.At < 30*sec
+		return e.Kind == harness.EventServesWrites || e.Node == "r1" && e.At >= 10*sec && e.At < 30*sec
 	}
 	h := without(analysistest.OneKill(), gone)
 	h.Events = append(h.Events, analysistest.Role(0, "r3", "slave"), follows(ms, "r3", at1))
@@ -55,9 +55,10 @@ func TestAFailoverTakesNoLossesOfLaterOnes(t *testing.T) {
 	})
 	all := Failovers(h)
 	require.Len(t, all, 3)
-	require.Equal(t, []int64{3, 0, 0}, []int64{all[0].Minority, all[1].Minority, all[2].Minority})
+	require.Equal(t, []int64{3, 0, 0}, []int64{all[0].MinorityWrites, all[1].MinorityWrites, all[2].MinorityWrites})
 	for at, want := range map[time.Duration]int{9 * sec: 0, 14 * sec: 0, 24 * sec: 0, 26 * sec: 2, 40 * sec: 2} {
-		Charge(all, []harness.Finding{{Class: harness.LostWrite, At: at, Count: 1}}, []harness.Class{harness.LostWrite})
+		AssignLosses(all, []harness.Finding{{Class: harness.LostWrite, At: at, Count: 1}},
+			[]harness.Class{harness.LostWrite})
 		for i, f := range all {
 			require.Equal(t, i == want, f.Losses[harness.LostWrite] == 1, "lost at %v, failover %d", at, i)
 		}
@@ -72,7 +73,7 @@ func TestADoubleGrantJustAfterAPromotionIsOfThatFailover(t *testing.T) {
 		3 * sec: 0, 11480 * ms: 0, 21400 * ms: 0, 21450 * ms: 1, 21470 * ms: 1, 31400 * ms: 1, 31470 * ms: 2,
 		99 * sec: 2,
 	} {
-		Charge(all, []harness.Finding{{Class: harness.DoubleGrant, At: at, Count: 1}},
+		AssignLosses(all, []harness.Finding{{Class: harness.DoubleGrant, At: at, Count: 1}},
 			[]harness.Class{harness.DoubleGrant})
 		for i, f := range all {
 			require.Equal(t, i == want, f.Losses[harness.DoubleGrant] == 1, "at %v, failover %d", at, i)

@@ -55,7 +55,8 @@ type failoverMeter struct {
 func newFailoverMeters(h harness.History) *failoverMeters {
 	w := &failoverMeters{meta: h.Meta, faults: h.Faults, pending: map[string]*pendingGaps{}}
 	a := actsOf(h.Events)
-	w.acts, w.served, w.answers = a, servedOf(a.events, harness.EventServes), servedOf(a.events, harness.EventAnswers)
+	w.acts, w.served, w.answers = a, servedOf(a.events, harness.EventServesWrites), servedOf(a.events,
+		harness.EventAnswers)
 	untrusted := func(e harness.Event) bool { return e.Kind == harness.EventClockUntrusted }
 	if e, ok := a.firstEvent(0, harness.Forever, untrusted); ok {
 		w.clockDoubt = fmt.Sprintf("not known: the clock of %s did not run as it was taken to", e.Node)
@@ -192,7 +193,7 @@ func (w *failoverMeters) executor(m *failoverMeter, op harness.Op, node string, 
 	from := m.promotedAt
 	for _, i := range m.cause.faults {
 		switch f := w.faults[i]; {
-		case slices.Contains(f.Groups, group) && op.Return <= f.Until():
+		case slices.Contains(f.Groups, group) && op.Return <= f.InForceUntil():
 			return m.old
 		case f.Down(m.old):
 			from = max(f.Active, f.Start)
@@ -287,27 +288,27 @@ func (w *failoverMeters) failover(m *failoverMeter) Failover {
 	f := Failover{
 		Fault: -1, Name: m.cause.name, Old: m.old, New: m.new, Start: m.cause.start, Promoted: m.promotedAt,
 		Stages: m.stages(m.cause), Servers: m.downtime(m.downtimeFrom()), Outage: m.answers.outage(),
-		Writes:   m.writes.outage(),
-		Executed: m.executed, Minority: m.minority, Behind: m.behind(),
+		Writes:         m.writes.outage(),
+		ExecutedWrites: m.executed, MinorityWrites: m.minority, MissingBytes: m.behind(),
 		extraDelay: m.roleDelay - maxRoleDelay,
 	}
 	if len(m.cause.faults) > 0 {
 		f.Fault = m.cause.faults[0]
 	}
 	if len(m.cause.faults) > 1 {
-		f.OneOf = m.cause.faults
+		f.Candidates = m.cause.faults
 	}
 	for _, i := range m.cause.beside {
-		f.Beside = append(f.Beside, w.faults[i].Name)
+		f.OtherFaults = append(f.OtherFaults, w.faults[i].Name)
 	}
 	if m.presumed != m.old {
-		f.Instead = m.presumed
+		f.Mistaken = m.presumed
 	}
 	if m.demotedAt != harness.Forever {
-		f.Until = m.demotedAt
+		f.NewUntil = m.demotedAt
 	}
 	if m.oldDemoted != harness.Forever {
-		f.Ceased = m.oldDemoted
+		f.OldUntil = m.oldDemoted
 	}
 	w.fillFirstWrite(&f, m)
 	w.doubtStages(&f)
@@ -324,7 +325,7 @@ func (w *failoverMeters) fillFirstWrite(f *Failover, m *failoverMeter) {
 	}
 	if w.clockDoubt != "" {
 		f.Stages[i] = Stage{Name: Writable, Note: w.clockDoubt}
-		f.Outage, f.Writes, f.Executed, f.Minority = Outage{}, Outage{}, 0, 0
+		f.Outage, f.Writes, f.ExecutedWrites, f.MinorityWrites = Outage{}, Outage{}, 0, 0
 	}
 }
 

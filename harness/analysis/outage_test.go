@@ -66,7 +66,7 @@ func TestAnOutageMayBeginBeforeTheCause(t *testing.T) {
 // TestTheOutageOutlastsAFirstWriteOfClientsThatAreCutOff has a new primary that links both sides of a partition. The
 // clients that are cut off reach it first.
 func TestTheOutageOutlastsAFirstWriteOfClientsThatAreCutOff(t *testing.T) {
-	h := without(analysistest.OneKill(), func(e harness.Event) bool { return e.Kind == harness.EventServes })
+	h := without(analysistest.OneKill(), func(e harness.Event) bool { return e.Kind == harness.EventServesWrites })
 	h.Faults[0] = doing(harness.CutsLinks, "bridge", 10*sec, 13*sec, "r1", "s1", "g1", "r2")
 	h.Faults[0].Groups = []int{1}
 	h.Events = append(h.Events, serves(sec, "r1", 0), serves(sec, "r1", 1), serves(11800*ms, "r2", 1),
@@ -85,7 +85,7 @@ func TestTheOutageOutlastsAFirstWriteOfClientsThatAreCutOff(t *testing.T) {
 // that acknowledged their latest write is still a primary.
 func TestAReplicasNotMineIsNoAnswer(t *testing.T) {
 	h := without(crashAfterPromotion(), func(e harness.Event) bool {
-		return e.Kind == harness.EventServes && e.Node == "r3"
+		return e.Kind == harness.EventServesWrites && e.Node == "r3"
 	})
 	h.Events = append(h.Events, answers(ms, "r1", 0), answers(16*sec, "r3", 0), answers(18400*ms, "r2", 0))
 	f := Failovers(h)[1]

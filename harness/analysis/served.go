@@ -21,7 +21,7 @@ type serving struct {
 	node string
 }
 
-// servedOf reads the events of one kind, harness.EventServes or harness.EventAnswers.
+// servedOf reads the events of one kind, harness.EventServesWrites or harness.EventAnswers.
 func servedOf(events []harness.Event, kind string) served {
 	s := served{groups: map[int][]serving{}}
 	for _, e := range events {

@@ -58,7 +58,7 @@ func (t *takeover) firstSinceFault(fault time.Duration, kind Milestone) Stage {
 	return s
 }
 
-func seenAt(at time.Duration, by string) Stage { return Stage{Seen: true, At: at, By: by} }
+func seenAt(at time.Duration, by string) Stage { return Stage{Seen: true, At: at, SeenBy: by} }
 
 // lastMessage returns when Sentinels' messages about this takeover end: with the announcement or, without one, before
 // the next takeover.

@@ -128,7 +128,7 @@ func TestAnErrorEndsTheReading(t *testing.T) {
 	s, err := Collect(h)
 	require.ErrorIs(t, err, broken)
 	require.EqualValues(t, 1, s.Totals.OK)
-	s, _, err = Of(h)
+	s, _, err = Compute(h)
 	require.ErrorIs(t, err, broken)
 	require.EqualValues(t, 1, s.Totals.OK)
 }

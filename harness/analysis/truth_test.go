@@ -32,7 +32,7 @@ func threeKills() harness.History {
 
 func TestWhoFollowedWhomIsWhoWasPromoted(t *testing.T) {
 	older := without(threeKills(), func(e harness.Event) bool {
-		return e.Kind == harness.EventAddress || e.Kind == harness.EventWritable || e.Kind == harness.EventServes
+		return e.Kind == harness.EventAddress || e.Kind == harness.EventWritable || e.Kind == harness.EventServesWrites
 	})
 	for name, h := range map[string]harness.History{"as recorded now": threeKills(), "of an older program": older} {
 		all := Failovers(h)
@@ -49,10 +49,10 @@ func TestWhoFollowedWhomIsWhoWasPromoted(t *testing.T) {
 func TestTheFirstWriteIsTheNewPrimarys(t *testing.T) {
 	h := analysistest.OneKill()
 	h.Faults[0].Name, h.Faults[0].Effects = "sentinel-failover", harness.MovesPrimary
-	h = without(h, func(e harness.Event) bool { return e.Kind == harness.EventServes })
-	h.Events = append(h.Events, harness.Event{At: sec, Node: "r1", Kind: harness.EventServes, Detail: "g0"},
-		harness.Event{At: sec, Node: "r1", Kind: harness.EventServes, Detail: "g1"},
-		harness.Event{At: 11902 * ms, Node: "r2", Kind: harness.EventServes, Detail: "g1"})
+	h = without(h, func(e harness.Event) bool { return e.Kind == harness.EventServesWrites })
+	h.Events = append(h.Events, harness.Event{At: sec, Node: "r1", Kind: harness.EventServesWrites, Detail: "g0"},
+		harness.Event{At: sec, Node: "r1", Kind: harness.EventServesWrites, Detail: "g1"},
+		harness.Event{At: 11902 * ms, Node: "r2", Kind: harness.EventServesWrites, Detail: "g1"})
 	h.Ops = harness.OpsOf([]harness.Op{
 		analysistest.Add(0, 11700*ms, harness.OK), // after the promotion, by the old primary
 		analysistest.Add(1, 11800*ms, harness.OK), // likewise
@@ -62,9 +62,9 @@ func TestTheFirstWriteIsTheNewPrimarys(t *testing.T) {
 	})
 	f := Failovers(h)[0]
 	require.Equal(t, 11905*ms, f.Stage(Writable).At)
-	require.Equal(t, "client 1", f.Stage(Writable).By)
+	require.Equal(t, "client 1", f.Stage(Writable).SeenBy)
 
-	h = without(h, func(e harness.Event) bool { return e.Kind == harness.EventServes && e.Node == "r2" })
+	h = without(h, func(e harness.Event) bool { return e.Kind == harness.EventServesWrites && e.Node == "r2" })
 	require.Equal(t, Stage{Name: Writable, Note: "r2 acknowledged no write of a client"},
 		Failovers(h)[0].Stage(Writable))
 }
@@ -82,7 +82,7 @@ func TestWhatALockGuardsIsNoWriteOfThePrimary(t *testing.T) {
 
 // TestEffectsNotNamesSayWhatEndedThePrimary reads records that do not have the nodes that answered.
 func TestEffectsNotNamesSayWhatEndedThePrimary(t *testing.T) {
-	h := without(analysistest.OneKill(), func(e harness.Event) bool { return e.Kind == harness.EventServes })
+	h := without(analysistest.OneKill(), func(e harness.Event) bool { return e.Kind == harness.EventServesWrites })
 	h.Ops = harness.OpsOf([]harness.Op{analysistest.Add(0, 9*sec, harness.OK),
 		analysistest.Add(0, 11460*ms, harness.OK), analysistest.Add(0, 11700*ms, harness.OK)})
 	for _, c := range []struct {
@@ -146,17 +146,17 @@ func TestDowntimeOfServers(t *testing.T) {
 		{"the old one ended", []harness.Event{ceased(10*sec, "r1"), writable(11470*ms, "r2")},
 			Downtime{Seen: true, From: 10 * sec, To: 11470 * ms}},
 		{"the old one goes on for a while", []harness.Event{writable(11470*ms, "r2"), ceased(12*sec, "r1")},
-			Downtime{Seen: true, From: 11470 * ms, To: 11470 * ms, Beside: 530 * ms}},
+			Downtime{Seen: true, From: 11470 * ms, To: 11470 * ms, BothWritable: 530 * ms}},
 		{"the old one comes back as a primary",
 			[]harness.Event{ceased(10*sec, "r1"), writable(11470*ms, "r2"), writable(13*sec, "r1"),
 				ceased(13400*ms, "r1")},
-			Downtime{Seen: true, From: 10 * sec, To: 11470 * ms, Beside: 400 * ms}},
+			Downtime{Seen: true, From: 10 * sec, To: 11470 * ms, BothWritable: 400 * ms}},
 		{"an earlier end is another matter",
 			[]harness.Event{ceased(2*sec, "r1"), writable(3*sec, "r1"), ceased(10*sec, "r1"), writable(11470*ms, "r2")},
 			Downtime{Seen: true, From: 10 * sec, To: 11470 * ms}},
 		{"the old one is back before", []harness.Event{ceased(10*sec, "r1"), writable(11100*ms, "r1"),
 			writable(11470*ms, "r2"), ceased(12*sec, "r1")},
-			Downtime{Seen: true, From: 10 * sec, To: 11100 * ms, Beside: 530 * ms}},
+			Downtime{Seen: true, From: 10 * sec, To: 11100 * ms, BothWritable: 530 * ms}},
 		{"the new one took none", []harness.Event{ceased(10*sec, "r1")}, Downtime{}},
 	} {
 		h := without(analysistest.OneKill(), func(e harness.Event) bool {

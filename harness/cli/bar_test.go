@@ -131,7 +131,7 @@ func TestSeveralSearchesHaveABar(t *testing.T) {
 }
 
 func TestProgressOfASearchInWords(t *testing.T) {
-	p := explore.Progress{Part: 2, Parts: 4, Schedules: 12345, Pruned: 89, Planned: 67, Found: 2}
+	p := explore.Progress{Part: 2, Parts: 4, Schedules: 12345, Pruned: 89, Planned: 67, Classes: 2}
 	require.Equal(t, "12,345 run, 67 planned, 2 found, part 2 of 4, 89 pruned", searchLine(p))
 	require.Equal(t, "0 run, 0 planned, 0 pruned", searchLine(explore.Progress{Part: 1, Parts: 1}))
 	require.Equal(t, "1,447 run, part 7 of 7, 73 pruned",

@@ -77,7 +77,7 @@ func (a *app) cases(cmd *cobra.Command, f *compareFlags, args []string) ([]plan.
 		}
 		for _, v := range variants {
 			// the plan's own expectation is for another variant
-			p.Variant, p.Script, p.Client, p.Expect = v.id, v.script, v.client, plan.Expected{}
+			p.Variant, p.Script, p.Adapter, p.Expect = v.id, v.script, v.adapter, plan.Expected{}
 			out = append(out, plan.Case{Title: v.id, Plan: p})
 		}
 	}
@@ -200,7 +200,7 @@ func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports
 		}
 		fmt.Fprintf(a.err, "[%d/%d] %s: every interleaving\n", i+1, len(cases), c.Title)
 		a.err.beginStage(perSearch)
-		s := plan.Search{Variant: p.Variant, Script: p.Script, Client: p.Client, Regime: p.Regime, TTL: p.TTL,
+		s := plan.Search{Variant: p.Variant, Script: p.Script, Adapter: p.Adapter, Regime: p.Regime, TTL: p.TTL,
 			For: limit, AtMostOnce: true}
 		if s.Check() != nil { // the explorer cannot search this variant
 			rows[i].Explorer = "not asked"
@@ -232,7 +232,7 @@ func mechanism(p plan.Plan, evidence []harness.Anomaly) string {
 
 // anomaliesOf lists the violations that a search found.
 func anomaliesOf(e reports.Exploration) (all []harness.Anomaly) {
-	for _, c := range e.Result.Found {
+	for _, c := range e.Result.Counterexamples {
 		all = append(all, c.Anomaly)
 	}
 	return all
@@ -240,9 +240,9 @@ func anomaliesOf(e reports.Exploration) (all []harness.Anomaly) {
 
 // brokenLine describes a search's counterexamples by class and number of steps, and names the file of the smallest. It
 // is empty if there are none.
-func brokenLine(out results.Searched) string {
+func brokenLine(out results.SearchOutcome) string {
 	e := out.Exploration
-	if len(e.Result.Found) == 0 {
+	if len(e.Result.Counterexamples) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("%s: the explorer broke it with %s: doublegrant explore --replay %s",
@@ -253,7 +253,7 @@ func brokenLine(out results.Searched) string {
 // classesInSteps describes a search's counterexamples, as part of a sentence.
 func classesInSteps(e reports.Exploration) string {
 	var all []string
-	for _, c := range e.Result.Found {
+	for _, c := range e.Result.Counterexamples {
 		all = append(all, fmt.Sprintf("%s in %s", c.Anomaly.Class, units.Plural(int64(c.Length()), "step", "steps")))
 	}
 	return units.And(all)
@@ -261,7 +261,7 @@ func classesInSteps(e reports.Exploration) string {
 
 // exploreBriefly summarizes what the explorer finds. For a sequence without a named regime it searches every regime,
 // and returns the first with the worst verdict.
-func (a *app) exploreBriefly(ctx context.Context, s plan.Search) (brief string, met bool, worst results.Searched,
+func (a *app) exploreBriefly(ctx context.Context, s plan.Search) (brief string, met bool, worst results.SearchOutcome,
 	err error) {
 	met = true
 	all := s.EveryRegime()
@@ -286,7 +286,7 @@ func (a *app) exploreBriefly(ctx context.Context, s plan.Search) (brief string, 
 // lengthOf estimates how long the cases take, one after the other.
 func lengthOf(cases []plan.Case) (total time.Duration) {
 	for _, c := range cases {
-		one, _ := c.Plan.Takes() // runAll reports errors of the plan
+		one, _ := c.Plan.Estimate() // runAll reports errors of the plan
 		total += one
 	}
 	return total
@@ -296,11 +296,11 @@ func lengthOf(cases []plan.Case) (total time.Duration) {
 func (a *app) runAll(ctx context.Context, cases []plan.Case) (rows []reports.Row, outs []results.Outcome, err error) {
 	for i, c := range cases {
 		fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(cases), c.Title)
-		length, _ := c.Plan.Takes()
+		length, _ := c.Plan.Estimate()
 		a.err.beginStage(length)
 		progress := a.newProgress()
 		o := a.options()
-		o.Progress, o.Found = progress.show, progress.found
+		o.Progress, o.OnViolation = progress.show, progress.found
 		out, row, err := a.runCase(ctx, c, o)
 		if err != nil {
 			return rows, outs, err
@@ -355,7 +355,7 @@ func (a *app) table(rows []reports.Row) error {
 
 // describeResult summarizes the result of a run.
 func describeResult(out results.Outcome) string {
-	if found := out.Report.Found(); found != "" {
+	if found := out.Report.ViolationCounts(); found != "" {
 		return "broken: " + found
 	}
 	return strings.TrimSuffix(out.Report.Sentence(), ".")

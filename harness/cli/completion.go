@@ -45,7 +45,7 @@ func completionCommand() *cobra.Command {
 			case "fish":
 				return root.GenFishCompletion(out, true)
 			}
-			return usage("no completion for %q: %s", args[0], suggest.Meant(args[0], shells))
+			return usage("no completion for %q: %s", args[0], suggest.DidYouMean(args[0], shells))
 		},
 	}
 }

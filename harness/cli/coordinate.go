@@ -237,7 +237,7 @@ func (a *app) lead(ctx context.Context, f *coordinateFlags, access jetstream.Acc
 	}
 	if q.IsOver() { // its results are not in this folder
 		q.Close()
-		head.Anew = true
+		head.StartOver = true
 		anew, begunAnew, err := jetstream.Lead(ctx, access, f.name, "coordinator on "+workerName(), head, sizes)
 		if err != nil {
 			return asFleetUsage(err)

@@ -186,10 +186,10 @@ func TestBadInputOfAFleet(t *testing.T) {
 func TestAWorkerThatIsNotWanted(t *testing.T) {
 	t.Parallel()
 	file := newPlace(t).write("mine.yaml",
-		"name: mine\nruns: [{name: theirs, client: {as: lock, command: [python3, none.py]}}]\n")
+		"name: mine\nruns: [{name: theirs, adapter: {as: lock, command: [python3, none.py]}}]\n")
 	f := startFleet(t, 1, "suite", file)
 	require.Equal(t, cli.ExitUsage, f.workers[0].exitCode(), f.workers[0].output)
-	require.Contains(t, f.workers[0].output.String(), "allow that with --allow-clients")
+	require.Contains(t, f.workers[0].output.String(), "allow that with --allow-adapters")
 	_, errs := newPlace(t).ends(cli.ExitUsage, f.args...)
 	require.Contains(t, errs, "another coordinator with this name is running: it uses "+f.state)
 	require.NoError(t, f.coordinator.Process.Signal(os.Interrupt))

@@ -85,7 +85,7 @@ func (a *app) coordinateSuite(cmd *cobra.Command, f *coordinateFlags, s suite.Su
 }
 
 // runEnded prints the result of a run that a worker made.
-func (a *app) runEnded(e coordinate.Ended) {
+func (a *app) runEnded(e coordinate.EndedRun) {
 	what := e.Why
 	if what == "" {
 		what = suiteLine(e.Run) + ", by " + e.Run.Worker

@@ -50,7 +50,7 @@ func (a *app) watchWork(q workqueue.Queue, work *coordinate.Work) (stop func()) 
 }
 
 // reportFailures reports failures since its last call.
-func (v *workView) reportFailures(w workqueue.Watched) {
+func (v *workView) reportFailures(w workqueue.WorkState) {
 	for _, u := range w.Begun {
 		// the last failure is reported with the unit's outcome
 		for n := v.failed[u.ID]; n < min(len(u.Failed), workqueue.Tries-1); n++ {
@@ -58,16 +58,16 @@ func (v *workView) reportFailures(w workqueue.Watched) {
 			v.failed[u.ID] = n + 1
 		}
 	}
-	for _, worker := range slices.Sorted(maps.Keys(w.Barred)) {
+	for _, worker := range slices.Sorted(maps.Keys(w.Withdrawn)) {
 		if !v.barred[worker] {
 			v.barred[worker] = true
-			v.app.say("worker %s gets no more work: %s", worker, w.Barred[worker])
+			v.app.say("worker %s gets no more work: %s", worker, w.Withdrawn[worker])
 		}
 	}
 }
 
 // show prints which worker does what, and what remains.
-func (v *workView) show(w workqueue.Watched) {
+func (v *workView) show(w workqueue.WorkState) {
 	var at []string
 	for _, u := range w.Begun {
 		if u.Worker != "" {

@@ -20,12 +20,12 @@ func TestWhoWorksOnWhatIsShown(t *testing.T) {
 		require.Equal(t, want, out.String())
 		out.Reset()
 	}
-	w := workqueue.Watched{
-		Begun: []workqueue.Begun{
+	w := workqueue.WorkState{
+		Begun: []workqueue.OpenUnit{
 			{ID: "0123456789", Worker: "a-1", Since: time.Now().Add(-3 * time.Second)},
 			{ID: "abcdef", Failed: []string{"b-2: no space left", "c-3: no space left", "the last"}, Since: time.Now()},
 		},
-		Barred: map[string]string{"b-2": "it failed 2 units"},
+		Withdrawn: map[string]string{"b-2": "it failed 2 units"},
 	}
 	v.reportFailures(w)
 	says("doublegrant: unit abcdef is handed out again, try 2 of 3: b-2: no space left\n" +

@@ -95,7 +95,7 @@ func (a *app) play(ctx context.Context, s plan.Scene) (scene, error) {
 		return now, err
 	}
 	o := a.options()
-	o.Found = func(_ harness.Anomaly, at time.Duration) {
+	o.OnViolation = func(_ harness.Anomaly, at time.Duration) {
 		if now.first == 0 {
 			now.first = at
 		}

@@ -52,14 +52,14 @@ func wrap(cells ...string) string {
 // whiteboard writes the first search's counterexample that a lease brings about, or else its smallest one.
 func (s story) whiteboard(b *strings.Builder) {
 	search := s.pairs[0].searched
-	if len(search.Result.Found) == 0 {
+	if len(search.Result.Counterexamples) == 0 {
 		return // the last line of the tour says so
 	}
-	told := search.Result.Found[0]
-	if i := slices.IndexFunc(search.Result.Found, func(c interleave.Counterexample) bool {
+	told := search.Result.Counterexamples[0]
+	if i := slices.IndexFunc(search.Result.Counterexamples, func(c interleave.Counterexample) bool {
 		return c.Anomaly.Class == harness.StolenRelease
 	}); i >= 0 {
-		told = search.Result.Found[i]
+		told = search.Result.Counterexamples[i]
 	}
 	fmt.Fprintf(b, "A LOCK THAT TWO OWN: %s\n", s.pairs[0].Title)
 	for line := range strings.Lines(told.Text()) {
@@ -94,7 +94,7 @@ func (s scene) brief() string {
 		return fmt.Sprintf("none of %s orders breaks it", units.Count(int64(s.searched.Result.Schedules)))
 	}
 	r := s.searched.Result
-	return fmt.Sprintf("%s in %d steps, %s", r.Found[0].Anomaly.Class, r.Found[0].Length(), units.Took(r.First))
+	return fmt.Sprintf("%s in %d steps, %s", r.Counterexamples[0].Anomaly.Class, r.Counterexamples[0].Length(), units.Took(r.First))
 }
 
 // often says how many violations a run had in how many operations, and when the first was found.
@@ -196,8 +196,8 @@ func bar(f analysis.Failover, i int) string {
 // costOf says what the failover cost: how long two primaries took writes, how long nobody was answered, what was lost.
 func costOf(f analysis.Failover, s scene) string {
 	var all []string
-	if f.Servers.Beside > 0 {
-		all = append(all, "two primaries for "+units.Duration(f.Servers.Beside))
+	if f.Servers.BothWritable > 0 {
+		all = append(all, "two primaries for "+units.Duration(f.Servers.BothWritable))
 	}
 	if f.Outage.Seen {
 		all = append(all, "no answer for "+f.Outage.String())

@@ -34,7 +34,7 @@ func toldTour() (s story) {
 		for i, m := range analysis.Milestones() {
 			stages = append(stages, analysis.Stage{Name: m, Seen: true, After: time.Duration(i) * 1400 * time.Millisecond})
 		}
-		told.ran.Failovers = []analysis.Failover{{Stages: stages, Servers: analysis.Downtime{Beside: 4560 * time.Millisecond},
+		told.ran.Failovers = []analysis.Failover{{Stages: stages, Servers: analysis.Downtime{BothWritable: 4560 * time.Millisecond},
 			Outage: analysis.Outage{Seen: true, To: 2340 * time.Millisecond}}}
 		s.failovers = append(s.failovers, told)
 	}
@@ -59,7 +59,7 @@ func toldScene(of plan.Scene) scene {
 			steps[i] = interleave.Step{Number: i + 1, Client: 1, Command: "SET lock client-12 ex 10 NX", Reply: "OK",
 				Belief: "holds lock until 20.001s"}
 		}
-		s.searched.Result.Found = []interleave.Counterexample{{Steps: steps, Anomaly: harness.Anomaly{
+		s.searched.Result.Counterexamples = []interleave.Counterexample{{Steps: steps, Anomaly: harness.Anomaly{
 			Class: harness.StolenRelease, Note: "client 3 was granted lock by 10.001005s, while client 2 certainly held it " +
 				"from 10.001003s until 10.001006s; and more"}}}
 	}

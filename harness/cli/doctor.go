@@ -186,7 +186,7 @@ func (a *app) harnessImageFinding(ctx context.Context) finding {
 // warning.
 func limitFindings(f doctorFlags) (all []finding) {
 	for _, c := range (cluster.Options{Clients: f.clients}).Checks() {
-		one := finding{What: c.Name, OK: !c.Short() || !c.Stops, Warn: c.Short() && !c.Stops, Is: c.Finding(),
+		one := finding{What: c.Name, OK: !c.Short() || !c.Fatal, Warn: c.Short() && !c.Fatal, Is: c.Finding(),
 			Limit: &c}
 		if c.Short() {
 			one.Do = c.Remedy()
@@ -201,7 +201,7 @@ func loopbackFinding(r cluster.Reach) finding {
 	switch {
 	case r.Err != nil:
 		return finding{What: "loopback", Is: message(r.Err)}
-	case !r.Usual:
+	case !r.IsDefaultPort:
 		return finding{What: "loopback", OK: true, Warn: true,
 			Is: fmt.Sprintf("another program listens on Redis's usual ports at all addresses: nodes use port %d "+
 				"instead", r.Port)}
@@ -220,7 +220,7 @@ func roomFinding() finding {
 // libraryFinding reports which libraries of other languages are missing. It is always OK, since only their own variants
 // need them.
 func libraryFinding() finding {
-	image, _ := docker.Inside()
+	image, _ := docker.CurrentImage()
 	return librariesFinding(plan.Missing(), image != "")
 }
 
@@ -248,7 +248,7 @@ func librariesFinding(missing []error, insideImage bool) finding {
 
 // leftoversFinding lists what killed runs left behind. With clean, it removes that first.
 func leftoversFinding(ctx context.Context, clean bool) finding {
-	sites := docker.Here(ctx)
+	sites := docker.LocalDaemon(ctx)
 	var removed []cluster.Leftover
 	var err error
 	if clean {

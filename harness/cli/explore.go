@@ -230,7 +230,7 @@ func (a *app) searches(cmd *cobra.Command, f *searchFlags, all bool, args []stri
 	case len(variants) != 1:
 		return requested, usage("%d variants given: want one variant, such as dedup/get-set, or --all", len(variants))
 	}
-	s.Variant, s.Script, s.Client = variants[0].id, variants[0].script, variants[0].client
+	s.Variant, s.Script, s.Adapter = variants[0].id, variants[0].script, variants[0].adapter
 	s.AtMostOnce = s.OwnFilter() && !cmd.Flags().Changed("crashes") && !cmd.Flags().Changed("lost-answers")
 	return searches{all: s.EveryRegime()}, nil
 }
@@ -321,7 +321,7 @@ func (a *app) explainLost(e reports.Exploration) {
 	switch lost := e.Labels[plan.AcceptsLabel]; {
 	case lost != "":
 		a.println("accepted: %s; --crashes 1 looks for it", lost)
-	case slices.ContainsFunc(e.Result.Found,
+	case slices.ContainsFunc(e.Result.Counterexamples,
 		func(c interleave.Counterexample) bool { return c.Anomaly.Class == harness.LostMessage }):
 		a.println("lost-message: the client that claimed the message crashed before it delivered it, and no other " +
 			"client delivers it; --crashes 0 searches without crashes")
@@ -361,12 +361,12 @@ func noSituation(name string, there []harness.SituationName) error {
 // others mean never.
 func setBounds(cmd *cobra.Command, b *interleave.Bounds) {
 	given := func(f interleave.Bound) bool { return cmd.Flags().Changed(f.Flag) }
-	apart := slices.ContainsFunc(b.Fields(), func(f interleave.Bound) bool { return f.Apart && given(f) })
+	apart := slices.ContainsFunc(b.Fields(), func(f interleave.Bound) bool { return f.SeparatePart && given(f) })
 	for _, f := range b.Fields() {
 		if !given(f) {
 			*f.N = 0
 		}
-		if given(f) || apart && f.Apart {
+		if given(f) || apart && f.SeparatePart {
 			f.Set(*f.N)
 		}
 	}

@@ -49,10 +49,10 @@ func (a *app) exploreAll(ctx context.Context, searches []plan.Search) error {
 }
 
 // searchAll makes several searches, one after the other.
-func (a *app) searchAll(ctx context.Context, searches []plan.Search) (outs []results.Searched, rows []reports.Row,
+func (a *app) searchAll(ctx context.Context, searches []plan.Search) (outs []results.SearchOutcome, rows []reports.Row,
 	err error) {
 	for i, s := range searches {
-		fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(searches), strings.TrimSuffix(s.Variant+", "+s.Under(), ", "))
+		fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(searches), strings.TrimSuffix(s.Variant+", "+s.Conditions(), ", "))
 		a.err.beginStage(perSearch)
 		out, err := a.search(ctx, s)
 		if err != nil {
@@ -65,32 +65,32 @@ func (a *app) searchAll(ctx context.Context, searches []plan.Search) (outs []res
 }
 
 // searchRow returns a search's row of a table. One variant may be searched under several conditions.
-func searchRow(out results.Searched) reports.Row {
+func searchRow(out results.SearchOutcome) reports.Row {
 	row := out.Exploration.Row(filepath.Join(filepath.Base(out.Dir), reports.ReportFile))
-	row.Regime = strings.TrimSuffix("every interleaving, "+out.Search.Under(), ", ")
+	row.Regime = strings.TrimSuffix("every interleaving, "+out.Search.Conditions(), ", ")
 	return row
 }
 
 // search makes one of several searches. The exit code becomes 1 if the result is not as documented.
-func (a *app) search(ctx context.Context, s plan.Search) (results.Searched, error) {
+func (a *app) search(ctx context.Context, s plan.Search) (results.SearchOutcome, error) {
 	out, err := results.Explore(ctx, s, a.options())
 	if err = orInterrupted(ctx, err); err != nil {
 		return out, fmt.Errorf("explore %s: %w", s.Variant, err)
 	}
-	if !out.Exploration.Met && !s.Own() { // a user's algorithm has no documentation
+	if !out.Exploration.Met && !s.IsCustom() { // a user's algorithm has no documentation
 		a.code = ExitInvalid
 	}
 	return out, nil
 }
 
-func (a *app) searchTable(outs []results.Searched) error {
+func (a *app) searchTable(outs []results.SearchOutcome) error {
 	var t texttable.Table
 	t.Add("VARIANT", "UNDER", "VERDICT", "STEPS TO EACH", "AS DOCUMENTED", "SCHEDULES", "PRUNED", "FIRST", "TIME")
 	var total time.Duration
 	schedules := 0
 	for _, out := range outs {
 		e, r := out.Exploration, out.Exploration.Result
-		t.Add(e.Variant, orDash(out.Search.Under()), e.Verdict().String(), orDash(classSteps(e)),
+		t.Add(e.Variant, orDash(out.Search.Conditions()), e.Verdict().String(), orDash(classSteps(e)),
 			metCell(e.Met, e.Verdict()),
 			units.Count(int64(r.Schedules)), units.Count(int64(r.Pruned)), orDash(untilFirst(r)),
 			rounded(r.Elapsed).String())
@@ -105,7 +105,7 @@ func (a *app) searchTable(outs []results.Searched) error {
 
 // untilFirst returns the time to the first counterexample; empty if there is none.
 func untilFirst(r interleave.Result) string {
-	if len(r.Found) == 0 {
+	if len(r.Counterexamples) == 0 {
 		return ""
 	}
 	return rounded(r.First).String()
@@ -114,7 +114,7 @@ func untilFirst(r interleave.Result) string {
 // classSteps lists the classes of a search's counterexamples with their numbers of steps.
 func classSteps(e reports.Exploration) string {
 	var all []string
-	for _, c := range e.Result.Found {
+	for _, c := range e.Result.Counterexamples {
 		all = append(all, fmt.Sprintf("%s %d", c.Anomaly.Class, c.Length()))
 	}
 	return strings.Join(all, ", ")

@@ -28,7 +28,7 @@ func (a *app) exploreRegimes(ctx context.Context, searches []plan.Search, how se
 	if err := searches[0].Check(); err != nil {
 		return err
 	}
-	var outs []results.Searched
+	var outs []results.SearchOutcome
 	var verdicts []harness.Verdict
 	stop := a.startBar(time.Duration(len(searches))*perSearch, "about")
 	defer stop()
@@ -67,7 +67,7 @@ func (a *app) exploreRegimes(ctx context.Context, searches []plan.Search, how se
 }
 
 // markdownRegimes prints the searches under all regimes for an issue tracker, one after the other.
-func (a *app) markdownRegimes(outs []results.Searched) error {
+func (a *app) markdownRegimes(outs []results.SearchOutcome) error {
 	for i, out := range outs {
 		if i > 0 {
 			a.println("")
@@ -81,7 +81,7 @@ func (a *app) markdownRegimes(outs []results.Searched) error {
 
 // printRegimes prints a line for each regime, then the counterexamples of broken ones, then the paths of the other
 // reports.
-func (a *app) printRegimes(outs []results.Searched, worst harness.Verdict, situation string) error {
+func (a *app) printRegimes(outs []results.SearchOutcome, worst harness.Verdict, situation string) error {
 	fmt.Fprint(a.out, a.layout().Fold(strings.ToUpper(worst.String())+"  ", regimesSentence(outs, worst)))
 	var t texttable.Table
 	for _, out := range outs {
@@ -90,7 +90,7 @@ func (a *app) printRegimes(outs []results.Searched, worst harness.Verdict, situa
 	if err := a.write(&t); err != nil {
 		return err
 	}
-	var valid []results.Searched
+	var valid []results.SearchOutcome
 	for _, out := range outs {
 		if out.Exploration.Verdict() == harness.Valid {
 			valid = append(valid, out)
@@ -111,7 +111,7 @@ func (a *app) printRegimes(outs []results.Searched, worst harness.Verdict, situa
 }
 
 // regimesSentence says which regimes have the worst verdict.
-func regimesSentence(outs []results.Searched, worst harness.Verdict) string {
+func regimesSentence(outs []results.SearchOutcome, worst harness.Verdict) string {
 	var names []string
 	for _, out := range outs {
 		if out.Exploration.Verdict() == worst {

@@ -24,8 +24,8 @@ func (f *exploreFlags) checkReplay() error {
 		return usage("--save, --resume and --workers are for searches: leave them out of a replay")
 	}
 	v := &f.variant
-	if f.all || v.script.file+v.client.line+v.client.connect != "" && !interleave.IsRecipe(f.replay.from) {
-		return usage("a replay reads everything from its file: leave --script, --client and --all out")
+	if f.all || v.script.file+v.adapter.line+v.adapter.connect != "" && !interleave.IsRecipe(f.replay.from) {
+		return usage("a replay reads everything from its file: leave --script, --adapter and --all out")
 	}
 	return nil
 }
@@ -41,7 +41,7 @@ func (a *app) replay(cmd *cobra.Command, f *exploreFlags, args []string) error {
 	if err := f.checkReplay(); err != nil {
 		return err
 	}
-	args, client, err := f.variant.adapter(cmd, args)
+	args, adapter, err := f.variant.readAdapter(cmd, args)
 	if err != nil {
 		return err
 	}
@@ -53,14 +53,14 @@ func (a *app) replay(cmd *cobra.Command, f *exploreFlags, args []string) error {
 		variant = args[0]
 	}
 	var script *workloads.Script
-	if client == nil {
+	if adapter == nil {
 		if script, err = f.variant.script.read(); err != nil {
 			return err
 		}
 	}
 	out, err := results.Replay(cmd.Context(),
-		results.Again{From: f.replay.from, Variant: variant, Script: script, Client: client, Times: f.replay.times},
-		a.options())
+		results.ReplayOptions{From: f.replay.from, Variant: variant, Script: script, Adapter: adapter,
+			Times: f.replay.times}, a.options())
 	if errors.Is(err, explore.ErrDiverged) {
 		if a.code = a.failed(ExitUnknown, err); !a.json {
 			a.println("UNKNOWN  %s", message(err))

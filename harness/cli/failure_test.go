@@ -55,7 +55,7 @@ func TestACommandWithoutAResultPrintsOneJSONValue(t *testing.T) {
 		"coordinate suite mine.yaml --redis-server /none":        cli.ExitFailed,
 		"coordinate explore lock/setnx --redis-server /none":     cli.ExitFailed,
 		"reproduce jepsen-redis-2013 --redis-server /none":       cli.ExitFailed,
-		"client check --redis-server /none -- true":              cli.ExitFailed,
+		"adapter check --redis-server /none -- true":             cli.ExitFailed,
 		"check none":     cli.ExitUsage,
 		"history none":   cli.ExitUsage,
 		"report none":    cli.ExitUsage,

@@ -96,14 +96,14 @@ func workerOf(pid int) string {
 }
 
 // doer returns the executor of units on this machine.
-func (a *app) doer(allowClients bool) *coordinate.Doer {
+func (a *app) doer(allowAdapters bool) *coordinate.Executor {
 	o := a.options()
 	o.OnSearch = nil
-	return &coordinate.Doer{Options: o, Version: version(), AllowClients: allowClients}
+	return &coordinate.Executor{Options: o, Version: version(), AllowAdapters: allowAdapters}
 }
 
 // workOn does units of q until no more are wanted.
-func workOn(ctx context.Context, q workqueue.Queue, name string, d *coordinate.Doer,
+func workOn(ctx context.Context, q workqueue.Queue, name string, d *coordinate.Executor,
 	end func(workqueue.Unit, time.Duration, error)) error {
 	return errors.Join(workqueue.Worker{Do: d.Do, End: end}.Work(ctx, q, name), d.Close())
 }

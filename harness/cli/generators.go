@@ -67,11 +67,11 @@ func (f *loadFlags) check(cmd *cobra.Command, n int) error {
 }
 
 // generators returns how a run gets its generators: they join, or this process starts them.
-func (a *app) generators(f *loadFlags) func(context.Context, int) (results.Way, error) {
+func (a *app) generators(f *loadFlags) func(context.Context, int) (results.GeneratorOptions, error) {
 	if f == nil || f.listen == "" && f.nats == "" {
 		return a.localGenerators
 	}
-	return func(ctx context.Context, n int) (w results.Way, err error) {
+	return func(ctx context.Context, n int) (w results.GeneratorOptions, err error) {
 		access, server, err := a.natsFor(&f.natsFlags)
 		if err != nil {
 			return w, err
@@ -119,7 +119,7 @@ const leaseOfShares = 15 * time.Second
 // same name was killed, leadLoad begins anew.
 func leadLoad(ctx context.Context, access jetstream.Access, name string, n int) (q *jetstream.Queue,
 	end func(context.Context) error, err error) {
-	head := jetstream.Head{Kind: kindLoad, Program: version(), Anew: true}
+	head := jetstream.Head{Kind: kindLoad, Program: version(), StartOver: true}
 	q, _, err = jetstream.Lead(ctx, access, name, "coordinator on "+workerName(), head,
 		jetstream.Sizes{Lease: leaseOfShares})
 	if err != nil {
@@ -148,12 +148,12 @@ const (
 )
 
 // localGenerators starts generators as child processes, and a NATS on loopback to reach them.
-func (a *app) localGenerators(ctx context.Context, n int) (w results.Way, err error) {
+func (a *app) localGenerators(ctx context.Context, n int) (w results.GeneratorOptions, err error) {
 	folder, remove, err := cluster.TempFolder()
 	if err != nil {
 		return w, err
 	}
-	local := &localGenerators{lost: make(chan generators.Gone, n)}
+	local := &localGenerators{lost: make(chan generators.EndedError, n)}
 	local.closers = append(local.closers, func(context.Context) error { return remove() })
 	defer func() {
 		if err != nil {
@@ -179,20 +179,20 @@ func (a *app) localGenerators(ctx context.Context, n int) (w results.Way, err er
 			return w, err
 		}
 	}
-	return results.Way{Post: q.Post(), Lost: local.lost, Close: local.close}, nil
+	return results.GeneratorOptions{Post: q.Post(), Lost: local.lost, Close: local.close}, nil
 }
 
 // localGenerators are generators that run as child processes.
 type localGenerators struct {
 	processes []*exec.Cmd
-	lost      chan generators.Gone // receives every generator that fails
+	lost      chan generators.EndedError // receives every generator that fails
 	running   sync.WaitGroup
 	closers   []func(context.Context) error // called in reverse order once the processes have ended
 }
 
 // start starts one generator. It gets its token by its environment, and removes it from there.
 func (o *localGenerators) start(self string, access jetstream.Access) error {
-	cmd := exec.Command(self, "work", "--join", access.URL, "--name", "load", "--allow-clients", "--give-up-after",
+	cmd := exec.Command(self, "work", "--join", access.URL, "--name", "load", "--allow-adapters", "--give-up-after",
 		localGiveUpAfter.String())
 	cmd.Env = append(os.Environ(), tokenVariable+"="+access.Token)
 	stderrTail := &cluster.LastWords{}
@@ -206,7 +206,7 @@ func (o *localGenerators) start(self string, access jetstream.Access) error {
 		err := cmd.Wait()
 		release()
 		if err != nil {
-			o.lost <- generators.Gone{Name: workerOf(cmd.Process.Pid),
+			o.lost <- generators.EndedError{Name: workerOf(cmd.Process.Pid),
 				Why: fmt.Errorf("generator process %d ended (%w)%s", cmd.Process.Pid, err, stderrTail)}
 		}
 	})

@@ -28,7 +28,7 @@ func (a *app) tellOfComparison(rows []reports.Row) error {
 }
 
 // tellOfRegimes tells GitHub Actions about searches under several regimes.
-func (a *app) tellOfRegimes(outs []results.Searched) error {
+func (a *app) tellOfRegimes(outs []results.SearchOutcome) error {
 	var rows []reports.Row
 	for _, out := range outs {
 		rows = append(rows, out.Exploration.Row(""))

@@ -21,8 +21,8 @@ type flagGroup struct {
 // ofScripts, ofPlans and ofSearches are groups of flags that several commands share. A command's help shows only the
 // flags that it has.
 var (
-	ofScripts = flagGroup{"Your own script or program",
-		[]string{"script", "client", "connect", "announces", "clock", "processes", "real-crash", "as", "keys", "args",
+	ofScripts = flagGroup{"Your own script or adapter",
+		[]string{"script", "adapter", "connect", "announces", "clock", "processes", "real-crash", "as", "keys", "args",
 			"yes", "no-error", "release", "release-args"}}
 
 	ofPlans = []flagGroup{

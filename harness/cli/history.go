@@ -31,7 +31,7 @@ func (a *app) historyCommand() *cobra.Command {
 		Example: "  doublegrant history results/latest | jq 'select(.outcome == \"info\")'",
 		Args:    exactArgs(1, "one results folder, such as results/latest"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			h, err := results.Stored(args[0])
+			h, err := results.OpenHistory(args[0])
 			if err != nil {
 				return err
 			}

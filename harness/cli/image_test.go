@@ -21,7 +21,7 @@ import (
 )
 
 // image is an image of doublegrant for one test.
-type image struct{ docker.Made }
+type image struct{ docker.BuiltImage }
 
 // imageOf builds an image of a program, and removes it after the test. It skips the test where there is no Docker.
 func imageOf(t *testing.T, program string) image {

@@ -50,7 +50,7 @@ func TestLongTheRecordOfAKilledRunIsThereUpToTheLastMoment(t *testing.T) {
 			"--topology", "standalone", "--duration", "10m")
 		out, _ := ends(t, cli.ExitUnknown, "check", dir)
 		require.Contains(t, unbroken(out), "the record stops before the run did")
-		h, err := results.Stored(dir)
+		h, err := results.OpenHistory(dir)
 		require.NoError(t, err)
 		require.Nil(t, h.End)
 		last := time.Duration(0)
@@ -92,7 +92,7 @@ func underFault(p process) {
 		if len(dirs) == 0 {
 			return false
 		}
-		h, err := results.Stored(dirs[0])
+		h, err := results.OpenHistory(dirs[0])
 		return err == nil && len(h.Faults) > 0 && h.Faults[0].Active > 0
 	}, "a fault in force")
 	time.Sleep(rand.N(500 * time.Millisecond)) // the moment is random, not awaited
@@ -103,7 +103,7 @@ func TestARunThatIsKilledUnderAFaultHasItOnRecord(t *testing.T) {
 	t.Parallel()
 	_, dir := killed(t, underFault, "run", "lock/set-nx-px", "--nemesis", "partition-primary", "--fault-for", "1m",
 		"--clients", "50")
-	h, err := results.Stored(dir)
+	h, err := results.OpenHistory(dir)
 	require.NoError(t, err)
 	require.Len(t, h.Faults, 1)
 	f := h.Faults[0]

@@ -21,7 +21,7 @@ func TestManualPages(t *testing.T) {
 	require.Contains(t, out, "man -l pages/man1/doublegrant.1")
 	pages, err := filepath.Glob(filepath.Join(p.dir, "man", "*.1"))
 	require.NoError(t, err)
-	for _, name := range append(cli.CommandNames(), "client check", "coordinate explore", "coordinate suite") {
+	for _, name := range append(cli.CommandNames(), "adapter check", "coordinate explore", "coordinate suite") {
 		if name != "help" {
 			page := "doublegrant-" + strings.ReplaceAll(name, " ", "-") + ".1"
 			require.Contains(t, pages, filepath.Join(p.dir, "man", page))

@@ -31,8 +31,8 @@ func (p *progress) show(at harness.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	violations := ""
-	if at.Found > 0 {
-		violations = fmt.Sprintf("  %s violations", units.Count(at.Found))
+	if at.Violations > 0 {
+		violations = fmt.Sprintf("  %s violations", units.Count(at.Violations))
 	}
 	if p.w.say(strings.TrimSpace(fmt.Sprintf("%s ok%s  %s", units.Count(at.OK), violations, at.Fault))) {
 		return
@@ -78,8 +78,8 @@ func searchLine(p explore.Progress) string {
 	if p.Planned > 0 || !p.Endless {
 		line += fmt.Sprintf(", %s planned", units.Count(int64(p.Planned)))
 	}
-	if p.Found > 0 {
-		line += fmt.Sprintf(", %d found", p.Found)
+	if p.Classes > 0 {
+		line += fmt.Sprintf(", %d found", p.Classes)
 	}
 	if p.Parts > 1 {
 		line += fmt.Sprintf(", part %d of %d", p.Part, p.Parts)

@@ -114,7 +114,7 @@ func (a *app) listExperiments() error {
 	var t texttable.Table
 	t.Add("EXPERIMENT", "TRIALS", "ABOUT", "WHAT IT SHOWS", "SOURCE")
 	for _, e := range experiments.All() {
-		trials, length := e.Takes(experiments.Repetition{})
+		trials, length := e.Estimate(experiments.Repetition{})
 		t.Add(e.Name, strconv.Itoa(trials), roundedEstimate(length), e.Title, e.Source)
 	}
 	return a.write(&t)
@@ -140,7 +140,7 @@ func (a *app) reproduce(ctx context.Context, chosen []experiments.Experiment, ho
 	var all []reports.Reproduction
 	for i, e := range chosen {
 		fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(chosen), e.Name)
-		trials, length := e.Takes(how)
+		trials, length := e.Estimate(how)
 		each := length / time.Duration(trials)
 		stop = a.startBar(length, "about")
 		a.err.beginStage(each)

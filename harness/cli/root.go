@@ -159,13 +159,14 @@ process at once, with exit code 130 and without a verdict.`,
 		}
 		return err
 	}
+	root.SetGlobalNormalizationFunc(currentFlag)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		a.format = ""
 		return usage("%s", rewordFlagError(cmd, err))
 	})
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(a.exploreCommand(), a.runCommand(), a.checkCommand(), a.clientCommand(), a.historyCommand(),
+	root.AddCommand(a.exploreCommand(), a.runCommand(), a.checkCommand(), a.adapterCommand(), a.historyCommand(),
 		a.reportCommand(), a.compareCommand(),
 		a.suiteCommand(), a.mergeCommand(), a.coordinateCommand(), a.workCommand(), a.demoCommand(),
 		a.reproduceCommand(), a.bugsCommand(), a.listCommand(), a.doctorCommand(), a.initCommand(),
@@ -173,6 +174,17 @@ process at once, with exit code 130 and without a verdict.`,
 		a.versionCommand())
 	complete(root)
 	return root
+}
+
+// currentFlag returns the name of a flag that users may still call by its name of an earlier version.
+func currentFlag(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	switch name {
+	case "client":
+		name = "adapter"
+	case "allow-clients":
+		name = "allow-adapters"
+	}
+	return pflag.NormalizedName(name)
 }
 
 // fromParsers lists endings of messages that mention Go functions, with replacements.
@@ -238,7 +250,7 @@ func message(err error) string {
 // mountHint returns a remedy for a file that cannot be written in the container image of this program. Elsewhere it is
 // empty.
 func mountHint(err error) string {
-	image, _ := docker.Inside()
+	image, _ := docker.CurrentImage()
 	if image == "" || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
 		return ""
 	}

@@ -71,7 +71,7 @@ func (a *app) run(cmd *cobra.Command, f *runFlags, args []string) error {
 		return err
 	}
 
-	length, _ := p.Takes() // Execute reports errors of the plan
+	length, _ := p.Estimate() // Execute reports errors of the plan
 	if length >= longRun {
 		fmt.Fprintf(a.err, "about %v\n", length.Round(time.Second))
 	}
@@ -79,7 +79,7 @@ func (a *app) run(cmd *cobra.Command, f *runFlags, args []string) error {
 	a.err.beginStage(length)
 	progress := a.newProgress()
 	o := a.options()
-	o.Progress, o.Found, o.Generators = progress.show, progress.found, a.generators(&f.load)
+	o.Progress, o.OnViolation, o.Generators = progress.show, progress.found, a.generators(&f.load)
 	out, err := results.Execute(cmd.Context(), p, o)
 	stop()
 
@@ -117,7 +117,7 @@ func (a *app) singlePlan(cmd *cobra.Command, f *planFlags, args []string) (p pla
 		return p, usage("%d variants given: want one variant, such as lock/set-nx-px", len(variants))
 	}
 	p, v := plans[0], variants[0]
-	p.Variant, p.Script, p.Client = v.id, v.script, v.client
+	p.Variant, p.Script, p.Adapter = v.id, v.script, v.adapter
 	return p, nil
 }
 

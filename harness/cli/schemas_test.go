@@ -46,6 +46,6 @@ func TestWhatCommandsPrintAsJSONMeetsItsSchema(t *testing.T) {
 	inFolder := filepath.Join(t.TempDir(), "mine")
 	schemas.Hold[skeletonWritten](t, "skeleton", printed("init", "lua", inFolder))
 	schemas.Hold[manWritten](t, "man-pages", printed("man", t.TempDir()))
-	schemas.Hold[clientCheck](t, "adapter-check", written(clientCheck{Head: reports.HeadOf("adapter-check"),
-		Steps: []clientStep{{Step: "it starts"}}, Is: &workloads.Client{}}))
+	schemas.Hold[adapterCheck](t, "adapter-check", written(adapterCheck{Head: reports.HeadOf("adapter-check"),
+		Steps: []adapterStep{{Step: "it starts"}}, Adapter: &workloads.Adapter{}}))
 }

@@ -22,16 +22,16 @@ type scriptFlags struct {
 
 // variantFlags hold the flags that define a variant by a Lua file or an adapter.
 type variantFlags struct {
-	script scriptFlags
-	client clientFlags
+	script  scriptFlags
+	adapter adapterFlags
 }
 
 func (v *variantFlags) add(cmd *cobra.Command) {
 	f, s := cmd.Flags(), &v.script
 	f.StringVar(&s.file, "script", "", "your own Lua file, instead of a variant")
-	f.StringVar(&s.as, "as", "", "what the script or program is: lock, dedup or sequence (default of a program: what "+
+	f.StringVar(&s.as, "as", "", "what the script or adapter is: lock, dedup or sequence (default of an adapter: what "+
 		"it says)")
-	v.client.add(f)
+	v.adapter.add(f)
 	f.StringArrayVar(&s.keys, "keys", nil, "one of KEYS, repeatable: text with {key} (default {key})")
 	f.StringArrayVar(&s.args, "args", nil,
 		"one of ARGV, repeatable: text with {owner} {ttl_ms} {ttl_s}, {window_ms} {window_s} or "+
@@ -46,16 +46,16 @@ func (v *variantFlags) add(cmd *cobra.Command) {
 
 // chosen is a variant of the catalogue, or one defined by a script or an adapter.
 type chosen struct {
-	id     string
-	script *workloads.Script
-	client *workloads.Client
+	id      string
+	script  *workloads.Script
+	adapter *workloads.Adapter
 }
 
 // variants lists the variants that args name, and the one that flags define. It tries a script or an adapter at once on
 // a Redis of its own, to refuse a broken one early. It does not try an adapter that announces its operations.
 func (a *app) variants(cmd *cobra.Command, f *variantFlags, args []string) ([]chosen, error) {
 	var out []chosen
-	args, c, err := f.adapter(cmd, args)
+	args, c, err := f.readAdapter(cmd, args)
 	if err != nil {
 		return out, err
 	}
@@ -63,11 +63,11 @@ func (a *app) variants(cmd *cobra.Command, f *variantFlags, args []string) ([]ch
 		out = append(out, chosen{id: id})
 	}
 	if c != nil && c.Announces { // it cannot be asked
-		return append(out, chosen{id: c.ID(), client: c}), nil
+		return append(out, chosen{id: c.ID(), adapter: c}), nil
 	}
 	if c != nil {
-		described, err := results.DescribeClient(cmd.Context(), *c, a.options())
-		return append(out, chosen{id: described.ID(), client: &described}), err
+		described, err := results.DescribeAdapter(cmd.Context(), *c, a.options())
+		return append(out, chosen{id: described.ID(), adapter: &described}), err
 	}
 	s, err := f.script.read()
 	if s == nil || err != nil {

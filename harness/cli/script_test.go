@@ -47,7 +47,7 @@ const python = "/usr/bin/python3"
 func pythonWithRedis(t *testing.T) {
 	t.Helper()
 	if exec.Command(python, "-c", "import redis").Run() != nil {
-		testenv.LeftOut(t, "clients in Python", "make clients installs python3-redis")
+		testenv.LeftOut(t, "adapters in Python", "make adapters installs python3-redis")
 	}
 }
 

@@ -68,7 +68,7 @@ var givenSecrets = []givenSecret{
 	{place: "an environment that doctor looks at", env: plan.ExternalURL + "=redis://u:canary@h", works: true,
 		line: "doctor -o json"},
 	{place: "the environment of an adapter", env: "MYLOCK_PASSWORD=canary", works: true,
-		line: "run --ttl 300ms --client 'PYTHON lock.py'" + local},
+		line: "run --ttl 300ms --adapter 'PYTHON lock.py'" + local},
 	{place: "the environment of an adapter, in a search", env: "MYLOCK_PASSWORD=canary", works: true,
 		line: "explore --clients 2 --late 0 -- PYTHON lock.py"},
 	{place: "a token of a NATS", env: "DOUBLEGRANT_NATS_TOKEN=canary", line: "work --join nats://" + nowhere},

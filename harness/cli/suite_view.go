@@ -27,7 +27,7 @@ type suiteView struct {
 
 func (a *app) newSuiteView(s suite.Suite, shard string) *suiteView {
 	v := &suiteView{app: a, suite: s, shard: shard, run: a.newProgress(), takeBar: func() {}}
-	v.each, v.pass = s.Takes()
+	v.each, v.pass = s.Estimate()
 	return v
 }
 

@@ -57,7 +57,7 @@ func TestWrongUsageIsOneLineWithTheRemedy(t *testing.T) {
 		"choose text or json":                                        "list -o xml",
 		"give two or more variants, plans":                           "compare lock/set-nx-px",
 		"compare variants of one family":                             "compare lock/set-nx-px sequence/incr",
-		"did you mean --clients?":                                    "run lock/set-nx-px --client 10",
+		"did you mean --clients?":                                    "run lock/set-nx-px --adapter 10",
 		"doublegrant run --help lists them all":                      "run lock/set-nx-px --hue red",
 		`unknown command "lst": did you mean list?`:                  "lst",
 		`unknown command "chek": did you mean check?`:                "help client chek",
@@ -97,7 +97,7 @@ func TestASearchThatCannotBeIsOneLineWithTheRemedy(t *testing.T) {
 		"want one variant":                               "explore lock/set-nx-px --script @/ok.lua --as sequence",
 		"leave the variant out":                          "explore --all lock/set-nx-px",
 		"leave --regime and --ttl out":                   "explore --all --ttl 20s",
-		"leave --script, --client and --all out":         "explore --all --replay x.json",
+		"leave --script, --adapter and --all out":        "explore --all --replay x.json",
 		"ask for 2 to 16":                                "explore lock/set-nx-px --clients 17",
 		"or a time (--for)":                              "explore lock/set-nx-px --clients 5 --for 0",
 		"--random 0: ask for more":                       "explore lock/set-nx-px --random 0",
@@ -128,20 +128,20 @@ func TestASearchThatCannotBeIsOneLineWithTheRemedy(t *testing.T) {
 
 func TestABadClientIsOneLineWithTheRemedy(t *testing.T) {
 	refused(t, nil, map[string]string{
-		"want one of ok, fail, info and ask":                 "run --client cat",
+		"want one of ok, fail, info and ask":                 "run --adapter cat",
 		"it ended (exit status 1)":                           "compare lock/set-nx-px -- false",
-		"by --client and after --":                           "explore --client true -- false",
+		"by --adapter and after --":                          "explore --adapter true -- false",
 		"no program after --":                                "explore --",
 		"are about Lua, and true is a program":               "explore --keys k -- true",
-		"--client: a quote or backslash at its end is open":  `explore --client "python3 'x"`,
-		"no program given":                                   "client check",
+		"--adapter: a quote or backslash at its end is open": `explore --adapter "python3 'x"`,
+		"no adapter given":                                   "adapter check",
 		"nobody listens on unix:/no/such: start":             "explore --connect unix:/no/such",
 		"are about a program in another language":            "run lock/set-nx-px --processes 2",
-		"-1 processes: ask for 1 or more":                    "run --client true --processes -1",
+		"-1 processes: ask for 1 or more":                    "run --adapter true --processes -1",
 		"says its clock itself":                              "explore --clock preloaded -- true",
 		`clock "sundial": choose one of`:                     "explore --announces --clock sundial --as lock -- true",
-		"decides itself what it does, so it can be explored": "run --announces --as lock --client true",
-		"there is doublegrant client check -- COMMAND":       "client chekc",
+		"decides itself what it does, so it can be explored": "run --announces --as lock --adapter true",
+		"there is doublegrant adapter check -- COMMAND":      "adapter chekc",
 	})
 }
 

@@ -32,7 +32,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Args:  exactArgs(0, "none"),
 		RunE: func(*cobra.Command, []string) error {
 			b := buildOf(debug.ReadBuildInfo())
-			b.Image, b.Redis = docker.Inside()
+			b.Image, b.Redis = docker.CurrentImage()
 			if a.json {
 				return a.printJSON(b)
 			}

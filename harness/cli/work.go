@@ -14,8 +14,8 @@ import (
 // workFlags hold the flags that only work has.
 type workFlags struct {
 	accessFlags
-	join               string
-	stay, allowClients bool
+	join                string
+	stay, allowAdapters bool
 }
 
 func (a *app) workCommand() *cobra.Command {
@@ -38,7 +38,7 @@ the coordinator of a run disappeared, or this worker failed at units that others
 	flags := cmd.Flags()
 	flags.StringVar(&f.join, "join", "", "URL of the coordinator's NATS server")
 	flags.BoolVar(&f.stay, "stay", false, "when the coordination is over, wait for the next one of that name")
-	flags.BoolVar(&f.allowClients, "allow-clients", false,
+	flags.BoolVar(&f.allowAdapters, "allow-adapters", false,
 		"also run command lines and container images that come with the work; only for coordinators that you trust")
 	a.place.addRedis(cmd)
 	return cmd
@@ -78,7 +78,7 @@ func (a *app) workOnce(ctx context.Context, f *workFlags, access jetstream.Acces
 		return err
 	}
 	defer q.Close()
-	d := a.doer(f.allowClients)
+	d := a.doer(f.allowAdapters)
 	d.Name, d.Post = name, q.Post()
 	d.Joined = func(number int) { a.say("joined as generator %d", number) }
 	if err := d.Accept(head.Program, head.Server); err != nil {

@@ -44,15 +44,15 @@ func (c *Cluster) running() (*clients.Set, error) {
 	return c.clients, nil
 }
 
-// Straight returns the address of the node that a client of Connect or ConnectAll always leads to, past the fabric.
-// Programs that connect by themselves use it while no fault acts on links. It is empty if the client may switch to
-// another node, as with Sentinels, and if it is not the cluster's.
-func (c *Cluster) Straight(r redis.UniversalClient) string {
+// DirectAddress returns the address of the node that a client of Connect or ConnectAll always leads to, past the
+// fabric. Programs that connect by themselves use it while no fault acts on links. It is empty if the client may switch
+// to another node, as with Sentinels, and if it is not the cluster's.
+func (c *Cluster) DirectAddress(r redis.UniversalClient) string {
 	running, err := c.running()
 	if err != nil {
 		return ""
 	}
-	return running.Straight(r)
+	return running.DirectAddress(r)
 }
 
 // Deployment says where the nodes are, so that another process can open clients of them with package clients.
@@ -79,7 +79,7 @@ func (c *Cluster) LookIP(group int) string { return c.subnet.ip(lookPlane, first
 // answers each group, and which one acknowledges its writes.
 func (c *Cluster) openClients(clock harness.Clock, events func(harness.Event)) error {
 	ours := c.opts.Clients
-	if c.opts.ClientsElsewhere {
+	if c.opts.RemoteClients {
 		ours = c.Groups()
 	}
 	o := clients.Options{
@@ -88,11 +88,11 @@ func (c *Cluster) openClients(clock harness.Clock, events func(harness.Event)) e
 		GroupIP:     c.GroupIP, LookIP: c.LookIP,
 	}
 	if len(c.sentinels) > 0 {
-		o.Serves = func(kind string, group int, node string) {
+		o.OnServes = func(kind string, group int, node string) {
 			events(harness.Event{At: clock.Now(), Node: node, Kind: kind, Detail: GroupName(group)})
 		}
 	}
-	opened, err := clients.On(c.fabric, c.Deployment(), o)
+	opened, err := clients.OpenOver(c.fabric, c.Deployment(), o)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.clients = opened

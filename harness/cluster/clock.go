@@ -113,4 +113,4 @@ func (c *Cluster) libraryFor(n *node) (path string, err error) {
 }
 
 // hasClockLibrary reports whether the nodes load the library of ClockLibraryEnv. Nodes in containers would not find it.
-func (c *Cluster) hasClockLibrary() bool { return c.opts.On == nil && HasClockLibrary() }
+func (c *Cluster) hasClockLibrary() bool { return c.opts.Platform == nil && HasClockLibrary() }

@@ -96,7 +96,7 @@ func (c *Cluster) Groups() int { return c.opts.ClientGroups }
 
 // Start starts every node and returns when the cluster is whole. It gives up after 3 min, and then stops what it
 // started. It starts nothing if the machine has no redis-server (ErrNoRedis), a limit that is too low (ErrLimit), or
-// not the platform of Options.On. It turns off go-redis's logger for the whole process: see the package's
+// not the platform of Options.Platform. It turns off go-redis's logger for the whole process: see the package's
 // documentation.
 func (c *Cluster) Start(ctx context.Context, clock harness.Clock, events func(harness.Event), log *slog.Logger) error {
 	if n := c.topology.primaries; n < 1 || n > MostMasters {

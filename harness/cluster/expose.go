@@ -15,7 +15,7 @@ func (c *Cluster) Expose(host string) (clients.Deployment, error) {
 	d := c.Deployment()
 	for _, nodes := range [][]clients.Node{d.Nodes, d.Sentinels} {
 		for i := range nodes {
-			at, err := c.fabric.Door(nodes[i].Name, host, nodes[i].Real)
+			at, err := c.fabric.Expose(nodes[i].Name, host, nodes[i].Real)
 			if err != nil {
 				return d, fmt.Errorf("cluster: expose %s on %s: %w: name an address of this machine",
 					nodes[i].Name, host, err)

@@ -63,7 +63,7 @@ func (c *Cluster) removeUnfinishedHosts(errs []error) error {
 		}
 	}
 	return fmt.Errorf("%w (containers may be left: once %s is back, doublegrant doctor --clean removes them)",
-		err, c.opts.On)
+		err, c.opts.Platform)
 }
 
 // removeOrphans removes what was left behind by harnesses that were killed together with their watchdogs. Orphaned

@@ -42,7 +42,7 @@ type Check struct {
 	Need    int64  `json:"need"`             // what the cluster needs: bytes of memory, a count for other limits
 	Have    int64  `json:"have"`             // what the machine has, in the same unit
 	Most    int64  `json:"most"`             // clients for which Have is enough; math.MaxInt64: any number
-	Stops   bool   `json:"stops"`            // no cluster starts if it is short; false: it is only a warning
+	Fatal   bool   `json:"stops"`            // no cluster starts if it is short; false: it is only a warning
 	Effect  string `json:"effect,omitempty"` // what may happen if it is short; only where Stops is false
 	Raise   string `json:"raise"`            // how to raise it to Need
 
@@ -68,7 +68,7 @@ func (c Check) Finding() string {
 		return have + ", enough for any number of clients"
 	case !c.Short():
 		return fmt.Sprintf("%s, enough for %d clients", have, c.Most)
-	case c.Stops:
+	case c.Fatal:
 		return fmt.Sprintf("%s need %s, and there are %s", c.whose(), c.amount(c.Need), have)
 	}
 	return fmt.Sprintf("%s may need %s, and there are %s (%s)", c.whose(), c.amount(c.Need), have, c.Effect)
@@ -76,7 +76,7 @@ func (c Check) Finding() string {
 
 // Remedy says what to do if the limit is short.
 func (c Check) Remedy() string {
-	if c.Stops && c.Most > 0 {
+	if c.Fatal && c.Most > 0 {
 		return fmt.Sprintf("%s, or ask for at most %d clients", c.Raise, c.Most)
 	}
 	return c.Raise
@@ -115,16 +115,16 @@ func (o Options) checks(m machine, masters int) (all []Check) {
 		}
 	}
 	files := func(n int64) int64 { return fdsReserved + n*fdsPerClient*links }
-	if !o.ClientsElsewhere {
-		add(m.SoftFiles, files, Check{Name: openFiles, Stops: true})
+	if !o.RemoteClients {
+		add(m.SoftFiles, files, Check{Name: openFiles, Fatal: true})
 	}
-	if !o.ClientsElsewhere && m.SoftFiles >= files(int64(o.Clients)) {
+	if !o.RemoteClients && m.SoftFiles >= files(int64(o.Clients)) {
 		add(m.SoftFiles, func(n int64) int64 { return files(2 * n) },
 			Check{Name: faultFiles, Effect: "in a failover clients dial anew before they have hung up, and some find " +
 				"no file"})
 	}
 	add(m.Ports, func(n int64) int64 { return portsReserved + (n*links+groups-1)/groups },
-		Check{Name: localPorts, Stops: true})
+		Check{Name: localPorts, Fatal: true})
 	add(m.HardFiles, func(n int64) int64 { return redisClients(n) + redisReserved },
 		Check{Name: redisFiles, Effect: "a node refuses clients that dial again and again while it is paused"})
 	add(m.Backlog, func(n int64) int64 { return min(n, redisBacklog) },
@@ -190,7 +190,7 @@ func (m machine) raiseFiles(need int64) string {
 // shortChecks returns the checks that are short and have the given value of Stops.
 func shortChecks(all []Check, stops bool) (some []Check) {
 	for _, c := range all {
-		if c.Short() && c.Stops == stops {
+		if c.Short() && c.Fatal == stops {
 			some = append(some, c)
 		}
 	}

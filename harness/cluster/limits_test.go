@@ -74,7 +74,7 @@ func TestEachLimitSaysWhatIsShortAndHowToRaiseIt(t *testing.T) {
 		short := slices.DeleteFunc(slices.Clone(all), func(c cluster.Check) bool { return !c.Short() })
 		require.Len(t, short, c.short, says)
 		require.True(t, strings.HasPrefix(short[0].String(), says), "%s: %s", says, short[0])
-		require.Equal(t, c.stops, short[0].Stops, says)
+		require.Equal(t, c.stops, short[0].Fatal, says)
 		err := cluster.LimitError(all)
 		require.Equal(t, c.stops, errors.Is(err, cluster.ErrLimit), says)
 		require.NotContains(t, fmt.Sprint(err), "\n", "a warning is no error")

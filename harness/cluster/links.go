@@ -61,9 +61,9 @@ func (c *Cluster) Suspects(ctx context.Context, sentinel string) (bool, error) {
 	return strings.Contains(m["flags"], "s_down"), err
 }
 
-// Hears reports whether the replica itself, asked past the fabric, has heard of its primary in the last two seconds. A
-// primary sends something each second. For a node that is not a replica the result is false.
-func (c *Cluster) Hears(ctx context.Context, replica string) (bool, error) {
+// HasPrimaryLink reports whether the replica itself, asked past the fabric, has heard of its primary in the last two
+// seconds. A primary sends something each second. For a node that is not a replica the result is false.
+func (c *Cluster) HasPrimaryLink(ctx context.Context, replica string) (bool, error) {
 	n, err := c.node(replica)
 	if err != nil {
 		return false, err

@@ -40,7 +40,7 @@ func TestWhoHearsAndWhoSuspectsWhom(t *testing.T) {
 		return yes
 	}
 	suspects := func(s string) bool { return says(c.Suspects, s) }
-	hears := func(r string) bool { return says(c.Hears, r) }
+	hears := func(r string) bool { return says(c.HasPrimaryLink, r) }
 	primary, err := c.Primary(ctx)
 	require.NoError(t, err)
 	require.Equal(t, "r1", primary)
@@ -57,6 +57,6 @@ func TestWhoHearsAndWhoSuspectsWhom(t *testing.T) {
 	eventually(t, func() bool { return !suspects("s1") && hears("r2") }, "all is well again")
 	_, err = c.Suspects(ctx, "r1")
 	require.ErrorContains(t, err, "not a Sentinel")
-	_, err = c.Hears(ctx, "r9")
+	_, err = c.HasPrimaryLink(ctx, "r9")
 	require.ErrorContains(t, err, "no node")
 }

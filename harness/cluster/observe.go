@@ -34,7 +34,7 @@ func (c *Cluster) observe(clock harness.Clock, events func(harness.Event)) {
 	for _, n := range c.redis {
 		events(harness.Event{At: clock.Now(), Node: n.name, Kind: harness.EventAddress,
 			Detail: fmt.Sprintf("%s %d", n.announcedIP, n.port)})
-		c.observing.Go(func() { n.watchWrites(ctx, clock, events, c.clients.Leave) })
+		c.observing.Go(func() { n.watchWrites(ctx, clock, events, c.clients.MarkUnwritable) })
 	}
 }
 

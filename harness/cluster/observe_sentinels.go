@@ -41,7 +41,7 @@ func (n *node) watchMessages(ctx context.Context, clock harness.Clock, events fu
 				report(e)
 			}
 			if !complete && !unreadReported {
-				report(harness.Event{At: lostAt, Kind: harness.EventUnread})
+				report(harness.Event{At: lostAt, Kind: harness.EventMessagesMissed})
 				unreadReported = true
 			}
 		}
@@ -55,7 +55,7 @@ func (n *node) watchMessages(ctx context.Context, clock harness.Clock, events fu
 				subscribed, missed.subscribedAt = true, clock.Now()
 			}
 			if lost {
-				report(harness.Event{At: clock.Now(), Kind: harness.EventHeard})
+				report(harness.Event{At: clock.Now(), Kind: harness.EventSubscriptionBack})
 				lost = false
 			}
 		}
@@ -64,7 +64,7 @@ func (n *node) watchMessages(ctx context.Context, clock harness.Clock, events fu
 		}
 		if !lost && subscribed {
 			lost, lostAt, unreadReported = true, clock.Now(), false
-			report(harness.Event{At: lostAt, Kind: harness.EventUnheard, Detail: err.Error()})
+			report(harness.Event{At: lostAt, Kind: harness.EventSubscriptionLost, Detail: err.Error()})
 		}
 		select { // the connection broke: the next Receive dials again
 		case <-time.After(rolePollEvery):

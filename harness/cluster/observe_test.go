@@ -25,9 +25,9 @@ func TestWhichNodesTakeWritesAndWhomTheyServe(t *testing.T) {
 	old, err := c.Primary(ctx)
 	require.NoError(t, err)
 	eventually(t, func() bool { return len(ev.Of(old, harness.EventWritable)) > 0 }, "the primary takes writes")
-	require.Empty(t, ev.Of(old, harness.EventServes), "nobody has written yet")
+	require.Empty(t, ev.Of(old, harness.EventServesWrites), "nobody has written yet")
 	require.NoError(t, r.Set(ctx, "k", "v", 0).Err())
-	require.Equal(t, "g1", ev.Of(old, harness.EventServes)[0].Detail)
+	require.Equal(t, "g1", ev.Of(old, harness.EventServesWrites)[0].Detail)
 
 	for _, n := range c.RedisNodes() {
 		eventually(t, func() bool {
@@ -42,7 +42,7 @@ func TestWhichNodesTakeWritesAndWhomTheyServe(t *testing.T) {
 	eventually(t, func() bool { return r.Set(ctx, "k", "v", 0).Err() == nil }, "a write after the failover")
 	eventually(t, func() bool { return len(ev.Of(promoted, harness.EventWritable)) > 0 },
 		"the new primary takes writes")
-	require.Len(t, ev.Of(promoted, harness.EventServes), 1)
+	require.Len(t, ev.Of(promoted, harness.EventServesWrites), 1)
 	offset := func(node string) int {
 		eventually(t, func() bool { return len(ev.Of(node, harness.EventOffset)) > 0 },
 			node+" was in the replication stream")
@@ -53,7 +53,7 @@ func TestWhichNodesTakeWritesAndWhomTheyServe(t *testing.T) {
 	require.Positive(t, offset(promoted))
 	require.GreaterOrEqual(t, offset(old), 0, "it may have been asked before anything was written")
 	ceased, began, served := ev.Of(old, harness.EventUnwritable)[0], ev.Of(promoted, harness.EventWritable)[0],
-		ev.Of(promoted, harness.EventServes)[0]
+		ev.Of(promoted, harness.EventServesWrites)[0]
 	require.Less(t, ceased.At, began.At)
 	require.Less(t, began.At, served.At+platformtest.Hang,
 		"usually within the 10 ms between two questions of the observer")

@@ -15,14 +15,14 @@ import (
 // Options holds a cluster's settings. The zero value is a usable default.
 type Options struct {
 	Clients int // connections to prepare for, of all groups together; default 100
-	// ClientsElsewhere: the clients are in other processes, which use Cluster.Deployment. This process has only a
+	// RemoteClients: the clients are in other processes, which use Cluster.Deployment. This process has only a
 	// few.
-	ClientsElsewhere bool
+	RemoteClients bool
 	// ClientGroups have their own addresses and links; at most 200; default 5.
 	ClientGroups int
 	OpTimeout    time.Duration // read and write timeout of clients; default 500ms
-	// On is the platform of the nodes, such as docker.Platform{}; default: processes of this machine.
-	On          Platform
+	// Platform is the platform of the nodes, such as docker.Platform{}; default: processes of this machine.
+	Platform    Platform
 	RedisServer string // redis-server binary of processes; default: $DOUBLEGRANT_REDIS_SERVER, then the PATH
 	Retries     int    // times that clients send a command again that got no answer; default none; 3 is go-redis's own
 	LogDir      string // folder in which nodes' logs stay; default: they are removed with the cluster

@@ -38,8 +38,8 @@ func (o Options) preflight(ctx context.Context, masters int, log *slog.Logger) (
 	if err := o.validate(); err != nil {
 		return g, err
 	}
-	if o.On != nil {
-		g.site, err = o.On.Find(ctx, log)
+	if o.Platform != nil {
+		g.site, err = o.Platform.Find(ctx, log)
 	} else {
 		g.binary, _, err = FindRedis(o.RedisServer)
 	}

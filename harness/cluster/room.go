@@ -35,9 +35,9 @@ func TempRoom() error {
 
 // Reach says whether nodes can have addresses on this machine, and on which port.
 type Reach struct {
-	Port  int   // port of Redis nodes
-	Usual bool  // Port is Redis's default
-	Err   error // ErrLimit, with the remedy; nil: there are addresses
+	Port          int   // port of Redis nodes
+	IsDefaultPort bool  // Port is Redis's default
+	Err           error // ErrLimit, with the remedy; nil: there are addresses
 }
 
 // Addresses finds addresses that nodes could have, and releases them.
@@ -46,5 +46,5 @@ func Addresses() Reach {
 	if err != nil {
 		return Reach{Err: err}
 	}
-	return Reach{Port: s.ports.redis, Usual: s.ports == portChoices[0], Err: s.release()}
+	return Reach{Port: s.ports.redis, IsDefaultPort: s.ports == portChoices[0], Err: s.release()}
 }

@@ -18,12 +18,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// Doer does units on this machine, one at a time. Its Do is that of a workqueue.Worker. Unless AllowClients is set, it
-// refuses units that start programs which came with them.
-type Doer struct {
-	Options      results.Options // Redis, Docker, Warn and Log count
-	Version      string          // of this program
-	AllowClients bool            // also run command lines and container images that come with a unit
+// Executor does units on this machine, one at a time. Its Do is that of a workqueue.Worker. Unless AllowClients is set,
+// it refuses units that start programs which came with them.
+type Executor struct {
+	Options       results.Options // Redis, Docker, Warn and Log count
+	Version       string          // of this program
+	AllowAdapters bool            // also run command lines and container images that come with a unit
 
 	// For shares of a run's clients. Without a Post they are refused.
 	Post   generators.Post
@@ -36,7 +36,7 @@ type Doer struct {
 }
 
 // Close stops what runs between units: the Redis of the last search.
-func (d *Doer) Close() error {
+func (d *Executor) Close() error {
 	if d.runner == nil {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (d *Doer) Close() error {
 }
 
 // Do does a unit. The error wraps workqueue.ErrRefused if this machine or program cannot or must not do it.
-func (d *Doer) Do(ctx context.Context, u workqueue.Unit) (workqueue.Result, error) {
+func (d *Executor) Do(ctx context.Context, u workqueue.Unit) (workqueue.Result, error) {
 	if err := d.Accept(u.Program, u.Server); err != nil {
 		return workqueue.Result{}, err
 	}
@@ -69,7 +69,7 @@ func refuse(format string, args ...any) error {
 
 // Accept returns an error that wraps workqueue.ErrRefused if units for that program and server cannot be done here. An
 // empty server matches any.
-func (d *Doer) Accept(program, server string) error {
+func (d *Executor) Accept(program, server string) error {
 	if program != d.Version {
 		return refuse("the coordinator is %.100q, and this is %q: use the same version", program, d.Version)
 	}
@@ -90,14 +90,14 @@ func (d *Doer) Accept(program, server string) error {
 }
 
 // piece does a piece of a search. The Redis of a search is kept for its next piece.
-func (d *Doer) piece(ctx context.Context, u workqueue.Unit) (res workqueue.Result, err error) {
+func (d *Executor) piece(ctx context.Context, u workqueue.Unit) (res workqueue.Result, err error) {
 	var p pieceUnit
 	if err := decode(u.Body, &p); err != nil {
 		return res, err
 	}
-	if p.Search.Client != nil && !d.AllowClients {
-		return res, refuse("it starts the program %s, a command line from another machine: allow that with "+
-			"--allow-clients if you trust the coordinator", p.Search.Client)
+	if p.Search.Adapter != nil && !d.AllowAdapters {
+		return res, refuse("it starts the adapter %s, a command line from another machine: allow that with "+
+			"--allow-adapters if you trust the coordinator", p.Search.Adapter)
 	}
 	text, err := json.Marshal(p.Search)
 	if err != nil {
@@ -124,7 +124,7 @@ func (d *Doer) piece(ctx context.Context, u workqueue.Unit) (res workqueue.Resul
 }
 
 // run carries out a repetition of a suite's run, and returns its results folder.
-func (d *Doer) run(ctx context.Context, u workqueue.Unit) (res workqueue.Result, err error) {
+func (d *Executor) run(ctx context.Context, u workqueue.Unit) (res workqueue.Result, err error) {
 	var r runUnit
 	if err := decode(u.Body, &r); err != nil {
 		return res, err
@@ -133,9 +133,9 @@ func (d *Doer) run(ctx context.Context, u workqueue.Unit) (res workqueue.Result,
 	if err != nil {
 		return res, err
 	}
-	if entry.RunsCode() && !d.AllowClients {
-		return res, refuse("the run %.60q starts a program or a container from another machine: allow that with "+
-			"--allow-clients if you trust the coordinator", entry.Title)
+	if entry.RunsCode() && !d.AllowAdapters {
+		return res, refuse("the run %.60q starts an adapter or a container from another machine: allow that with "+
+			"--allow-adapters if you trust the coordinator", entry.Title)
 	}
 	if err := d.Close(); err != nil { // nothing else runs beside a load
 		return res, err
@@ -169,7 +169,7 @@ func (d *Doer) run(ctx context.Context, u workqueue.Unit) (res workqueue.Result,
 }
 
 // share drives a share of a run's clients until the run ends.
-func (d *Doer) share(ctx context.Context, u workqueue.Unit) (res workqueue.Result, err error) {
+func (d *Executor) share(ctx context.Context, u workqueue.Unit) (res workqueue.Result, err error) {
 	var s shareUnit
 	if err := decode(u.Body, &s); err != nil {
 		return res, err
@@ -184,7 +184,7 @@ func (d *Doer) share(ctx context.Context, u workqueue.Unit) (res workqueue.Resul
 	w := generators.Generator{
 		Name: d.Name, Joined: d.Joined,
 		Build: func(ctx context.Context, a generators.Assignment) (generators.Setup, error) {
-			return d.Options.BuildShare(ctx, a, d.AllowClients)
+			return d.Options.BuildShare(ctx, a, d.AllowAdapters)
 		},
 	}
 	err = w.Serve(ctx, d.Post)

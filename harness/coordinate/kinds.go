@@ -14,7 +14,7 @@ import (
 
 // The kinds of units.
 const (
-	KindRun   = "run"   // body: runUnit; result: the folder of suite.Made with madeFile in it, see pack
+	KindRun   = "run"   // body: runUnit; result: the folder of suite.RemoteResult with madeFile in it, see pack
 	KindPiece = "piece" // body: pieceUnit; result: explore.PieceResult
 	KindShare = "share" // body: shareUnit; result: none. What clients record is sent by generators.Post
 )

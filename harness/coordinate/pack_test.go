@@ -102,13 +102,13 @@ func TestAWorkerRefuses(t *testing.T) {
 		require.NoError(t, err)
 		return u.Body
 	}
-	d := &Doer{Version: "v1"}
+	d := &Executor{Version: "v1"}
 	for want, u := range map[string]workqueue.Unit{
 		`the coordinator is "v2", and this is "v1"`: {Kind: KindRun, Program: "v2"},
 		`the work is for "Redis 1.0"`:               {Kind: KindRun, Program: "v1", Server: "Redis 1.0"},
 		`units of the kind "dance" are unknown`:     {Kind: "dance", Program: "v1"},
-		"allow that with --allow-clients": {Kind: KindRun, Program: "v1",
-			Body: run("name: x\nruns: [{name: c, client: {command: [rm]}}]\n")},
+		"allow that with --allow-adapters": {Kind: KindRun, Program: "v1",
+			Body: run("name: x\nruns: [{name: c, adapter: {command: [rm]}}]\n")},
 		"needs a connection to the coordinator": {Kind: KindShare, Program: "v1", Body: []byte(`{"run":"x","number":1}`)},
 		"it starts the program": {Kind: KindPiece, Program: "v1",
 			Body: []byte(`{"search":{"variant":"x","client":{"command":["rm"]}},"piece":{}}`)},

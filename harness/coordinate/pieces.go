@@ -25,7 +25,7 @@ func Pieces(
 	var dead atomic.Pointer[error]
 	return func(s plan.Search, server string) *explore.Pieces {
 		mine := &pieces{q: q, version: version, search: s, server: server, work: work, ended: ended, dead: &dead}
-		return &explore.Pieces{Workers: explore.MaxWorkers, Run: mine.run, Settled: mine.checkDisputes}
+		return &explore.Pieces{Workers: explore.MaxWorkers, Run: mine.run, CheckResults: mine.checkDisputes}
 	}
 }
 

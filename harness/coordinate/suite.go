@@ -22,15 +22,15 @@ type SuiteOptions struct {
 	Work   *Work // takes the names of the units; may be nil
 
 	// End is called for each repetition that has ended, in the order in which they are handed out; may be nil.
-	End func(Ended)
+	End func(EndedRun)
 
 	// Ready is called with the path of the results folder just before the folder appears, if it is complete; may be
 	// nil.
 	Ready func(dir string) error
 }
 
-// Ended is a repetition of a run that has ended.
-type Ended struct {
+// EndedRun is a repetition of a run that has ended.
+type EndedRun struct {
 	Done, Of int // number of repetitions that have ended, and of all
 	Run      tally.Run
 	Why      string   // why there is no Run; empty: there is one
@@ -69,7 +69,7 @@ func Suite(
 			return out, "", queueErr
 		}
 		if queueErr != nil {
-			c.results.Doubt(whyEnded(ctx, queueErr))
+			c.results.MarkIncomplete(whyEnded(ctx, queueErr))
 			break
 		}
 	}
@@ -121,7 +121,7 @@ type coordinated struct {
 
 // plan makes a unit of each repetition.
 func (c *coordinated) plan(s suite.Suite) error {
-	each, _ := s.Takes()
+	each, _ := s.Estimate()
 	takes := map[string]int{}
 	for i, r := range s.Runs {
 		takes[r.Title] = i
@@ -156,7 +156,7 @@ func (c *coordinated) await(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	e := Ended{Done: i + 1, Of: len(c.units), Failed: o.Failed}
+	e := EndedRun{Done: i + 1, Of: len(c.units), Failed: o.Failed}
 	if o.GivenUp() {
 		e.Why = fmt.Sprintf("given up after %d tries: %s", len(o.Failed), o.Why())
 	} else if made, err := c.read(i, o); err != nil { // a bad result does not stop the others
@@ -180,7 +180,7 @@ func (c *coordinated) await(ctx context.Context, i int) error {
 }
 
 // read unpacks a result into the folder of its unit, and returns the outcome of the run.
-func (c *coordinated) read(i int, o workqueue.Outcome) (made suite.Made, err error) {
+func (c *coordinated) read(i int, o workqueue.Outcome) (made suite.RemoteResult, err error) {
 	folder := c.results.Folder(i)
 	if err := unpack(o.Body, folder); err != nil {
 		return made, err
@@ -206,7 +206,7 @@ func (c *coordinated) noteDisputed(ctx context.Context) error {
 		return err
 	}
 	if err := disputeError("runs", ids); err != nil {
-		c.results.Doubt(err.Error())
+		c.results.MarkIncomplete(err.Error())
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func TestTheFirstRunSaysWhichServerCounts(t *testing.T) {
 		"documented, times: 3}]\n"))
 	require.NoError(t, err)
 	memory := workqueue.NewMemory(0)
-	d := &Doer{Version: "v1"}
+	d := &Executor{Version: "v1"}
 	ended := make(chan error, 1)
 	go func() {
 		ended <- workqueue.Worker{Do: func(ctx context.Context, u workqueue.Unit) (workqueue.Result, error) {
@@ -53,7 +53,7 @@ func TestTheFirstRunSaysWhichServerCounts(t *testing.T) {
 	}()
 	var whys []string
 	out, dir, err := Suite(t.Context(), memory.As("coordinator"), s, SuiteOptions{
-		Results: t.TempDir(), Version: "v1", End: func(e Ended) { whys = append(whys, e.Why) },
+		Results: t.TempDir(), Version: "v1", End: func(e EndedRun) { whys = append(whys, e.Why) },
 	})
 	require.NoError(t, err)
 	require.NoError(t, memory.As("coordinator").End(t.Context()))

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Takes returns the number of trials of a repetition, over all arms, and an estimate of their total duration.
-func (e Experiment) Takes(how Repetition) (trials int, length time.Duration) {
+// Estimate returns the number of trials of a repetition, over all arms, and an estimate of their total duration.
+func (e Experiment) Estimate(how Repetition) (trials int, length time.Duration) {
 	each := cmp.Or(how.Trials, e.trials)
 	for _, a := range e.arms {
-		one, err := a.plan.Takes()
+		one, err := a.plan.Estimate()
 		if err != nil { // Check reports this error
 			continue
 		}

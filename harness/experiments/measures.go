@@ -75,7 +75,7 @@ func measureNamed(name string) (measure, error) {
 		}
 		known = append(known, m.Name)
 	}
-	return measure{}, fmt.Errorf("unknown measure %q: %s", name, suggest.Meant(name, known))
+	return measure{}, fmt.Errorf("unknown measure %q: %s", name, suggest.DidYouMean(name, known))
 }
 
 // countViolations counts the anomalies of one class.
@@ -220,7 +220,7 @@ func phasesOf(h harness.History) (phases, error) {
 	if err != nil {
 		return phases{}, err
 	}
-	p := phases{healed: f.Until()}
+	p := phases{healed: f.InForceUntil()}
 	for _, o := range analysis.Failovers(h) {
 		if s := o.Stage(analysis.Promoted); s.Seen && s.At > f.Start {
 			p.promoted = s.At

@@ -65,7 +65,7 @@ func Find(name string) (Experiment, error) {
 		}
 		known = append(known, e.Name)
 	}
-	return Experiment{}, plan.Usagef("unknown experiment %q: %s", name, suggest.Meant(name, known))
+	return Experiment{}, plan.Usagef("unknown experiment %q: %s", name, suggest.DidYouMean(name, known))
 }
 
 // Reproduce repeats an experiment and writes a results folder that has a folder for each trial. If the harness or its
@@ -89,7 +89,7 @@ func Reproduce(
 	r.Elapsed = time.Since(began)
 	r.Summarize()
 	r.Shape, r.Finding = e.compare(r, how.Trials)
-	return r, dir, errors.Join(err, reports.WriteReproduction(dir, r), results.Relink(dir))
+	return r, dir, errors.Join(err, reports.WriteReproduction(dir, r), results.LinkLatest(dir))
 }
 
 // maxParallel is the largest Repetition.Parallel.
@@ -239,7 +239,7 @@ func (e Experiment) trial(
 // compare compares the results with the published ones, and returns the shape and the finding.
 func (e Experiment) compare(r reports.Reproduction, trials int) (reports.Shape, string) {
 	for i, a := range r.Arms {
-		if said := a.Told(); said < trials {
+		if said := a.DecidedTrials(); said < trials {
 			return reports.Untold,
 				fmt.Sprintf("of %d trials of %q only %d came to a verdict", trials, e.arms[i].name, said)
 		}

@@ -6,10 +6,10 @@ import (
 	"syscall"
 )
 
-// This file tracks what a program outside this process does on a connection, also when the program does not wait for an
+// This file tracks what an adapter does on a connection, also when the program does not wait for an
 // answer.
 
-// activity is what the gate's goroutine does for one connection of a program outside this process. The zero value waits
+// activity is what the gate's goroutine does for one connection of an adapter. The zero value waits
 // for Redis.
 type activity struct {
 	mu    sync.Mutex
@@ -22,8 +22,8 @@ type activityState uint8
 
 const (
 	waitsForReply   activityState = iota // it waits for the reply to a command, or has ended
-	waitsForProgram                      // it waits for what the program sends next
-	handlesProgram                       // it handles what the program has sent
+	waitsForAdapter                      // it waits for what the program sends next
+	handlesAdapter                       // it handles what the program has sent
 )
 
 // set stores what the gate's goroutine does from now on.
@@ -33,13 +33,13 @@ func (e *activity) set(to activityState) {
 	e.state = to
 }
 
-// readProgram reads what the program sends next.
-func (e *activity) readProgram(outer net.Conn, in []byte) (n int, err error) {
+// readAdapter reads what the program sends next.
+func (e *activity) readAdapter(outer net.Conn, in []byte) (n int, err error) {
 	raw, err := rawOf(outer)
 	if err != nil {
 		return 0, err
 	}
-	e.set(waitsForProgram)
+	e.set(waitsForAdapter)
 	failed := raw.Read(func(fd uintptr) bool {
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -47,7 +47,7 @@ func (e *activity) readProgram(outer net.Conn, in []byte) (n int, err error) {
 		if err == syscall.EAGAIN {
 			return false
 		}
-		e.state = handlesProgram
+		e.state = handlesAdapter
 		return true
 	})
 	switch {
@@ -66,8 +66,8 @@ func (e *activity) readProgram(outer net.Conn, in []byte) (n int, err error) {
 func (e *activity) isBehind() (behind bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.outer == nil || e.state != waitsForProgram {
-		return e.state == handlesProgram
+	if e.outer == nil || e.state != waitsForAdapter {
+		return e.state == handlesAdapter
 	}
 	raw, err := rawOf(e.outer)
 	if err != nil {

@@ -25,7 +25,7 @@ type actor struct {
 	subscriptionConn *conn // the subscribed connection whose commands this actor sends; nil: the actor is a goroutine
 	ex               *execution
 	live             *live // the schedule's live backend; nil: the schedule is run from memory
-	// for a client outside this process: the connection whose command is under way; nil: none
+	// for the client of an adapter: the connection whose command is under way; nil: none
 	sending atomic.Pointer[conn]
 
 	park  chan parked // carries where the client waits, or that it is done, to the scheduler
@@ -55,8 +55,8 @@ type actor struct {
 	clockReads int             // how often it read the schedule's time
 	lookedAt   time.Duration   // what its clock showed last; 0: never read
 
-	subscribedOn     *conn // for a client outside this process: the connection that subscribed last; nil: none
-	expectsSubscribe bool  // for a client outside this process: a SUBSCRIBE was announced and has not arrived
+	subscribedOn     *conn // for the client of an adapter: the connection that subscribed last; nil: none
+	expectsSubscribe bool  // for the client of an adapter: a SUBSCRIBE was announced and has not arrived
 }
 
 // currentOp is an actor's operation that has not ended.
@@ -77,7 +77,7 @@ type parked struct {
 	conn   *conn           // for InCommand and InRead; nil in a schedule from memory
 	thread *actor          // for InJoin
 	ended  bool            // for InNap in a schedule from memory: its context was canceled
-	ctx    context.Context // for InNap, and for InRead of a client outside this process
+	ctx    context.Context // for InNap, and for InRead of the client of an adapter
 	err    error           // for AtEnd: the failure that ended the client; nil: it returned
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 )
 
-// This file lets programs outside this process subscribe. The explorer cannot see when such a program reads, so the
+// This file lets adapters subscribe. The explorer cannot see when such a program reads, so the
 // program asks first, and gets no message that it has not asked for. A SUBSCRIBE is answered like any command. A
 // program that does not wait for the confirmation says so before it subscribes. Then its commands are sent by an actor
 // of their own, as for a client in this process, and the confirmation arrives like a message.
@@ -72,10 +72,10 @@ func unsubscribed(a *actor) error {
 		"Subscriptions in workloads/adapters/README.md", a, parkWithin)
 }
 
-// goesWithMessages reports whether the next command of a program outside this process is answered among messages. It is
+// isAnsweredAmongMessages reports whether the next command of an adapter is answered among messages. It is
 // false without a connection.
-func (c *conn) goesWithMessages() bool {
-	return c != nil && c.outside && !c.Multi &&
+func (c *conn) isAnsweredAmongMessages() bool {
+	return c != nil && c.ofAdapter && !c.Multi &&
 		(c.subscription != nil || command.Subscribes(command.Name(c.Queue[0].Args)))
 }
 
@@ -103,7 +103,7 @@ func (c *conn) sendAmongMessages() error {
 		return err
 	}
 	if len(c.inbox) == before {
-		return schedule.Stopped("a program outside has sent %s on a connection that has subscribed, and waits there: "+
+		return schedule.Stopped("an adapter has sent %s on a connection that has subscribed, and waits there: "+
 			"let it use another", strings.ToUpper(name))
 	}
 	c.unread, c.inbox = append(c.unread, c.inbox...), nil
@@ -160,7 +160,7 @@ func (ex *live) sendSubscribing(a *actor, c *conn) error {
 }
 
 // announcedReader is the error for a program that drives itself and has subscribed.
-const announcedReader = "client %d has subscribed, and subscriptions of a program that drives itself are not " +
+const announcedReader = "client %d has subscribed, and subscriptions of an adapter that drives itself are not " +
 	"explored, since it cannot ask when it reads: let it be told what to do, see workloads/adapters/README.md"
 
 // takeAnnouncement reports whether the client's program has asked to send a SUBSCRIBE without waiting for Redis's
@@ -273,7 +273,7 @@ func (a *actor) subscribedBy() *conn {
 // isStopped reports whether a program's thread that waits for a message was told to stop.
 func (p parked) isStopped() bool { return p.Kind == model.InRead && p.ctx != nil && p.ctx.Err() != nil }
 
-// closeSubscriptions closes what programs outside this process left subscribed in the last schedule.
+// closeSubscriptions closes what adapters left subscribed in the last schedule.
 func (w *world) closeSubscriptions() error {
 	ex := w.current
 	if probe := w.probeDialer; probe.subscribedOn != nil {

@@ -24,7 +24,7 @@ import (
 // stopRedis stops a world's Redis and resumes it after a client has waited for that many slices of time.
 func stopRedis(t *testing.T, w *world, spells int) {
 	name := w.Names[server.FirstPrimary]
-	before := w.Silence.Times()
+	before := w.Silence.Count()
 	if err := w.Cluster.Pause(context.Background(), name); err != nil {
 		t.Error(err)
 		return
@@ -33,7 +33,7 @@ func stopRedis(t *testing.T, w *world, spells int) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		err := await.Until(ctx, time.Millisecond, func() error {
-			if w.Silence.Times() < before+spells {
+			if w.Silence.Count() < before+spells {
 				return errors.New("nobody waits for Redis")
 			}
 			return nil
@@ -111,7 +111,7 @@ func TestASearchComesToTheSameIfSomethingStandsStill(t *testing.T) {
 		return []any{se.stopped, se.seen.Tally(0), se.memory == nil || se.memory.Works(), se.parts}
 	}
 	for number, unremembered := range map[int64]bool{1: false, 5: true} {
-		spec.Unremembered = unremembered
+		spec.WithoutMemory = unremembered
 		want := cameTo(spec)
 		for what, stop := range map[string]func(){
 			"Redis":        func() { stopRedis(t, s.w, 3) },
@@ -119,7 +119,7 @@ func TestASearchComesToTheSameIfSomethingStandsStill(t *testing.T) {
 		} {
 			parkWithin = 2 * awake.Standstill // shorter than the standstill of Redis
 			spec := disturbed(number, stop)
-			spec.Unremembered = unremembered
+			spec.WithoutMemory = unremembered
 			require.Equal(t, want, cameTo(spec), what)
 		}
 	}

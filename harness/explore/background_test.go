@@ -99,5 +99,5 @@ func TestACommandOutOfTurn(t *testing.T) {
 	s.w.turn.Unlock()
 	late.Wait()
 	s.w.turn.Lock()
-	require.EqualValues(t, 1, s.w.strayCommands)
+	require.EqualValues(t, 1, s.w.outOfTurn)
 }

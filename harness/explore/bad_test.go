@@ -142,7 +142,7 @@ func fickle(second func(times int) client) Spec {
 		}
 		return steady(i, r)
 	}
-	s.Unreduced = true
+	s.WithoutReduction = true
 	return s
 }
 
@@ -198,9 +198,9 @@ func TestSpecsThatAreOfNoUse(t *testing.T) {
 			s.Random, s.MaxSchedules = &Random{Schedules: 1}, 5
 		},
 		"are never pruned": func(s *Spec) {
-			s.Random, s.Unreduced = &Random{Schedules: 1}, true
+			s.Random, s.WithoutReduction = &Random{Schedules: 1}, true
 		},
-		"-1 schedules to run twice: ask for 0 or more": func(s *Spec) { s.Twice = -1 },
+		"-1 schedules to run twice: ask for 0 or more": func(s *Spec) { s.RunTwice = -1 },
 	} {
 		s := good
 		spoil(&s)

@@ -35,7 +35,7 @@ func search(t *testing.T, spec explore.Spec) interleave.Result {
 // sizes returns the length of each counterexample and the faults in it.
 func sizes(res interleave.Result) map[harness.Class][2]int {
 	out := map[harness.Class][2]int{}
-	for _, c := range res.Found {
+	for _, c := range res.Counterexamples {
 		faults := 0
 		for _, choice := range c.Schedule {
 			if choice.Kind() != interleave.Runs {
@@ -65,12 +65,12 @@ func TestLongPruningLosesNoVerdict(t *testing.T) {
 				spec.Crashes, spec.For = -1, 3*time.Minute // with a crash the unpruned search is too large
 			}
 			pruned := search(t, spec)
-			spec.Unreduced = true
+			spec.WithoutReduction = true
 			all := search(t, spec)
 			require.Equal(t, sizes(all), sizes(pruned))
 			require.LessOrEqual(t, pruned.Schedules, all.Schedules)
 			require.NotContains(t, strings.Join(pruned.Limits, "\n"), "the promise that clients differ")
-			for _, c := range pruned.Found {
+			for _, c := range pruned.Counterexamples {
 				if v.ID != "dedup/lock-get-set" { // its tokens are random, so its commands differ
 					require.NoError(t, explore.Replay(t.Context(), spec, c, 3))
 				}
@@ -133,7 +133,7 @@ func BenchmarkSchedules(b *testing.B) {
 	v, err := workloads.Find("dedup/get-set")
 	require.NoError(b, err)
 	spec, _ := catalogued(v)
-	spec.Clients, spec.Crashes, spec.Expiries, spec.Unreduced, spec.Workers = 3, -1, -1, true, 0
+	spec.Clients, spec.Crashes, spec.Expiries, spec.WithoutReduction, spec.Workers = 3, -1, -1, true, 0
 	var schedules int
 	var elapsed time.Duration
 	for b.Loop() {

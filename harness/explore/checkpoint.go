@@ -119,7 +119,7 @@ func planOf(s *Spec) string {
 	}{
 		p.Name, p.Kinds, p.Lease, p.Timeless, p.Symmetric, p.NoBackgroundWork, false, p.Retries, p.Gate,
 		s.Clients, s.Crashes, s.Expiries, s.Failovers, s.Flushes, s.LostAnswers, s.LostCommands, s.Late, s.Random,
-		s.Skew, s.Unreduced, s.Unremembered,
+		s.Skew, s.WithoutReduction, s.WithoutMemory,
 		p.Observe != nil, p.Finally != nil,
 	})
 	if err != nil {
@@ -174,7 +174,7 @@ func (s *search) checkpoint(worlds []*world) *Checkpoint {
 	defer s.mu.Unlock()
 	c := checkpoint{
 		Plan: planOf(s.spec), Pieces: s.spec.Pieces != nil, Elapsed: time.Since(s.began), First: s.untilFirst,
-		Tally:  s.seen.Tally(countStrays(worlds)),
+		Tally:  s.seen.Tally(countOutOfTurn(worlds)),
 		Memory: s.whyForgotten, Asymmetry: s.asymmetry,
 	}
 	if s.memory != nil {

@@ -40,7 +40,8 @@ var (
 
 var comparisons = []comparison{
 	{
-		name: "pruned, and every schedule", want: searchBy(func(s *Spec) { s.Unreduced = true }), got: searchBy(),
+		name: "pruned, and every schedule", want: searchBy(func(s *Spec) { s.WithoutReduction = true }),
+		got:   searchBy(),
 		equal: equalShown, worth: fewer,
 		stream: 7, briefly: 20,
 		kinds: []kind{
@@ -71,7 +72,7 @@ var comparisons = []comparison{
 	},
 	{
 		name: "from memory, and really run", prepare: lookTwice,
-		want: searchBy(func(s *Spec) { s.Unremembered = true }), got: searchBy(), equal: equalHistories,
+		want: searchBy(func(s *Spec) { s.WithoutMemory = true }), got: searchBy(), equal: equalHistories,
 		stream: 11, briefly: 15,
 		kinds: []kind{
 			{"commands", several, 0, 10, 2, 3, nil},
@@ -97,7 +98,7 @@ var comparisons = []comparison{
 	},
 	{
 		name: "stopped at known states, and to the end", prepare: findRarest,
-		want: searchBy(func(s *Spec) { s.Unremembered = true }), got: searchBy(func(s *Spec) { s.forgetful = true }),
+		want: searchBy(func(s *Spec) { s.WithoutMemory = true }), got: searchBy(func(s *Spec) { s.forgetful = true }),
 		equal: func(x *trial, want, got came) {
 			equalShown(x, want, got)
 			x.n.found += len(want.lengths)
@@ -157,7 +158,7 @@ var cutKinds = []kind{
 	{"every part", []string{"GET $k", "SET $k $v EX 10", "INCR $k"}, 0, 3, 2, 2, func(s *Spec) {
 		s.Crashes, s.Expiries, s.LostAnswers = 1, 1, 0
 	}},
-	{"really run", simple, 0, 3, 2, 3, func(s *Spec) { s.Unremembered, s.Crashes = true, 1 }},
+	{"really run", simple, 0, 3, 2, 3, func(s *Spec) { s.WithoutMemory, s.Crashes = true, 1 }},
 	{"commands", with(plain, "INCR $k"), 0, 6, 2, 4, nil},
 	{"crash and expiry", []string{"GET $k", "INCR $k", "SET $k $v EX 10", "SET $k $v PX 1000", "PTTL $k"}, 0, 3,
 		2, 3, mayCrashOrExpire},
@@ -272,7 +273,7 @@ func (x *trial) cameTo(ctx context.Context, spec Spec) (out came) {
 	require.NoError(x.t, err)
 	out.histories, out.schedules, out.lengths = c.histories, se.seen.Schedules, map[harness.Class]int{}
 	out.tally, out.parts, out.stopped = string(text), se.parts, se.stopped
-	for class, found := range se.seen.Found {
+	for class, found := range se.seen.Counterexamples {
 		out.lengths[class] = found.Length
 	}
 	if se.memory != nil {
@@ -295,7 +296,7 @@ type earlySecond struct{}
 func (earlySecond) Name() string { return "early second" }
 
 func (earlySecond) Check(_ context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	j := harness.Judgement{Absent: true}
+	j := harness.Judgement{NothingToJudge: true}
 	var first [3]*harness.Op // of clients 1 and 2
 	for op := range h.Ops {
 		if len(j.Situations) == 0 {
@@ -317,7 +318,7 @@ func findRarest(x *trial) {
 	x.spec.Program.Finally = inTheEnd(sends("DUMP a", "DUMP b"))
 	count := map[string]int{}
 	of := func(op harness.Op) string { return fmt.Sprint(op.Client, op.Key, op.Result) }
-	for _, ops := range searchBy(func(s *Spec) { s.Unremembered = true })(x).histories {
+	for _, ops := range searchBy(func(s *Spec) { s.WithoutMemory = true })(x).histories {
 		for _, op := range ops {
 			count[of(op)]++
 		}
@@ -334,7 +335,7 @@ func findRarest(x *trial) {
 
 // lookTwice makes a program look at the store at the end, and again after the leases. All of its schedules are run.
 func lookTwice(x *trial) {
-	x.spec.Unreduced = true
+	x.spec.WithoutReduction = true
 	x.spec.Program.Finally = func(ctx context.Context, s *harness.Session, r redis.UniversalClient,
 		after interleave.After) error {
 		dump(ctx, s, r)
@@ -362,5 +363,5 @@ func TestALookThatWaitsIsReallyRun(t *testing.T) {
 	x := &trial{scheduler: newScheduler(t, spec), spec: spec}
 	looked := searchBy()(x)
 	require.Contains(t, looked.broken, "waits")
-	require.Subset(t, searchBy(func(s *Spec) { s.Unremembered = true })(x).histories, looked.histories)
+	require.Subset(t, searchBy(func(s *Spec) { s.WithoutMemory = true })(x).histories, looked.histories)
 }

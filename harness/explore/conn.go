@@ -20,7 +20,7 @@ type conn struct {
 	wire   *resp.Conn
 	hello  []byte // the client's HELLO, sent again on a new connection to Redis; nil: none
 
-	writing sync.Mutex // held by Write: for a client outside this process another goroutine waits in Read meanwhile
+	writing sync.Mutex // held by Write: for the client of an adapter another goroutine waits in Read meanwhile
 
 	unparsed []byte // bytes that the client wrote and that are not a whole command yet
 	unread   []byte // replies that the client has not read
@@ -28,7 +28,7 @@ type conn struct {
 
 	used      bool     // has carried more than a greeting
 	usedIn    int      // for a pool that a library opened: the last schedule that used it
-	outside   bool     // its client is outside this process
+	ofAdapter bool     // its client is an adapter's
 	unawaited bool     // the client does not wait for confirmations of its subscriptions
 	activity  activity // what the gate's goroutine is doing
 
@@ -122,7 +122,7 @@ func (c *conn) awaitReply() error {
 	if c.failed != nil {
 		return c.failed
 	}
-	if !c.outside && c.subscription != nil {
+	if !c.ofAdapter && c.subscription != nil {
 		return c.awaitMessage()
 	}
 	if !c.hasQueued() {
@@ -139,7 +139,7 @@ func (c *conn) awaitReply() error {
 	}
 	defer a.sending.CompareAndSwap(c, nil)
 	c.activity.set(waitsForReply)
-	defer c.activity.set(handlesProgram)
+	defer c.activity.set(handlesAdapter)
 	select {
 	case a.park <- parked{Stop: model.Stop{Kind: model.InCommand, Pending: &c.Pending}, conn: c}:
 	case <-c.gone:
@@ -166,11 +166,11 @@ func (c *conn) isGone() bool {
 	}
 }
 
-// Close closes the connection. It may be called twice. A program outside this process closes connections at any time,
+// Close closes the connection. It may be called twice. An adapter closes connections at any time,
 // so Close takes the turn for it.
 func (c *conn) Close() error {
 	c.close.Do(func() {
-		if c.outside {
+		if c.ofAdapter {
 			defer c.dialer.world.takeTurn()()
 		}
 		c.dialer.open.Add(-1)

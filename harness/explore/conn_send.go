@@ -28,7 +28,7 @@ func (c *conn) sendUngated() (*actor, error) {
 	if err := c.checkRefused(a); err != nil {
 		return nil, err
 	}
-	ungated := sync.OnceValue(c.isUngated) // once, since it records what the command changes
+	ungated := sync.OnceValue(c.applyUngated) // once, since it records what the command changes
 	if a != nil && !a.isCrashed() && !ungated() {
 		if err := a.foreign(c); err != nil {
 			a.live.failure = cmp.Or(a.live.failure, err)
@@ -46,7 +46,7 @@ func (c *conn) sendUngated() (*actor, error) {
 	case a == nil:
 		if c.dialer.client && !ungated() && !c.dialer.world.asking {
 			c.used = true
-			c.dialer.world.noteStray(c.Queue[0])
+			c.dialer.world.noteOutOfTurn(c.Queue[0])
 		}
 		return nil, c.sendUnasked()
 	case ungated():
@@ -56,7 +56,7 @@ func (c *conn) sendUngated() (*actor, error) {
 		return nil, c.send()
 	}
 	c.used = true
-	if c.outside && (a.live.running != a || !a.sending.CompareAndSwap(nil, c)) && a.live.failure == nil {
+	if c.ofAdapter && (a.live.running != a || !a.sending.CompareAndSwap(nil, c)) && a.live.failure == nil {
 		a.live.failure = twoAtOnce(a, &c.Queue[0])
 	}
 	return a, nil
@@ -89,7 +89,7 @@ func (c *conn) checkRefused(a *actor) error {
 	return c.failed
 }
 
-// twoAtOnce returns the error for a client outside this process that sends a command while another of the same thread
+// twoAtOnce returns the error for the client of an adapter that sends a command while another of the same thread
 // is under way, or out of its turn. Their order would be chance: the kernel delivers bytes of two connections in any
 // order. Only one of a client's threads runs at a time, so the command is attributed to that one.
 func twoAtOnce(a *actor, second *command.Command) error {
@@ -109,9 +109,9 @@ func twoAtOnce(a *actor, second *command.Command) error {
 		"workloads/adapters/README.md", a, command.Name(second.Args))
 }
 
-// isUngated reports whether the next command needs no step because it concerns only its connection. It records the
+// applyUngated reports whether the next command needs no step because it concerns only its connection. It records the
 // state that the command gives the connection.
-func (c *conn) isUngated() bool {
+func (c *conn) applyUngated() bool {
 	next := &c.Queue[0]
 	var ungated bool
 	next.Access, ungated = command.AccessOf(next.Args)
@@ -133,7 +133,7 @@ func (c *conn) isUngated() bool {
 		}
 		return false
 	// whether it takes effect now or later only changes which unread messages arrive
-	case c.outside && strings.HasSuffix(n, "unsubscribe") && !c.Multi:
+	case c.ofAdapter && strings.HasSuffix(n, "unsubscribe") && !c.Multi:
 		return true
 	case c.Multi:
 		next.TTL = next.SetsTTL()
@@ -185,7 +185,7 @@ func (c *conn) reconnectToPrimary() error {
 // send sends the next command and reads its reply.
 func (c *conn) send() error {
 	switch {
-	case c.goesWithMessages():
+	case c.isAnsweredAmongMessages():
 		return c.sendAmongMessages()
 	case c.Queue[0].Blocks() && !c.Multi:
 		return c.askBlocking()

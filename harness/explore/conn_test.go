@@ -241,7 +241,7 @@ func TestRacedAProgramClosesItsConnectionInATurn(t *testing.T) {
 	s := newScheduler(t, quiet(program(sends("PING x"))))
 	s.run()
 	for range 20 {
-		c, err := s.w.probeDialer.dial(interleave.ForProgram(t.Context()), "", "")
+		c, err := s.w.probeDialer.dial(interleave.ForAdapter(t.Context()), "", "")
 		require.NoError(t, err)
 		_, err = c.Write(resp.Request("SUBSCRIBE", "a"))
 		require.NoError(t, err)
@@ -269,7 +269,7 @@ func TestATransactionMaySetATTL(t *testing.T) {
 			args, _, err := resp.ParseCommand(raw)
 			require.NoError(t, err)
 			c.Queue = []command.Command{{Raw: raw, Args: args}}
-			require.Equal(t, words[0] != "EXEC", c.isUngated())
+			require.Equal(t, words[0] != "EXEC", c.applyUngated())
 		}
 		c.Multi = false
 		return c.Queue[0]

@@ -15,7 +15,7 @@ type dialer struct {
 	world        *world
 	client       bool                  // for a client; false: for the harness itself
 	watchers     []*conn               // connections with watched keys in this schedule
-	subscribedOn *conn                 // for a probe outside this process: see actor.subscribedOn
+	subscribedOn *conn                 // for a probe of an adapter: see actor.subscribedOn
 	actor        atomic.Pointer[actor] // the current schedule's client; nil: none, and commands take no step
 	open         atomic.Int64          // open connections
 	greeting     []string              // what the client sends on a new connection: see greetingOf
@@ -59,13 +59,13 @@ func (s *dialer) acting() *actor {
 func (s *dialer) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	defer s.takeTurn()()
 	s.open.Add(1)
-	c := &conn{dialer: s, outside: interleave.IsForProgram(ctx), wrote: make(chan struct{}, 1),
+	c := &conn{dialer: s, ofAdapter: interleave.IsForProgram(ctx), wrote: make(chan struct{}, 1),
 		gone: make(chan struct{}), reply: make(chan bool)}
 	if a := s.actor.Load(); a != nil && a.isCrashed() {
 		c.failed = errCrashed // an error from dial itself can make a Redis client stop dialing
 		return c, nil
 	}
-	if s.client && !c.outside && ctx.Value(ownDial{}) == nil {
+	if s.client && !c.ofAdapter && ctx.Value(ownDial{}) == nil {
 		c.usedIn = s.world.schedules
 		s.pooled.add(c)
 		return c, nil

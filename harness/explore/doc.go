@@ -25,12 +25,12 @@
 //
 // # Threads and waiting
 //
-// A goroutine of [harness.Go] is an actor of its client, and so is a subscription (thread.go, subscribe.go). A program
-// outside this process asks before it reads a message (adapter_subscribe.go). An actor may wait for Redis, for time, or
-// for another actor of its client (wait.go). Redis blocks a BLPOP as usual, and after each step the explorer checks
-// whether it was answered. Time-outs pass in virtual time. One wait in a schedule may time out while others could still
-// run; further waits time out only when nothing else can run. A client that cannot be woken is a deadlock
-// (deadlock.go). Goroutines that outlive their clients act once more while time passes at the end.
+// A goroutine of [harness.Go] is an actor of its client, and so is a subscription (thread.go, subscribe.go). An adapter
+// asks before it reads a message (adapter_subscribe.go). An actor may wait for Redis, for time, or for another actor of
+// its client (wait.go). Redis blocks a BLPOP as usual, and after each step the explorer checks whether it was answered.
+// Time-outs pass in virtual time. One wait in a schedule may time out while others could still run; further waits time
+// out only when nothing else can run. A client that cannot be woken is a deadlock (deadlock.go). Goroutines that
+// outlive their clients act once more while time passes at the end.
 //
 // # What it does not say
 //

@@ -22,7 +22,9 @@ func (a *actor) takesEffect() func(reply string) bool {
 	on := a.parkedAt.Pending
 	c := *on.Next()
 	tells := a.ex.asksTTL(&c, on) || a.ex.readsClock(&c, on)
-	return func(reply string) bool { return tells || (c.Changes() || c.Timely()) && !c.ChangedNothing(reply) }
+	return func(reply string) bool {
+		return tells || (c.Changes() || c.DependsOnTime()) && !c.ChangedNothing(reply)
+	}
 }
 
 // asksTTL reports whether the outcome of a command, or of the transaction that it executes, depends on the rest of a

@@ -136,6 +136,6 @@ func TestAClaimAfterAConfirmationIsADuplicateHoweverEarlyItWasAskedFor(t *testin
 	}{{true, 1}, {false, 0}} {
 		spec := timed(claimsLate(c.looks), 2)
 		spec.Checkers = []harness.Checker{checkers.Dedup()}
-		require.Len(t, searched(t, spec).Found, c.found, "looks first: %v", c.looks)
+		require.Len(t, searched(t, spec).Counterexamples, c.found, "looks first: %v", c.looks)
 	}
 }

@@ -69,7 +69,7 @@ func (s *search) endLocked(reason string) {
 // endAtLimitLocked ends the search at a limit, and reports whether it has ended. The caller holds s.mu.
 func (s *search) endAtLimitLocked() bool {
 	switch {
-	case s.spec.First && len(s.seen.Found) > 0:
+	case s.spec.First && len(s.seen.Counterexamples) > 0:
 		s.endLocked("a counterexample was found")
 	case s.spec.MaxSchedules > 0 && s.seen.Schedules >= s.spec.MaxSchedules:
 		s.endLocked(fmt.Sprintf("%d schedules were run", s.spec.MaxSchedules))

@@ -28,12 +28,12 @@ func equalButPruning(x *trial, want, got came) {
 	var a, b findings.Tally
 	require.NoError(x.t, json.Unmarshal([]byte(want.tally), &a))
 	require.NoError(x.t, json.Unmarshal([]byte(got.tally), &b))
-	if x.spec.Random != nil || x.spec.Unremembered {
+	if x.spec.Random != nil || x.spec.WithoutMemory {
 		require.Equal(x.t, a, b, x.what)
 		return
 	}
 	sizes := func(t findings.Tally) (all []string) {
-		for _, f := range t.Found {
+		for _, f := range t.Counterexamples {
 			all = append(all, fmt.Sprint(f.Class, f.Length, findings.FaultsIn(f.Schedule)))
 		}
 		return all

@@ -57,9 +57,9 @@ func (s *search) breaksSymmetry(ctx context.Context, w *world) bool {
 func (s *search) beginAnew() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found := s.seen.Found
+	found := s.seen.Counterexamples
 	s.seen = findings.New()
-	s.seen.Found = found
+	s.seen.Counterexamples = found
 	s.parts, s.resumed, s.round = nil, nil, nil
 }
 

@@ -197,7 +197,8 @@ func TestAClientApartIsNoneOfThoseThatAreAlike(t *testing.T) {
 	}
 }
 
-// If a client reads the time, a client of Program.Apart may crash, and time passes only beyond the end of a lease.
+// If a client reads the time, a client of Program.SpecialPlaces may crash, and time passes only beyond the end of a
+// lease.
 func TestAClientApartOfALockThatTellsTheTime(t *testing.T) {
 	p := workloads.LockProgram(workloads.LockOptions{Habits: true}, func(r redis.UniversalClient) workloads.Locker {
 		return &tokenLock{redis: r, mine: map[string]string{}, looks: true}
@@ -260,7 +261,7 @@ func pairsOf(clients int) (all [][2]int) {
 
 // foundIn lists the classes of counterexamples with their lengths.
 func foundIn(res interleave.Result) (all []string) {
-	for _, c := range res.Found {
+	for _, c := range res.Counterexamples {
 		all = append(all, fmt.Sprint(c.Anomaly.Class, " in ", c.Length()))
 	}
 	return all

@@ -32,9 +32,9 @@ func (s *search) budgets() []interleave.Budget {
 	return slices.Concat(all, s.stopsApart(all), s.closerLooks(all))
 }
 
-// stopsApart returns the budgets of further parts for each client that does something else (Program.Apart), in which
-// time stops shortly before the end of a lease. No client crashes in them, and no client reads the time, since both
-// together are too many schedules.
+// stopsApart returns the budgets of further parts for each client that does something else (Program.SpecialPlaces), in
+// which time stops shortly before the end of a lease. No client crashes in them, and no client reads the time, since
+// both together are too many schedules.
 func (s *search) stopsApart(all []interleave.Budget) (out []interleave.Budget) {
 	if s.seen.Coverage.TellsTime || s.parts[0].Schedules > manySchedules || s.spec.Program.Timeless {
 		return nil

@@ -14,8 +14,8 @@ import (
 
 // Followed is the outcome of Follow.
 type Followed struct {
-	Found *interleave.Counterexample // first violation; nil: none
-	Unfit string                     // first choice that the program could not follow; empty: it followed all
+	Counterexample  *interleave.Counterexample // first violation; nil: none
+	FirstUnfollowed string                     // first choice that the program could not follow; empty: it followed all
 	// Stopped says why the program did not reach an end; empty: it did.
 	Stopped string
 }
@@ -55,15 +55,15 @@ func (r runner) follow(ctx context.Context, c interleave.Counterexample) (out Fo
 		s = &strategy.Follow{Schedule: c.Schedule}
 		return s
 	})
-	if out.Unfit = s.Unfit; err != nil {
+	if out.FirstUnfollowed = s.FirstUnfollowed; err != nil {
 		return out, err
 	}
-	found := ex.outcome().Judge(ctx, r.spec.Checkers).Found
+	found := ex.outcome().Judge(ctx, r.spec.Checkers).Anomalies
 	if len(found) == 0 {
 		return out, nil
 	}
 	first := slices.MinFunc(found, func(a, b harness.Anomaly) int { return cmp.Compare(a.To, b.To) })
 	now, err := r.counterexample(ctx, ex, budget, first.Class)
-	out.Found = &now
+	out.Counterexample = &now
 	return out, err
 }

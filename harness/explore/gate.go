@@ -18,7 +18,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file admits programs outside this process. Each client has an address, and a connection to it goes through a
+// This file admits adapters. Each client has an address, and a connection to it goes through a
 // conn, as those of clients in this process do.
 
 // gates holds the addresses of a world's clients. The zero value has none.
@@ -88,15 +88,15 @@ func (g *gates) serve(outer net.Conn, d *dialer) {
 	if err != nil {
 		return
 	}
-	dialled, err := d.dial(interleave.ForProgram(context.Background()), "", "")
+	dialled, err := d.dial(interleave.ForAdapter(context.Background()), "", "")
 	inner, ok := dialled.(*conn)
 	if err != nil || !ok || !g.register(outer, inner) {
 		return
 	}
 	defer inner.Close()
-	inner.outside, inner.activity.outer = true, outer
-	inner.activity.set(handlesProgram)
-	read := inner.activity.readProgram
+	inner.ofAdapter, inner.activity.outer = true, outer
+	inner.activity.set(handlesAdapter)
+	read := inner.activity.readAdapter
 	if g.announced != nil {
 		read = g.read
 	}

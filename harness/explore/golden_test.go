@@ -147,7 +147,7 @@ func (x *trial) described() string {
 	p.add("%d steps, exhausted: %v, stopped: %s", res.Steps, res.Exhausted, res.Stopped)
 	p.add("limits: %s", strings.Join(res.Limits, "; "))
 	p.add("memory ended: %s", forgot)
-	for _, c := range res.Found {
+	for _, c := range res.Counterexamples {
 		p.addFound(x, c)
 	}
 	for _, s := range res.Situations {

@@ -7,7 +7,7 @@ import "time"
 // standstills counts how often this process stood still or its Redis did not answer in time. The caller has the turn.
 func (w *world) standstills() int {
 	_, n := w.awake.Read()
-	return n + w.Silence.Times()
+	return n + w.Silence.Count()
 }
 
 // stoodStill reports whether either happened since the schedule began.
@@ -33,7 +33,7 @@ func (w *world) newGrace() grace {
 
 func (g *grace) renew() {
 	awake, n := g.w.awake.Read()
-	g.until, g.standstills = awake+parkWithin, n+g.w.Silence.Times()
+	g.until, g.standstills = awake+parkWithin, n+g.w.Silence.Count()
 	g.given++
 }
 

@@ -23,7 +23,7 @@ func (c *conn) greets(a *actor) bool {
 	case a == nil && !slices.Contains(d.greeting, said):
 		d.greeting = append(d.greeting, said)
 	// operations do not name their connection
-	case a != nil && !slices.Contains(d.greeting, said) && !(c.outside && strings.HasPrefix(said, "client ")):
+	case a != nil && !slices.Contains(d.greeting, said) && !(c.ofAdapter && strings.HasPrefix(said, "client ")):
 		return false
 	}
 	next.Access, _ = command.AccessOf(next.Args)
@@ -43,9 +43,9 @@ func greetingOf(args [][]byte) string {
 	return n + " " + strings.ToLower(string(args[1]))
 }
 
-// noteStray counts a command that a client sent outside of its operations.
-func (w *world) noteStray(c command.Command) {
-	w.strayCommands++
+// noteOutOfTurn counts a command that a client sent outside of its operations.
+func (w *world) noteOutOfTurn(c command.Command) {
+	w.outOfTurn++
 	if text := c.Text(w.Scripts); len(w.strays) < mostStrays && !slices.Contains(w.strays, text) {
 		w.strays = append(w.strays, text)
 	}

@@ -115,7 +115,7 @@ func (*collector) Name() string { return "collector" }
 
 func (c *collector) Check(_ context.Context, h harness.History, _ func(harness.Anomaly)) harness.Judgement {
 	if h.End == nil { // a schedule under way
-		return harness.Judgement{Absent: true}
+		return harness.Judgement{NothingToJudge: true}
 	}
 	var ops []harness.Op
 	for op := range h.Ops {
@@ -124,7 +124,7 @@ func (c *collector) Check(_ context.Context, h harness.History, _ func(harness.A
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.histories = append(c.histories, ops)
-	return harness.Judgement{Absent: true}
+	return harness.Judgement{NothingToJudge: true}
 }
 
 // finds is a checker that gets the operations of a schedule and has no verdict of its own.
@@ -138,7 +138,7 @@ func (f finds) Check(_ context.Context, h harness.History, found func(harness.An
 		ops = append(ops, op)
 	}
 	f(ops, found)
-	return harness.Judgement{Absent: true}
+	return harness.Judgement{NothingToJudge: true}
 }
 
 // finder returns a checker that finds one anomaly, at the first operation for which is returns true.

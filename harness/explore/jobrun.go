@@ -79,7 +79,7 @@ func (k worker) attempt(ctx context.Context, v *jobRun) (liveRun *execution, err
 
 // drive runs a schedule that has begun.
 func (k worker) drive(ctx context.Context, v *jobRun) (err error) {
-	isVisited := func(asleep []*schedule.Move) (bool, error) { return k.isVisited(ctx, v, asleep) }
+	isVisited := func(asleep []*schedule.Move) (bool, error) { return k.visit(ctx, v, asleep) }
 	v.ended, err = v.ex.drive(ctx, v.job.Strategy(), stateView{v.ex, isVisited})
 	return err
 }
@@ -87,15 +87,15 @@ func (k worker) drive(ctx context.Context, v *jobRun) (err error) {
 // stateView is the strategy's view in a search that looks up states.
 type stateView struct {
 	*execution
-	isVisited func(asleep []*schedule.Move) (bool, error)
+	visit func(asleep []*schedule.Move) (bool, error)
 }
 
-// Visited reports whether another schedule was in this state before.
-func (v stateView) Visited(asleep []*schedule.Move) (bool, error) { return v.isVisited(asleep) }
+// Visit reports whether another schedule was in this state before.
+func (v stateView) Visit(asleep []*schedule.Move) (bool, error) { return v.visit(asleep) }
 
-// isVisited reports whether another schedule was in the current state of v before.
-func (k worker) isVisited(ctx context.Context, v *jobRun, asleep []*schedule.Move) (known bool, err error) {
-	if k.spec.Unreduced || len(v.ex.path) < v.lookedUp {
+// visit reports whether another schedule was in the current state of v before.
+func (k worker) visit(ctx context.Context, v *jobRun, asleep []*schedule.Move) (known bool, err error) {
+	if k.spec.WithoutReduction || len(v.ex.path) < v.lookedUp {
 		return false, nil
 	}
 	if ok, err := v.ex.backend.hasState(); !ok || err != nil {
@@ -164,10 +164,10 @@ func (k worker) runLive(ctx context.Context, path []interleave.Choice) (*executi
 	return k.undisturbed(ctx, k.search.budget, func() (*execution, error) {
 		k.w.memory = k.search.memory
 		defer func() { k.w.memory = nil }()
-		strays := k.w.strayCommands
+		strays := k.w.outOfTurn
 		ex, err := k.once(ctx, k.search.budget, &strategy.First{Prefix: path, LooksAtEnd: true})
 		k.search.memory.Scripts.LearnFrom(k.w.Scripts)
-		if k.w.strayCommands > strays && (ex == nil || !ex.stoodStill()) {
+		if k.w.outOfTurn > strays && (ex == nil || !ex.stoodStill()) {
 			k.search.memory.Disable("a client sends commands outside its operations")
 		}
 		return ex, err

@@ -25,7 +25,7 @@ type pendingOutcome struct {
 // questionOf returns the question that a command asks of the current store: see model.Memory.Ask.
 func (ex *modelled) questionOf(c *command.Command, on *command.Pending,
 	watched []model.Watched) (model.Question, bool) {
-	q, ok := ex.memory.Ask(c, on, watched, ex.store, ex.now, ex.hearingReplicas())
+	q, ok := ex.memory.Ask(c, on, watched, ex.store, ex.now, ex.followers())
 	q.Slow = ex.slowNow
 	return q, ok
 }
@@ -94,7 +94,7 @@ func (ex *live) finishLearning(l *pendingOutcome, reply []byte) (err error) {
 			return err
 		}
 		m.Keep(ex.store, l.q, t)
-	case t.Reply != string(reply) && l.q.Hearing > 0:
+	case t.Reply != string(reply) && l.q.Followers > 0:
 		t.Reply = string(reply) // the last replica may acknowledge at any time
 	case t.Reply != string(reply):
 		m.Disable("%s is answered %q and %q where the same is stored", strings.ToUpper(command.Name(l.command.Args)),
@@ -207,7 +207,7 @@ func (ex *modelled) applyTransition(c *command.Command, t *model.Transition, a *
 	case "watch":
 		now := before.At(ex.memory, ex.now)
 		for _, k := range c.Reads {
-			a.watched = append(a.watched, model.Watched{Name: k, There: now.Has(k)})
+			a.watched = append(a.watched, model.Watched{Name: k, Existed: now.Has(k)})
 		}
 	case "exec":
 		a.watched = nil

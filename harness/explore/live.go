@@ -207,7 +207,7 @@ func (ex *live) sendNext(a *actor, c *conn) (blocks bool, err error) {
 		return false, schedule.Stopped("client %d's %s asks how long a key was idle, which Redis measures by the "+
 			"machine's time and not by the schedule's: run it under load instead", a.index+1,
 			strings.ToUpper(command.Name(next.Args)))
-	case c.goesWithMessages():
+	case c.isAnsweredAmongMessages():
 		return false, ex.sendSubscribing(a, c)
 	case next.Blocks() && !c.Multi:
 		return ex.sendBlocking(a, c)
@@ -236,7 +236,7 @@ func (ex *live) sendNext(a *actor, c *conn) (blocks bool, err error) {
 	ex.trace.Sent(next, reply, c.failed)
 	ex.waitCutShort = ex.waitCutShort || ex.lacksAcks(next, reply)
 	ex.noteReply(next, reply)
-	if wait := next.WaitTimeout(); wait > 0 && next.WantedAcks() > ex.hearingReplicas() {
+	if wait := next.WaitTimeout(); wait > 0 && next.WantedAcks() > ex.followers() {
 		return false, ex.passTo(ex.now + wait)
 	}
 	return false, nil
@@ -281,7 +281,7 @@ func (ex *live) beginLearningNext(a *actor, c *conn) (*pendingOutcome, error) {
 // lacksAcks reports whether a WAIT got fewer acknowledgements than it could: the number it asked for, or that of the
 // replicas that follow the primary if that is smaller.
 func (ex *live) lacksAcks(c command.Command, reply []byte) bool {
-	wanted := min(c.WantedAcks(), ex.hearingReplicas())
+	wanted := min(c.WantedAcks(), ex.followers())
 	got, err := resp.Integer(reply)
 	return wanted > 0 && err == nil && got < wanted
 }

@@ -29,17 +29,17 @@ func (ex *execution) nextMove(c interleave.Choice, a *actor) schedule.Move {
 		if isExecuted(c) {
 			first := a.parkedAt.Pending.Next()
 			m.Access = ex.backend.withWoken(first.Access)
-			m.Timely = first.Timely() || ex.asksTTL(first, a.parkedAt.Pending)
+			m.DependsOnTime = first.DependsOnTime() || ex.asksTTL(first, a.parkedAt.Pending)
 			if ex.readsClock(first, a.parkedAt.Pending) {
 				m = withClockRead(m)
 			}
 			m.TimePasses = m.TimePasses || c.Kind() == interleave.Slows ||
-				first.WaitTimeout() > 0 && first.WantedAcks() > ex.hearingReplicas()
+				first.WaitTimeout() > 0 && first.WantedAcks() > ex.followers()
 		}
 	case model.InClock:
 		m = withClockRead(m)
 	case model.InMillis: // clients that read the clock in the same millisecond see the same
-		m.Timely = true
+		m.DependsOnTime = true
 	}
 	return m
 }
@@ -51,7 +51,7 @@ func isExecuted(c interleave.Choice) bool {
 
 // withClockRead marks a move as reading a clock. Later readings are larger, so their order matters.
 func withClockRead(m schedule.Move) schedule.Move {
-	m.Access.Writes, m.Timely = append(slices.Clip(m.Access.Writes), schedule.ClockKey), true
+	m.Access.Writes, m.DependsOnTime = append(slices.Clip(m.Access.Writes), schedule.ClockKey), true
 	return m
 }
 
@@ -125,7 +125,7 @@ func (ex *execution) addUnanswered(out []schedule.Move) []schedule.Move {
 		if ex.remaining.LostCommands > 0 && !waits {
 			add(of(interleave.LoseCommand(a.index)))
 		}
-		if ex.remaining.Late > 0 && !waits && !a.parkedAt.conn.goesWithMessages() &&
+		if ex.remaining.Late > 0 && !waits && !a.parkedAt.conn.isAnsweredAmongMessages() &&
 			(changes || ex.budget.LostAnswers+ex.budget.LostCommands == 0) {
 			add(of(interleave.Delay(a.index)))
 		}
@@ -180,7 +180,7 @@ func (ex *execution) addArrivals(out []schedule.Move) []schedule.Move {
 // arrivalOf returns the move in which a late command is executed.
 func (ex *execution) arrivalOf(n int) schedule.Move {
 	l := &ex.lateCommands[n]
-	m := schedule.Move{Choice: interleave.Arrive(n), Access: l.access(), Timely: true,
+	m := schedule.Move{Choice: interleave.Arrive(n), Access: l.access(), DependsOnTime: true,
 		Observes: ex.spec.Program.Observe != nil}
 	if slices.ContainsFunc(l.commands, func(c command.Command) bool { return ex.readsClock(&c, l.pending) }) {
 		return withClockRead(m)

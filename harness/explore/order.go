@@ -17,7 +17,7 @@ const (
 // orderFound sorts the steps of counterexamples by client where their order does not matter. Many schedules may show
 // the same violation. A reader gets one with few switches between clients, whichever the search found first.
 func (s *search) orderFound(ctx context.Context, w *world) error {
-	for class, c := range s.seen.Found {
+	for class, c := range s.seen.Counterexamples {
 		h := newShrinker(s.spec, w, c)
 		h.over, h.most = ctx.Err, mostOrderRuns
 		h.setTimeout(orderWithin)
@@ -25,7 +25,7 @@ func (s *search) orderFound(ctx context.Context, w *world) error {
 			return err
 		}
 		h.best.Budget, h.best.Shrunk = c.Budget, c.Shrunk
-		s.seen.Found[class] = h.best
+		s.seen.Counterexamples[class] = h.best
 	}
 	return nil
 }

@@ -273,7 +273,7 @@ func TestAClientsConnectionIsAskedInTheEndOnly(t *testing.T) {
 	s := newScheduler(t, spec)
 	s.run(interleave.Run(0), interleave.Run(0))
 	require.ErrorIs(t, meanwhile[0], errBusy)
-	require.Zero(t, s.w.strayCommands)
+	require.Zero(t, s.w.outOfTurn)
 }
 
 // All readings of a clock in one millisecond return the same whole milliseconds. So their orders need not all be tried.
@@ -298,7 +298,7 @@ func TestLooksAtMillisecondsAreTriedInOneOrder(t *testing.T) {
 				}
 			}
 		})}
-		spec.Unremembered = true
+		spec.WithoutMemory = true
 		calm := searched(t, spec).Schedules
 		clear(seen)
 		spec.Expiries = 1

@@ -35,11 +35,11 @@ type Piece struct {
 
 // PieceResult is the result of a piece. It is encoded as JSON.
 type PieceResult struct {
-	Piece   string           `json:"piece"` // the piece's ID
-	Tally   findings.Tally   `json:"tally"`
-	Left    []frontier.Saved `json:"left,omitempty"`    // branches that remain
-	Undrawn []int            `json:"undrawn,omitempty"` // numbers of random schedules that were not run
-	Fresh   []byte           `json:"fresh,omitempty"`   // states that were not known before
+	Piece     string           `json:"piece"` // the piece's ID
+	Tally     findings.Tally   `json:"tally"`
+	Remaining []frontier.Saved `json:"left,omitempty"`    // branches that remain
+	Undrawn   []int            `json:"undrawn,omitempty"` // numbers of random schedules that were not run
+	Fresh     []byte           `json:"fresh,omitempty"`   // states that were not known before
 	// why schedules could no longer be run from memory; empty: they could
 	Memory  string `json:"memory,omitempty"`
 	Stopped string `json:"stopped,omitempty"` // why the whole search has to end; empty: it can go on
@@ -59,10 +59,10 @@ func (p Piece) ID() string {
 }
 
 // Claim returns a digest that is the same whichever worker has searched the piece, so that two results can be compared.
-// It leaves out the wording of texts, which may name a machine, and Tally.Strays, which depends on timing.
+// It leaves out the wording of texts, which may name a machine, and Tally.OutOfTurn, which depends on timing.
 func (r PieceResult) Claim() (string, error) {
 	some := func(text string) string { return text[:min(1, len(text))] }
-	r.Tally.Strays, r.Tally.Doubt, r.Memory, r.Stopped = 0, some(r.Tally.Doubt), some(r.Memory), some(r.Stopped)
+	r.Tally.OutOfTurn, r.Tally.Doubt, r.Memory, r.Stopped = 0, some(r.Tally.Doubt), some(r.Memory), some(r.Stopped)
 	b, err := json.Marshal(r)
 	if err != nil {
 		return "", fmt.Errorf("explore: the result of a piece: %w", err)
@@ -130,7 +130,7 @@ func (r *PieceRunner) run(ctx context.Context, p Piece) (PieceResult, error) {
 	spec.First = p.First
 	s := newSearch(&spec)
 	end := context.AfterFunc(ctx, func() { s.stop("interrupted") })
-	strays := r.w.strayCommands
+	strays := r.w.outOfTurn
 	if p.Drawing != nil {
 		s.budget = p.Budget
 		s.draws.Round = p.Drawing.Clone()
@@ -150,7 +150,7 @@ func (r *PieceRunner) run(ctx context.Context, p Piece) (PieceResult, error) {
 	if s.failure != nil {
 		return PieceResult{}, s.failure
 	}
-	res := PieceResult{Piece: p.ID(), Tally: s.seen.Tally(r.w.strayCommands - strays)}
+	res := PieceResult{Piece: p.ID(), Tally: s.seen.Tally(r.w.outOfTurn - strays)}
 	if s.stopped != pieceOver && !s.stoppedAtFirst() {
 		res.Stopped = s.stopped
 	}
@@ -160,7 +160,7 @@ func (r *PieceRunner) run(ctx context.Context, p Piece) (PieceResult, error) {
 	if p.Drawing != nil {
 		res.Undrawn = s.draws.Numbers()
 	} else {
-		res.Left, res.Fresh = s.branches.Save(), visited.Encode(s.states.Fresh())
+		res.Remaining, res.Fresh = s.branches.Save(), visited.Encode(s.states.Fresh())
 	}
 	return res, nil
 }
@@ -169,4 +169,4 @@ func (r *PieceRunner) run(ctx context.Context, p Piece) (PieceResult, error) {
 const pieceOver = "the piece is over"
 
 // stoppedAtFirst reports whether the search ended at its first counterexample, as asked.
-func (s *search) stoppedAtFirst() bool { return s.spec.First && len(s.seen.Found) > 0 }
+func (s *search) stoppedAtFirst() bool { return s.spec.First && len(s.seen.Counterexamples) > 0 }

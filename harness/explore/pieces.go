@@ -47,10 +47,10 @@ type Pieces struct {
 	// other error is one of the search. After ctx is canceled the result is not needed.
 	Run func(ctx context.Context, p Piece) (PieceResult, error)
 
-	// Settled is called after the last piece; may be nil. An error says that results of pieces are not reliable: the
-	// search then ends early with the error in Result.Stopped. Counterexamples stay, since Search runs them again
+	// CheckResults is called after the last piece; may be nil. An error says that results of pieces are not reliable:
+	// the search then ends early with the error in Result.Stopped. Counterexamples stay, since Search runs them again
 	// itself.
-	Settled func(ctx context.Context) error
+	CheckResults func(ctx context.Context) error
 
 	sizes     pieceSizes    // zero: the usual sizes
 	saveEvery time.Duration // time between two checkpoints; 0: checkpointEvery
@@ -221,7 +221,7 @@ func (s *search) doPiece(ctx context.Context, p Piece) (res PieceResult, err err
 
 // addPiece merges the result of the round's first piece.
 func (s *search) addPiece(res PieceResult) {
-	if err := errors.Join(visited.Check(res.Fresh), frontier.CheckSaved(res.Left, s.budget)); err != nil {
+	if err := errors.Join(visited.Check(res.Fresh), frontier.CheckSaved(res.Remaining, s.budget)); err != nil {
 		s.fail(err)
 		return
 	}
@@ -234,7 +234,7 @@ func (s *search) addPiece(res PieceResult) {
 		s.whyForgotten = res.Memory
 	}
 	s.mu.Unlock()
-	s.plan(func() { s.branches.PlanSaved(res.Left) })
+	s.plan(func() { s.branches.PlanSaved(res.Remaining) })
 	s.afterPiece(res)
 }
 
@@ -267,7 +267,7 @@ func (s *search) noPieceDone() string {
 
 // noteFirst records the time of the first counterexample. The caller holds s.mu.
 func (s *search) noteFirst() {
-	if s.untilFirst == 0 && len(s.seen.Found) > 0 {
+	if s.untilFirst == 0 && len(s.seen.Counterexamples) > 0 {
 		s.untilFirst = time.Since(s.began)
 	}
 }
@@ -282,7 +282,7 @@ func (s *search) drawPieces(ctx context.Context) {
 	n := 0
 	s.doPieces(ctx, pieces, nil, func(res PieceResult) {
 		s.mu.Lock()
-		err := s.draws.Ran(*pieces[n].Drawing, res.Undrawn)
+		err := s.draws.MarkRun(*pieces[n].Drawing, res.Undrawn)
 		if err == nil {
 			s.seen.Add(res.Tally)
 			s.noteFirst()
@@ -314,7 +314,7 @@ func (s *search) earlierCounts() (schedules, pruned int) {
 // beginPart plans the first branch of a part, or those in a checkpoint.
 func (s *search) beginPart() {
 	s.mu.Lock()
-	s.branches = frontier.NewBranches(s.spec.Unreduced)
+	s.branches = frontier.NewBranches(s.spec.WithoutReduction)
 	s.source = s.branches
 	s.mu.Unlock()
 	from := s.resumed

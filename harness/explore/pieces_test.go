@@ -75,7 +75,7 @@ func fromEachCheckpoint(x *trial) came {
 	tried := 0
 	for i, c := range whole.saved {
 		part, round := c.c.Part, c.c.Drawing
-		ended := part != nil && len(part.Round) == 0 && len(part.Fresh) > 0 || round != nil && round.Left() == 0
+		ended := part != nil && len(part.Round) == 0 && len(part.Fresh) > 0 || round != nil && round.Remaining() == 0
 		if every := 1 + len(whole.saved)/4; i%every > 0 && (!ended || tried == x.most*4) {
 			continue
 		}

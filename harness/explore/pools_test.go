@@ -39,7 +39,7 @@ func TestLibrariesMayMakePoolsOfTheirOwn(t *testing.T) {
 	}, commands...)
 	for _, p := range []interleave.Program{anew, keeps} {
 		spec := quiet(p)
-		spec.Unremembered, spec.Unreduced = true, true
+		spec.WithoutMemory, spec.WithoutReduction = true, true
 		res := searched(t, spec)
 		require.GreaterOrEqual(t, res.Schedules, want)
 	}

@@ -108,15 +108,15 @@ var _ harness.Starter = harnessClock{}
 // schedule.
 func (harnessClock) Go(context.Context, func(context.Context)) (wait func()) { return func() {} }
 
-// Goes returns false.
-func (harnessClock) Goes() bool { return false }
+// HasGoroutines returns false.
+func (harnessClock) HasGoroutines() bool { return false }
 
 // Now returns the servers' time of day.
 func (c harnessClock) Now() time.Time {
 	defer c.ex.w.takeTurn()()
 	now := c.ex.now
 	c.ex.observationAsks(model.Ask{Kind: model.AsksClock})
-	c.ex.observationReads(model.Event{Kind: model.Looked, At: now})
+	c.ex.observationReads(model.Event{Kind: model.ClockRead, At: now})
 	return keyspace.Epoch.Add(now)
 }
 

@@ -230,7 +230,7 @@ func (ex *execution) abandonMates(client int) {
 // not by the running client: a goroutine or timer of another may have sent it.
 func (a *actor) foreign(c *conn) error {
 	r := a.live.running
-	if r == nil || c.outside || a.ex.process(r.index) == a.ex.process(a.index) || r.callingActor() != r {
+	if r == nil || c.ofAdapter || a.ex.process(r.index) == a.ex.process(a.index) || r.callingActor() != r {
 		return nil
 	}
 	return schedule.Stopped("client %d's %s used client %d's connection: both share one value, or one Redis client "+

@@ -13,7 +13,7 @@ type Progress struct {
 	Schedules   int               // schedules that were run and judged
 	Pruned      int               // schedules that were ended early, since another shows the same
 	Planned     int               // schedules of the current part that are planned and not begun; each may plan others
-	Found       int               // classes with a counterexample
+	Classes     int               // classes with a counterexample
 	Endless     bool              // the last part draws random schedules until the time is up, so none are planned
 }
 
@@ -59,7 +59,7 @@ func (s *search) progress() Progress {
 	}
 	return Progress{
 		Budget: s.budget, Part: s.part, Parts: max(s.part, len(s.budgets())),
-		Schedules: s.seen.Schedules, Pruned: s.seen.Pruned, Planned: planned, Found: len(s.seen.Found),
+		Schedules: s.seen.Schedules, Pruned: s.seen.Pruned, Planned: planned, Classes: len(s.seen.Counterexamples),
 		Endless: s.spec.Random != nil && s.spec.Random.Schedules == 0,
 	}
 }

@@ -69,7 +69,7 @@ func (r Random) withDefaults(s Spec) (Random, error) {
 		return r, fmt.Errorf("bugs of depth %d: ask for 1 to %d", r.Depth, MaxDepth)
 	case s.MaxSchedules > 0:
 		return r, fmt.Errorf("schedules at random have their own number: leave the bound on schedules out")
-	case s.Unreduced:
+	case s.WithoutReduction:
 		return r, fmt.Errorf("schedules at random are never pruned: leave Unreduced out")
 	}
 	return r, nil
@@ -107,7 +107,7 @@ func (s *search) runAtRandom(ctx context.Context, worlds []*world) {
 		if s.isEnding() {
 			break
 		}
-		if s.draws.Left() == 0 && !s.nextRound() {
+		if s.draws.Remaining() == 0 && !s.nextRound() {
 			s.stop(interleave.DrawnAtRandom)
 			break
 		}
@@ -197,7 +197,7 @@ const enoughToTell = 200
 
 // vacuousAtRandom returns what vacuous returns, for a random search that drew all its schedules and found nothing.
 func (s *search) vacuousAtRandom(worlds []*world, background string) string {
-	if s.stopped != interleave.DrawnAtRandom || len(s.seen.Found) > 0 || s.seen.Random.Drawn < enoughToTell {
+	if s.stopped != interleave.DrawnAtRandom || len(s.seen.Counterexamples) > 0 || s.seen.Random.Drawn < enoughToTell {
 		return ""
 	}
 	return s.vacuous(worlds, background)

@@ -32,7 +32,7 @@ var seesBoth = finder(func(op harness.Op) bool { return op.Result == "(nil) 1 2"
 // PCT promises to find it within 49,034 schedules with 99 %: 8 clients with 11 steps in all.
 func TestLongADeepBugIsFoundAtRandomAmongEightClients(t *testing.T) {
 	testenv.NeedLong(t)
-	exhaustive := searched(t, plantedDeep(2)).Found[0]
+	exhaustive := searched(t, plantedDeep(2)).Counterexamples[0]
 	for name, random := range map[string]Random{
 		"pct": {Schedules: 49_034, Depth: 4, Seed: 1},
 		"pos": {Schedules: 500, Strategy: "pos", Seed: 1},
@@ -41,8 +41,8 @@ func TestLongADeepBugIsFoundAtRandomAmongEightClients(t *testing.T) {
 			s := plantedDeep(8)
 			s.First, s.Random = true, &random
 			res := resultOf(t, s)
-			require.Len(t, res.Found, 1)
-			c := res.Found[0]
+			require.Len(t, res.Counterexamples, 1)
+			c := res.Counterexamples[0]
 			require.Equal(t, exhaustive.Schedule, c.Schedule)
 			require.Equal(t, interleave.Budget{Clients: 2}, c.Budget)
 			require.Equal(t, 8, c.Shrunk.Clients)
@@ -85,7 +85,7 @@ func TestRacedTheSeedDecidesWhatIsDrawn(t *testing.T) {
 		return res
 	}
 	one := draws(1, 1)
-	require.NotEmpty(t, one.Found)
+	require.NotEmpty(t, one.Counterexamples)
 	require.Equal(t, one, draws(1, 2))
 	require.NotEqual(t, one.Steps, draws(2, 1).Steps)
 	drawn := draws(0, 1)
@@ -135,9 +135,9 @@ func TestFewerClientsComeFirstWhereTimeDecides(t *testing.T) {
 		require.Positive(t, res.Parts[i].Schedules)
 	}
 	require.Equal(t, 6, res.Budget.Clients)
-	require.Len(t, res.Found, 1)
-	require.Nil(t, res.Found[0].Shrunk, "it is the smallest already")
-	require.Equal(t, 5, res.Found[0].Length())
+	require.Len(t, res.Counterexamples, 1)
+	require.Nil(t, res.Counterexamples[0].Shrunk, "it is the smallest already")
+	require.Equal(t, 5, res.Counterexamples[0].Length())
 }
 
 // A search that is interrupted just after the time for fewer clients still ends. So does one that fails.
@@ -156,7 +156,7 @@ func TestASearchEndsWhileTheTimeForFewerClientsIsUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec, err := s.spec.withDefaults()
 			require.NoError(t, err)
-			spec.Unremembered = true // so that judging slows the search down
+			spec.WithoutMemory = true // so that judging slows the search down
 			budget := spec.budgets()[0]
 			budget.Clients = 2
 			var se *search
@@ -209,7 +209,7 @@ func TestShrunkCounterexamplesAreTheSmallest(t *testing.T) {
 		}
 		se := newSearch(&spec)
 		require.NoError(t, se.run(t.Context(), []*world{s.w}))
-		c := se.seen.Found[harness.DoubleGrant]
+		c := se.seen.Counterexamples[harness.DoubleGrant]
 		if c == nil || c.Length <= 2 {
 			continue
 		}
@@ -229,7 +229,7 @@ func TestShrunkCounterexamplesAreTheSmallest(t *testing.T) {
 			continue
 		}
 		tried++
-		smallest := all.seen.Found[harness.DoubleGrant]
+		smallest := all.seen.Counterexamples[harness.DoubleGrant]
 		require.NotNil(t, smallest, "seed %d: what is shrunk is a schedule of its budget", seed)
 		// a search leaves schedules out, perhaps the shorter of two equivalent ones
 		if h.best.Length <= smallest.Length {

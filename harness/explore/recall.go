@@ -232,8 +232,8 @@ func (ex *execution) primary() int {
 	return server.FirstPrimary
 }
 
-// hearingReplicas returns the number of replicas that get what is written now, in a live schedule or from memory.
-func (ex *execution) hearingReplicas() int64 { return ex.w.Hearing(ex.replicationStopped, ex.promoted) }
+// followers returns the number of replicas that get what is written now, in a live schedule or from memory.
+func (ex *execution) followers() int64 { return ex.w.Followers(ex.replicationStopped, ex.promoted) }
 
 // recallCommand executes a connection's next command from memory.
 func (ex *recalled) recallCommand(a *actor) (event model.Event, err error) {
@@ -250,7 +250,7 @@ func (ex *recalled) recallCommand(a *actor) (event model.Event, err error) {
 		event = model.Event{Kind: model.Answered, Text: t.Reply}
 	}
 	if means, ok := ex.memory.Scripts.MeaningOf(next, pending.OpenTransaction()); ok && means.Wait > 0 &&
-		means.Wants > ex.hearingReplicas() {
+		means.Wants > ex.followers() {
 		return event, ex.passTo(ex.now + means.Wait)
 	}
 	return event, nil
@@ -359,7 +359,7 @@ func (ex *recalled) recallAnswer(q model.Ask) (event model.Event, err error) {
 			event.Text = strconv.Itoa(len(ex.store.At(ex.memory, ex.now).Keys))
 		}
 	case model.AsksClock:
-		event = model.Event{Kind: model.Looked, At: ex.now}
+		event = model.Event{Kind: model.ClockRead, At: ex.now}
 	case model.AsksOps:
 		event = model.Event{Kind: model.Finishes, Text: canonicalOps(ex.ops)}
 	case model.AsksOwnerRefused:

@@ -64,7 +64,7 @@ func rerunOnce(ctx context.Context, spec Spec, c interleave.Counterexample,
 func (s *search) addCounterexamples(ctx context.Context, w *world, res *interleave.Result) error {
 	r := newRunner(s.spec, w)
 	r.stores = true
-	for _, c := range s.seen.Found {
+	for _, c := range s.seen.Counterexamples {
 		again, err := r.again(context.WithoutCancel(ctx), c.Budget, c.Schedule, c.Class)
 		switch {
 		case errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrStopped):
@@ -75,10 +75,10 @@ func (s *search) addCounterexamples(ctx context.Context, w *world, res *interlea
 			return err
 		default:
 			again.Shrunk = c.Shrunk
-			res.Found = append(res.Found, again)
+			res.Counterexamples = append(res.Counterexamples, again)
 		}
 	}
-	slices.SortFunc(res.Found, func(a, b interleave.Counterexample) int {
+	slices.SortFunc(res.Counterexamples, func(a, b interleave.Counterexample) int {
 		return cmp.Or(cmp.Compare(a.Length(), b.Length()), cmp.Compare(a.Anomaly.Class, b.Anomaly.Class))
 	})
 	return nil
@@ -104,7 +104,7 @@ func (r runner) replay(ctx context.Context, budget interleave.Budget, choices []
 // if there is none.
 func (r runner) counterexample(ctx context.Context, ex *execution, budget interleave.Budget,
 	class harness.Class) (interleave.Counterexample, error) {
-	found := slices.DeleteFunc(ex.outcome().Judge(ctx, r.spec.Checkers).Found, func(a harness.Anomaly) bool {
+	found := slices.DeleteFunc(ex.outcome().Judge(ctx, r.spec.Checkers).Anomalies, func(a harness.Anomaly) bool {
 		return a.Class != class
 	})
 	if len(found) > 0 {

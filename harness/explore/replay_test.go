@@ -19,8 +19,8 @@ func raced(t *testing.T) (Spec, interleave.Counterexample) {
 	s := quiet(program(marks), secondFirst)
 	s.Expiries = 1
 	res := searched(t, s)
-	require.Len(t, res.Found, 1)
-	return s, res.Found[0]
+	require.Len(t, res.Counterexamples, 1)
+	return s, res.Counterexamples[0]
 }
 
 func TestACounterexampleIsTheSameEachTime(t *testing.T) {
@@ -145,7 +145,7 @@ func TestAScriptIsLoadedThoughTheScheduleKeepsItsClientFromIt(t *testing.T) {
 		Schedule: []interleave.Choice{interleave.Run(0), interleave.Crash(0)}}
 	out, err := Follow(t.Context(), runsAScript(), crash)
 	require.NoError(t, err)
-	require.Equal(t, "step 2, crash of client 1, is no longer possible", out.Unfit,
+	require.Equal(t, "step 2, crash of client 1, is no longer possible", out.FirstUnfollowed,
 		"with its script the client is done after one command")
 
 	for seed := range uint64(12) { // some draw the crash first

@@ -40,7 +40,7 @@ func (ex *live) checkReplicas(next *command.Command) error {
 	switch {
 	case next.WantedAcks() > 0 && !ex.spec.Program.Replicas:
 		return errAwaitsReplicas
-	case command.Name(next.Args) == "waitaof" && ex.w.Knows("WAITAOF"):
+	case command.Name(next.Args) == "waitaof" && ex.w.HasCommand("WAITAOF"):
 		return schedule.Stopped("%s waits until writes are on disk, which cannot be explored: run it under load "+
 			"instead", strings.ToUpper(string(next.Args[0])))
 	}

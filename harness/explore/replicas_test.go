@@ -69,11 +69,11 @@ func TestLongWhoWaitsForReplicasIsSeen(t *testing.T) {
 	seen, err := explore.Search(t.Context(), spec)
 	require.NoError(t, err)
 	require.Equal(t, sizes(declared), sizes(seen))
-	require.Equal(t, declared.Found[0].Schedule, seen.Found[0].Schedule)
-	require.NoError(t, explore.Replay(t.Context(), spec, seen.Found[0], 2))
-	followed, err := explore.Follow(t.Context(), spec, seen.Found[0])
+	require.Equal(t, declared.Counterexamples[0].Schedule, seen.Counterexamples[0].Schedule)
+	require.NoError(t, explore.Replay(t.Context(), spec, seen.Counterexamples[0], 2))
+	followed, err := explore.Follow(t.Context(), spec, seen.Counterexamples[0])
 	require.NoError(t, err)
-	require.NotNil(t, followed.Found)
+	require.NotNil(t, followed.Counterexample)
 
 	runner, err := explore.StartPieceRunner(t.Context(), spec)
 	require.NoError(t, err)
@@ -88,6 +88,6 @@ func TestLongWhoWaitsForReplicasIsSeen(t *testing.T) {
 func TestALockThatWaitsForAllReplicasHolds(t *testing.T) {
 	res, err := explore.Search(t.Context(), waitingSpec(2, false))
 	require.NoError(t, err)
-	require.Empty(t, res.Found)
+	require.Empty(t, res.Counterexamples)
 	require.Equal(t, harness.Valid, res.Verdict(), res.Stopped)
 }

@@ -33,11 +33,11 @@ func (s *search) result(worlds []*world, background string) interleave.Result {
 		r.Stopped = why
 	}
 	r.Exhausted = r.Stopped == "" && s.failure == nil
-	if r.Exhausted && len(s.seen.Found) == 0 {
+	if r.Exhausted && len(s.seen.Counterexamples) == 0 {
 		r.Stopped = s.vacuous(worlds, background)
 		r.Exhausted = r.Stopped == ""
 	}
-	if background != "" && s.stopped != "" && len(s.seen.Found) == 0 {
+	if background != "" && s.stopped != "" && len(s.seen.Counterexamples) == 0 {
 		r.Stopped += " (it does something by itself: " + background + ")"
 	}
 	if limit := s.asymmetryLimit(); limit != "" {
@@ -71,10 +71,10 @@ func (s *search) addFindings(ctx context.Context, w *world, res *interleave.Resu
 
 // checkPieces asks whether the results of pieces are reliable.
 func (s *search) checkPieces(ctx context.Context) {
-	if s.spec.Pieces == nil || s.spec.Pieces.Settled == nil {
+	if s.spec.Pieces == nil || s.spec.Pieces.CheckResults == nil {
 		return
 	}
-	if err := s.spec.Pieces.Settled(ctx); err != nil && ctx.Err() == nil {
+	if err := s.spec.Pieces.CheckResults(ctx); err != nil && ctx.Err() == nil {
 		s.stop(err.Error())
 	}
 }

@@ -78,8 +78,8 @@ func (ex *execution) FingerprintAfter(c interleave.Choice) uint64 {
 	return ex.backend.fingerprintAfter(c)
 }
 
-// Visited returns false. Only a search of every schedule looks up states, with its own view.
-func (ex *execution) Visited([]*schedule.Move) (bool, error) { return false, nil }
+// Visit returns false. Only a search of every schedule looks up states, with its own view.
+func (ex *execution) Visit([]*schedule.Move) (bool, error) { return false, nil }
 
 // Unpromoted reports whether replication has stopped without a promotion.
 func (ex *execution) Unpromoted() bool { return ex.replicationStopped }
@@ -126,13 +126,13 @@ func (r runner) undisturbed(ctx context.Context, b interleave.Budget,
 	attempt func() (*execution, error)) (ex *execution, err error) {
 	why := ""
 	for number := range maxAttempts {
-		began, still, strays := time.Now(), r.w.standstills(), r.w.strayCommands
+		began, still, strays := time.Now(), r.w.standstills(), r.w.outOfTurn
 		ex, err = attempt()
 		switch {
 		case r.w.standstills() > still && mayComeOfStandstill(ex, err) && (err != nil || number < maxAttempts-1):
 			why = "this machine, this process or its Redis stood still"
 			r.w.abandonDisturbed()
-			r.w.strayCommands = strays
+			r.w.outOfTurn = strays
 		case ex == nil || err != nil &&
 			!(ex.Disturbed() && (errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrNotRepeated))):
 			return ex, err

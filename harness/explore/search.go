@@ -41,8 +41,9 @@ import (
 // search ends.
 
 // Search runs every schedule of spec's program within its budget, or an equivalent one, and has the checkers judge
-// each. Violations are in Result.Found. If the search ends early, Result.Stopped says why. An error says that the
-// harness or its environment failed, that the program or a checker panicked, or that spec cannot be searched (ErrSpec).
+// each. Violations are in Result.Counterexamples. If the search ends early, Result.Stopped says why. An error says that
+// the harness or its environment failed, that the program or a checker panicked, or that spec cannot be searched
+// (ErrSpec).
 func Search(ctx context.Context, spec Spec) (interleave.Result, error) {
 	return withReplicas(spec, func(spec Spec) (interleave.Result, error) { return searchOnce(ctx, spec) })
 }

@@ -40,7 +40,7 @@ func TestHowManySchedulesThereAre(t *testing.T) {
 		})
 	}
 	apart := []client{together("INCR a", "INCR a", "INCR a"), together("INCR b", "INCR b", "INCR b")}
-	every := func(s *Spec) { s.Unreduced = true }
+	every := func(s *Spec) { s.WithoutReduction = true }
 	timeless := func(s *Spec) { s.Program.Timeless, s.Expiries = true, 1 }
 	for name, c := range map[string]struct {
 		clients           []client
@@ -58,23 +58,24 @@ func TestHowManySchedulesThereAre(t *testing.T) {
 			s.Program.Symmetric, s.Skew = true, time.Second
 		}, 6, 0},
 		"three clients": {[]client{marks}, func(s *Spec) {
-			s.Clients, s.Unreduced, s.Workers = 3, true, 2
+			s.Clients, s.WithoutReduction, s.Workers = 3, true, 2
 		}, 702, 0},
 		"three clients, pruned": {[]client{marks}, func(s *Spec) {
 			s.Clients, s.Workers = 3, 2
 		}, 31, -1},
 
 		"either may crash after its first command, among two of the other": {[]client{writesTo("k", 2)}, func(s *Spec) {
-			s.Unreduced, s.Crashes = true, 1
+			s.WithoutReduction, s.Crashes = true, 1
 		}, 6 + 2*3, 0},
 		"after the first command time passes to its last ms, or " +
-			"beyond": {[]client{sends("SET k 1 EX 10")}, func(s *Spec) { s.Unreduced, s.Expiries = true, 1 }, 6, 0},
+			"beyond": {[]client{sends("SET k 1 EX 10")}, func(s *Spec) { s.WithoutReduction, s.Expiries = true, 1 }, 6,
+			0},
 		"nobody runs scripts: a flush changes nothing": {
 			[]client{writesTo("k", 1)}, mayFlush, 2, -1},
 		// With a stop H of replication and a promotion P, each order judges A B and H A P B. H A B and A H B show
 		// nothing.
 		"replication stops, and nobody is promoted": {[]client{writesTo("k", 1)}, func(s *Spec) {
-			s.Unreduced, s.Failovers = true, 1
+			s.WithoutReduction, s.Failovers = true, 1
 		}, 2 * 2, 2 * 2},
 
 		"no lease in a timeless program":   {[]client{sends("INCR k")}, timeless, 2, -1},
@@ -132,7 +133,7 @@ func TestRacedMaxSchedulesIsExact(t *testing.T) {
 
 func TestASearchThatRunsOutOfTime(t *testing.T) {
 	s := quiet(program(writesTo("k", 10)))
-	s.Unreduced, s.For = true, 50*time.Millisecond
+	s.WithoutReduction, s.For = true, 50*time.Millisecond
 	began := time.Now()
 	require.Equal(t, "the time is up (50ms)", fruitless(t, s))
 	require.GreaterOrEqual(t, time.Since(began), s.For)
@@ -145,7 +146,7 @@ func TestRacedASearchThatIsInterrupted(t *testing.T) {
 		writesTo("k", 10)(ctx, s, r)
 		cancel()
 	}))
-	s.Unreduced, s.Workers = true, 2
+	s.WithoutReduction, s.Workers = true, 2
 	res, err := Search(ctx, s)
 	require.NoError(t, err)
 	require.Equal(t, "interrupted", res.Stopped)
@@ -155,12 +156,12 @@ func TestRacedASearchThatIsInterrupted(t *testing.T) {
 
 func TestTheFirstCounterexampleMayEndASearch(t *testing.T) {
 	s := quiet(program(marks), finder(func(op harness.Op) bool { return op.Result == "first" })) // every schedule
-	s.First, s.Unreduced = true, true
+	s.First, s.WithoutReduction = true, true
 	res := resultOf(t, s)
 	require.Equal(t, "a counterexample was found", res.Stopped)
 	require.False(t, res.Exhausted)
 	require.Equal(t, 1, res.Schedules)
-	require.Len(t, res.Found, 1)
+	require.Len(t, res.Counterexamples, 1)
 	require.NotZero(t, res.First)
 	require.LessOrEqual(t, res.First, res.Elapsed)
 }
@@ -184,12 +185,12 @@ func TestRacedTheSmallestCounterexampleIsFound(t *testing.T) {
 		s := quiet(program(marks), secondFirst)
 		s.Clients, s.Crashes, s.Workers = 3, 1, workers
 		res := searched(t, s)
-		require.Len(t, res.Found, 1)
+		require.Len(t, res.Counterexamples, 1)
 		results = append(results, res)
 	}
-	c := results[0].Found[0]
+	c := results[0].Counterexamples[0]
 	for _, res := range results {
-		require.Equal(t, c, res.Found[0])
+		require.Equal(t, c, res.Counterexamples[0])
 		require.Equal(t, results[0].Schedules, res.Schedules)
 		require.Equal(t, results[0].Pruned, res.Pruned)
 		require.Equal(t, results[0].Steps, res.Steps)
@@ -215,7 +216,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			once.Do(func() { running = processes.Children() })
 			return false
 		}))
-		found = resultOf(t, s).Found
+		found = resultOf(t, s).Counterexamples
 	})
 	require.Contains(t, running, "redis-server", "or this test sees nothing")
 	require.NotEmpty(t, found)
@@ -249,7 +250,7 @@ func TestRacedProgressCountsUpToWhatTheResultSays(t *testing.T) {
 
 	last := all[len(all)-1]
 	require.Equal(t, Progress{Budget: res.Budget, Part: len(res.Parts), Parts: len(res.Parts), Schedules: res.Schedules,
-		Pruned: res.Pruned, Found: len(res.Found)}, last)
+		Pruned: res.Pruned, Classes: len(res.Counterexamples)}, last)
 	require.Greater(t, len(all), 1, "a search of %v tells nothing before its end", res.Elapsed)
 	require.Less(t, len(all), int(res.Elapsed/progressEvery)+3)
 	for i, p := range all[1:] {

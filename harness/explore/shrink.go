@@ -29,7 +29,7 @@ func (s *search) shrinkFound(ctx context.Context, w *world) error {
 	if s.spec.Random == nil {
 		return nil
 	}
-	for class, c := range s.seen.Found {
+	for class, c := range s.seen.Counterexamples {
 		at := s.seen.Random.FirstAt[class]
 		if at == 0 || c.Budget != s.spec.budgets()[0] { // found by running every schedule of fewer clients
 			continue
@@ -40,14 +40,15 @@ func (s *search) shrinkFound(ctx context.Context, w *world) error {
 		}
 		shrunk.Schedule = at
 		small.Shrunk = &shrunk
-		s.seen.Found[class] = small
+		s.seen.Counterexamples[class] = small
 	}
 	return nil
 }
 
 // shrink makes a counterexample smaller: fewer clients, then fewer steps, faults and preemptions. Finally it runs every
 // schedule of the remaining clients and faults, if there are not too many.
-func (s *search) shrink(ctx context.Context, w *world, c *findings.Found) (*findings.Found, interleave.Shrunk, error) {
+func (s *search) shrink(ctx context.Context, w *world, c *findings.Counterexample) (*findings.Counterexample,
+	interleave.Shrunk, error) {
 	h := newShrinker(s.spec, w, c)
 	h.over = ctx.Err
 	ctx = context.WithoutCancel(ctx)
@@ -73,7 +74,7 @@ func (s *search) polish(ctx context.Context, w *world, h *shrinker) (all bool, e
 	defer w.awake.CallAt(h.until, func() { within.stop("its time is up") })()
 	within.runPart(ctx, h.best.Budget, []*world{w})
 	h.runs += within.seen.Schedules + within.seen.Pruned
-	if found := within.seen.Found[h.class]; found != nil && found.Smaller(h.best) {
+	if found := within.seen.Counterexamples[h.class]; found != nil && found.Smaller(h.best) {
 		h.best = found
 	}
 	return !within.isEnding(), within.failure
@@ -84,7 +85,7 @@ type shrinker struct {
 	runner
 	class  harness.Class
 	budget interleave.Budget // of candidates, except for their clients
-	best   *findings.Found
+	best   *findings.Counterexample
 	seen   map[string]bool // candidates that were run
 	runs   int
 	most   int           // most runs
@@ -92,7 +93,7 @@ type shrinker struct {
 	over   func() error  // not nil: the search is interrupted
 }
 
-func newShrinker(spec *Spec, w *world, c *findings.Found) *shrinker {
+func newShrinker(spec *Spec, w *world, c *findings.Counterexample) *shrinker {
 	h := &shrinker{
 		runner: newRunner(spec, w), class: c.Class, budget: c.Budget, best: c,
 		seen: map[string]bool{}, most: mostShrinkRuns, over: func() error { return nil },
@@ -238,7 +239,7 @@ func (h *shrinker) try(ctx context.Context, clients int, schedule []interleave.C
 
 // outcomeOnce calls outcome unless the candidate was run before or no runs are left. In these cases it returns nil.
 func (h *shrinker) outcomeOnce(ctx context.Context, budget interleave.Budget,
-	schedule []interleave.Choice) (*findings.Found, error) {
+	schedule []interleave.Choice) (*findings.Counterexample, error) {
 	key := candidateKey(budget.Clients, schedule)
 	if h.seen[key] || h.isSpent() {
 		return nil, nil
@@ -249,7 +250,7 @@ func (h *shrinker) outcomeOnce(ctx context.Context, budget interleave.Budget,
 
 // outcome runs a schedule and returns the resulting counterexample of the class; nil: none.
 func (h *shrinker) outcome(ctx context.Context, budget interleave.Budget,
-	choices []interleave.Choice) (*findings.Found, error) {
+	choices []interleave.Choice) (*findings.Counterexample, error) {
 	ex, err := h.run(ctx, budget, func() strategy.Strategy {
 		h.runs++
 		return &strategy.Follow{Schedule: choices}
@@ -262,10 +263,10 @@ func (h *shrinker) outcome(ctx context.Context, budget interleave.Budget,
 	case ex.replicationStopped || ex.GrantedFree != "":
 		return nil, nil
 	}
-	var first *findings.Found
+	var first *findings.Counterexample
 	o := ex.outcome()
-	for _, a := range o.Judge(ctx, h.spec.Checkers).Found {
-		c := &findings.Found{Budget: ex.budget.Without(ex.remaining), Schedule: o.Path, Class: a.Class,
+	for _, a := range o.Judge(ctx, h.spec.Checkers).Anomalies {
+		c := &findings.Counterexample{Budget: ex.budget.Without(ex.remaining), Schedule: o.Path, Class: a.Class,
 			Length: o.LengthUntil(a.To)}
 		if a.Class == h.class && (first == nil || c.Smaller(first)) {
 			first = c
@@ -275,7 +276,7 @@ func (h *shrinker) outcome(ctx context.Context, budget interleave.Budget,
 }
 
 // isSmaller reports whether a counterexample is smaller than the best: in clients, then steps, faults and preemptions.
-func (h *shrinker) isSmaller(c *findings.Found) bool {
+func (h *shrinker) isSmaller(c *findings.Counterexample) bool {
 	return cmp.Or(
 		cmp.Compare(c.Budget.Clients, h.best.Budget.Clients),
 		cmp.Compare(c.Length, h.best.Length),

@@ -25,21 +25,21 @@ type Spec struct {
 	// every schedule is run.
 	Random *Random
 	// schedules to run twice first; the search ends if a client behaves differently; default 0
-	Twice int
+	RunTwice int
 
-	Skew         time.Duration // lead of the last client's clock over the others'; negative: it is behind
-	MaxSchedules int           // schedules after which the search ends; 0: no limit
-	For          time.Duration // real time after which the search ends; 0: no limit
-	First        bool          // end at the first counterexample, which need not be the smallest
-	Unreduced    bool          // also run schedules that differ only in the order of independent commands
+	Skew             time.Duration // lead of the last client's clock over the others'; negative: it is behind
+	MaxSchedules     int           // schedules after which the search ends; 0: no limit
+	For              time.Duration // real time after which the search ends; 0: no limit
+	First            bool          // end at the first counterexample, which need not be the smallest
+	WithoutReduction bool          // also run schedules that differ only in the order of independent commands
 	// goroutines that run schedules, each with its own Redis; default 2. If schedules are run from memory, one runs
 	// them and the others judge
-	Workers      int
-	Unremembered bool          // run every schedule live, without memory and without looking up states
-	forgetful    bool          // run every schedule live, but look up states
-	anyNumber    bool          // the user has not asked for a number of clients
-	stuck        chan struct{} // for tests: a client that will not park sends on it, and is not awaited
-	Redis        string        // path of the redis-server binary; default: the one that cluster.FindRedis finds
+	Workers       int
+	WithoutMemory bool          // run every schedule live, without memory and without looking up states
+	forgetful     bool          // run every schedule live, but look up states
+	anyNumber     bool          // the user has not asked for a number of clients
+	stuck         chan struct{} // for tests: a client that will not park sends on it, and is not awaited
+	Redis         string        // path of the redis-server binary; default: the one that cluster.FindRedis finds
 
 	// Pieces makes others do the search in pieces; Workers is ignored then. The result does not depend on who does
 	// them. Its counts may differ from those of a search without pieces, and a limit of schedules takes effect when the
@@ -85,7 +85,7 @@ func (s Spec) withDefaults() (Spec, error) {
 	case s.Program.Gate > interleave.Unix:
 		return refuse("gate %d is not known", s.Program.Gate)
 	case s.Program.Gate != interleave.InProcess && !s.Program.NoBackgroundWork:
-		return refuse("it cannot be observed what a program outside does in the background: let it promise " +
+		return refuse("what an adapter does in the background cannot be observed: let it promise " +
 			"NoBackgroundWork")
 	case s.Program.RealClock && (s.Expiries > 0 || s.Skew != 0):
 		return refuse("the program reads the machine's clock, which does not pass as the schedule's does: leave out " +
@@ -107,8 +107,8 @@ func (s Spec) withDefaults() (Spec, error) {
 		return refuse("%d failovers: there is only one replica to promote: ask for 0 or 1", s.Failovers)
 	case s.Late > interleave.MaxPerKind:
 		return refuse("%d late commands: ask for at most %d", s.Late, interleave.MaxPerKind)
-	case s.Twice < 0:
-		return refuse("%d schedules to run twice: ask for 0 or more", s.Twice)
+	case s.RunTwice < 0:
+		return refuse("%d schedules to run twice: ask for 0 or more", s.RunTwice)
 	case s.Flushes < 0 || s.MaxSchedules < 0 || s.For < 0 || s.Workers < 0:
 		return refuse("flushes, limits and workers cannot be negative")
 	}
@@ -139,7 +139,7 @@ func (s Spec) symmetric(b interleave.Budget) bool {
 // inOneOrder reports whether the clients of a part begin in one order only, since they are interchangeable. If not, the
 // search tries every order.
 func (s Spec) inOneOrder(part interleave.Budget) bool {
-	return s.symmetric(part) && !s.Unreduced
+	return s.symmetric(part) && !s.WithoutReduction
 }
 
 // budgets returns the budgets of the parts of the search, in their order.
@@ -160,7 +160,7 @@ func (s Spec) budgets() []interleave.Budget {
 	if s.Expiries == 0 {
 		all = []interleave.Budget{base, lost, late}
 	}
-	for _, place := range s.Program.Apart {
+	for _, place := range s.Program.SpecialPlaces {
 		all = append(all, interleave.Budget{Clients: 2, Crashes: s.Crashes, Expiries: s.Expiries, Place: place - 1})
 	}
 	return all
@@ -196,9 +196,9 @@ func fitToFirstPart(b interleave.Budget, schedules int) interleave.Budget {
 	return b
 }
 
-// isApart reports whether the part has a client that does something else: see Program.Apart.
+// isApart reports whether the part has a client that does something else: see Program.SpecialPlaces.
 func (s Spec) isApart(b interleave.Budget) bool {
-	return slices.Contains(s.Program.Apart, placeOf(b, 1))
+	return slices.Contains(s.Program.SpecialPlaces, placeOf(b, 1))
 }
 
 // after implements interleave.After.

@@ -49,8 +49,8 @@ func (t *states) visit(ctx context.Context, ex *execution, asleep []*schedule.Mo
 	t.buf = ex.appendHistory(t.buf[:0])
 	history := visited.IDOf(t.buf)
 	t.buf = ex.appendState(t.buf, asleep)
-	if t.suspicious(ctx, history, ex) {
-		for _, a := range findings.Check(ctx, ex.spec.Checkers, ex.historySoFar()).Found {
+	if t.isSuspicious(ctx, history, ex) {
+		for _, a := range findings.Check(ctx, ex.spec.Checkers, ex.historySoFar()).Anomalies {
 			t.buf = visited.AppendInts(visited.AppendText(t.buf, string(a.Class)),
 				findings.LengthUntil(ex.stepTimes, a.To))
 		}
@@ -62,14 +62,14 @@ func (t *states) visit(ctx context.Context, ex *execution, asleep []*schedule.Mo
 	return id, t.Visit(id)
 }
 
-// suspicious reports whether a checker finds something in the history so far.
-func (t *states) suspicious(ctx context.Context, history visited.ID, ex *execution) bool {
+// isSuspicious reports whether a checker finds something in the history so far.
+func (t *states) isSuspicious(ctx context.Context, history visited.ID, ex *execution) bool {
 	if len(ex.ops) == 0 {
 		return false
 	}
 	found, known := t.suspects[history]
 	if !known {
-		found = len(findings.Check(ctx, ex.spec.Checkers, ex.historySoFar()).Found) > 0
+		found = len(findings.Check(ctx, ex.spec.Checkers, ex.historySoFar()).Anomalies) > 0
 		if len(t.suspects) < visited.MostStates {
 			t.suspects[history] = found
 		}
@@ -178,7 +178,7 @@ func (ex *execution) appendState(b []byte, asleep []*schedule.Move) []byte {
 	slices.SortFunc(sleeping, func(x, y *schedule.Move) int { return int(x.Choice) - int(y.Choice) })
 	for _, m := range sleeping {
 		b = visited.AppendInts(b, m.Choice)
-		b = visited.AppendBools(b, m.Begins, m.Ends, m.TimePasses, m.Silent, m.Timely, m.Approaches)
+		b = visited.AppendBools(b, m.Begins, m.Ends, m.TimePasses, m.Silent, m.DependsOnTime, m.Approaches)
 	}
 	return b
 }
@@ -221,7 +221,7 @@ func (a *actor) appendState(b []byte) []byte {
 
 func appendWatched(b []byte, watched []model.Watched) []byte {
 	for _, k := range watched {
-		b = visited.AppendBools(visited.AppendText(b, k.Name), k.There, k.Touched)
+		b = visited.AppendBools(visited.AppendText(b, k.Name), k.Existed, k.Touched)
 	}
 	return append(b, 0)
 }

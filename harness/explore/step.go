@@ -124,7 +124,7 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 		at := ex.stamp()
 		a.beginOp(at)
 		a.noteEffect(at)
-		event = model.Event{Kind: model.Looked, At: ex.readClientClock(a)}
+		event = model.Event{Kind: model.ClockRead, At: ex.readClientClock(a)}
 		ex.trace.ClockRead(event.At)
 	}
 	if err := ex.backend.notify(a, event); err != nil {

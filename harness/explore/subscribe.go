@@ -23,7 +23,7 @@ type subscription struct {
 	id     string         // Redis's ID of the connection
 	access command.Access // its channels, as keys
 
-	sharded bool // it has sharded channels; only set for programs outside this process
+	sharded bool // it has sharded channels; only set for adapters
 }
 
 // subscribe turns the connection into a subscription if the client has written a subscribing command. From then on an
@@ -35,11 +35,11 @@ func (c *conn) subscribe() {
 	if c.subscription == nil && (!wants || c.Multi) {
 		return
 	}
-	if c.outside && c.subscription != nil && !c.unawaited {
+	if c.ofAdapter && c.subscription != nil && !c.unawaited {
 		return // its commands are answered one by one
 	}
 	defer c.dialer.takeTurn()()
-	if c.outside && !c.unawaited && !c.takeAnnouncement() {
+	if c.ofAdapter && !c.unawaited && !c.takeAnnouncement() {
 		return
 	}
 	for i := range c.Queue {
@@ -90,13 +90,13 @@ func (ex *live) senderOf(client int) *actor {
 // unsubscribe ends the subscription of a connection that is being closed.
 func (c *conn) unsubscribe() {
 	a := c.dialer.actor.Load()
-	if a == nil && !c.outside || c.subscription == nil && c.blocked == nil {
+	if a == nil && !c.ofAdapter || c.subscription == nil && c.blocked == nil {
 		return
 	}
-	if !c.outside { // otherwise Close has the turn
+	if !c.ofAdapter { // otherwise Close has the turn
 		defer c.dialer.takeTurn()()
 	}
-	ex := c.dialer.world.current // a program outside this process may close connections after its client is done
+	ex := c.dialer.world.current // an adapter may close connections after its client is done
 	if a != nil {
 		ex = a.live
 	}

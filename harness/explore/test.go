@@ -21,10 +21,10 @@ func Test(t harness.TB, spec Spec) interleave.Result {
 		t.Fatalf("the explorer failed: %v", err)
 	}
 	t.Logf("%s: %s", spec.Program.Name, res.Summary())
-	for _, c := range res.Found {
+	for _, c := range res.Counterexamples {
 		t.Errorf("%s in %d steps: %s\n%s", c.Anomaly.Class, c.Length(), c.Anomaly.Note, c.Text())
 	}
-	if len(res.Found) == 0 && !res.Exhausted {
+	if len(res.Counterexamples) == 0 && !res.Exhausted {
 		t.Errorf("no verdict on %s: %s", spec.Program.Name, res.Stopped)
 	}
 	return res

@@ -33,8 +33,8 @@ func (v clientClock) Go(ctx context.Context, f func(context.Context)) (wait func
 	return t.join
 }
 
-// Goes reports whether a goroutine of the client has not ended.
-func (v clientClock) Goes() bool {
+// HasGoroutines reports whether a goroutine of the client has not ended.
+func (v clientClock) HasGoroutines() bool {
 	defer v.a.ex.w.takeTurn()()
 	return v.a.hasLiveThreads()
 }

@@ -29,12 +29,13 @@ type trails struct {
 
 // followsTrails reports whether the search looks up states of live schedules.
 func (s *search) followsTrails(w *world) bool {
-	return !s.spec.Unremembered && !s.spec.Unreduced && w.SetsClocks() && s.spec.Program.Gate == interleave.InProcess
+	return !s.spec.WithoutMemory && !s.spec.WithoutReduction && w.SetsClocks() &&
+		s.spec.Program.Gate == interleave.InProcess
 }
 
 // beginTrails starts to follow the clients' trails.
 func (ex *live) beginTrails() {
-	ex.trails = &trails{byClient: make([]visited.ID, len(ex.actors)), strays: ex.w.strayCommands}
+	ex.trails = &trails{byClient: make([]visited.ID, len(ex.actors)), strays: ex.w.outOfTurn}
 }
 
 // noteEvent adds what a client's thread has read or noticed to the client's trail.
@@ -82,7 +83,7 @@ func (ex *live) noteOutcome(pending *command.Pending) {
 func (ex *live) seesState() (ok bool, err error) {
 	t := ex.trails
 	if t == nil || t.unpredictable || ex.Disturbed() || ex.stoodStill() || len(ex.w.stateful) > 0 ||
-		ex.w.strayCommands > t.strays {
+		ex.w.outOfTurn > t.strays {
 		return false, nil
 	}
 	for i := range ex.actors {

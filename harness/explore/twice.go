@@ -12,12 +12,12 @@ import (
 
 // This file runs some schedules twice before a search, and ends the search if a client behaves differently.
 
-// DefaultTwice is a number of schedules to run twice that finds most nondeterministic clients.
-const DefaultTwice = 50
+// DefaultRunTwice is a number of schedules to run twice that finds most nondeterministic clients.
+const DefaultRunTwice = 50
 
 // runTwice runs schedules twice, as many as the spec asks for. It ends the search if one differs.
 func (s *search) runTwice(ctx context.Context, w *world) {
-	if s.spec.Twice == 0 {
+	if s.spec.RunTwice == 0 {
 		return
 	}
 	why := ""
@@ -42,7 +42,7 @@ func (s *search) firstDifference(ctx context.Context, w *world) (string, error) 
 	r := newRunner(s.spec, w)
 	r.traced = true
 	b, steps := s.spec.budgets()[0], 0
-	for number := 1; number <= s.spec.Twice && !s.isEnding(); number++ {
+	for number := 1; number <= s.spec.RunTwice && !s.isEnding(); number++ {
 		first, err := r.run(ctx, b, func() strategy.Strategy { return random.draw(s.spec, b, number, steps) })
 		if err != nil {
 			return "", err

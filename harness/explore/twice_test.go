@@ -34,7 +34,7 @@ func TestWhatIsNotTheSameTwiceIsRefused(t *testing.T) {
 			}
 			leavesNothing(t, func() {
 				s := quiet(program(sends("INCR other"), counting))
-				s.Twice, s.Random = 5, random
+				s.RunTwice, s.Random = 5, random
 				res := resultOf(t, s)
 				require.Contains(t, res.Stopped, "a client behaves differently each time: ")
 				require.Contains(t, res.Stopped, want)
@@ -54,9 +54,9 @@ func TestWhatIsTheSameTwiceIsSearched(t *testing.T) {
 		return say(ctx, r, "GET lock")
 	})))
 	s.Program.Finally = inTheEnd(dump)
-	s.Crashes, s.Expiries, s.LostAnswers, s.Late, s.Twice = 1, 1, 1, 1, 20
+	s.Crashes, s.Expiries, s.LostAnswers, s.Late, s.RunTwice = 1, 1, 1, 1, 20
 	res := searched(t, s)
-	s.Twice = 0
+	s.RunTwice = 0
 	require.Equal(t, searched(t, s).Schedules, res.Schedules)
 }
 

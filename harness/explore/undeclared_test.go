@@ -27,13 +27,13 @@ func undeclared(t *testing.T, change func(*Spec), clients ...client) string {
 	res, err := Search(t.Context(), s)
 	require.NoError(t, err)
 	require.Empty(t, res.Stopped)
-	for _, c := range res.Found {
+	for _, c := range res.Counterexamples {
 		if c.Anomaly.Class == harness.UndeclaredKey {
 			require.NoError(t, Replay(t.Context(), s, c, 2))
 			return c.Anomaly.Note
 		}
 	}
-	require.Empty(t, res.Found)
+	require.Empty(t, res.Counterexamples)
 	return ""
 }
 
@@ -98,7 +98,7 @@ func TestAKeyThatIsTouchedOnceALeaseIsOverIsFound(t *testing.T) {
 		`redis.call('set', 'takeovers', 1) end return 1`, []string{"a", "seen"})
 	seen := evals(`return redis.call('set', KEYS[1], 1)`, []string{"seen"})
 	for _, really := range []bool{false, true} {
-		note := undeclared(t, func(s *Spec) { s.Expiries, s.Unremembered = 1, really }, inTurn(takes, seen), late)
+		note := undeclared(t, func(s *Spec) { s.Expiries, s.WithoutMemory = 1, really }, inTurn(takes, seen), late)
 		require.Contains(t, note, "client 2's EVAL")
 		require.Contains(t, note, "touches takeovers, which is not among its KEYS (a seen)")
 	}

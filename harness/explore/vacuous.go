@@ -15,7 +15,7 @@ import (
 // something.
 func (s *search) vacuous(worlds []*world, background string) string {
 	b := s.spec.budgets()[0]
-	switch strays := s.seen.Strays + countStrays(worlds); {
+	switch strays := s.seen.OutOfTurn + countOutOfTurn(worlds); {
 	case s.seen.Coverage.GrantedFree != "":
 		return s.seen.Coverage.GrantedFree +
 			": whatever it does, it is not part of the search; send its commands through that client"
@@ -27,7 +27,7 @@ func (s *search) vacuous(worlds []*world, background string) string {
 			". Wait by harness.Sleep and " +
 			"read harness.Now in the goroutine that was called; start a watchdog with harness.Go, or run it under load"
 	case strays > 0:
-		return describeStrays(strays, worlds, s.spec.Program)
+		return describeOutOfTurn(strays, worlds, s.spec.Program)
 	case s.neverOK() != "":
 		return fmt.Sprintf("no %s ever succeeded", s.neverOK())
 	case s.seen.Coverage.SoleOwner() > 0:
@@ -62,8 +62,8 @@ func (s *search) neverOK() harness.Kind {
 	return ""
 }
 
-// describeStrays names the commands that clients sent outside of their turns, and says what to do about them.
-func describeStrays(n int64, worlds []*world, p interleave.Program) string {
+// describeOutOfTurn names the commands that clients sent outside of their turns, and says what to do about them.
+func describeOutOfTurn(n int64, worlds []*world, p interleave.Program) string {
 	var named []string
 	for _, w := range worlds {
 		for _, text := range w.strays {
@@ -85,10 +85,10 @@ func describeStrays(n int64, worlds []*world, p interleave.Program) string {
 		"it under load instead"
 }
 
-// countStrays counts the commands that clients sent outside of their turns.
-func countStrays(worlds []*world) (n int64) {
+// countOutOfTurn counts the commands that clients sent outside of their turns.
+func countOutOfTurn(worlds []*world) (n int64) {
 	for _, w := range worlds {
-		n += w.strayCommands
+		n += w.outOfTurn
 	}
 	return n
 }

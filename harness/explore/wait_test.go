@@ -22,10 +22,10 @@ func waitSpec(clients ...client) Spec {
 func deadlocked(t *testing.T, spec Spec) interleave.Counterexample {
 	t.Helper()
 	res := resultOf(t, spec)
-	require.Len(t, res.Found, 1)
-	require.Equal(t, harness.Deadlock, res.Found[0].Anomaly.Class)
-	require.NoError(t, Replay(t.Context(), spec, res.Found[0], 3))
-	return res.Found[0]
+	require.Len(t, res.Counterexamples, 1)
+	require.Equal(t, harness.Deadlock, res.Counterexamples[0].Anomaly.Class)
+	require.NoError(t, Replay(t.Context(), spec, res.Counterexamples[0], 3))
+	return res.Counterexamples[0]
 }
 
 // everyResult returns the results of all operations in all schedules.
@@ -67,7 +67,7 @@ func TestCommandsThatWait(t *testing.T) {
 	} {
 		everyHistoryHas("1: "+c.waits+" = "+c.answer, together(c.waits), together(c.wakes))
 		everyHistoryHas("1: "+c.within+" = "+c.none, together(c.within), together("GET other-key"))
-		found := s.until(t.Context(), waitSpec(together(c.waits), together("GET other-key"))).seen.Found
+		found := s.until(t.Context(), waitSpec(together(c.waits), together("GET other-key"))).seen.Counterexamples
 		require.Len(t, found, 1)
 		require.Contains(t, found, harness.Deadlock)
 	}
@@ -104,7 +104,7 @@ func subscribesAndLooks(careful bool) client {
 // A client that waits for a message has to be subscribed before it checks whether it has to wait.
 func TestRacedSubscriptions(t *testing.T) {
 	tells := together("SET key 1", "PUBLISH done now")
-	require.Empty(t, searched(t, waitSpec(subscribesAndLooks(true), tells)).Found)
+	require.Empty(t, searched(t, waitSpec(subscribesAndLooks(true), tells)).Counterexamples)
 	seen := everyResult(t, waitSpec(subscribesAndLooks(true), tells))
 	require.True(t, seen["1: wait = there"] && seen["1: wait = now"], "%v", seen)
 

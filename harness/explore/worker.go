@@ -37,7 +37,7 @@ func (s *search) work(ctx context.Context, w *world) {
 // since they then depend on more than Redis and the harness.
 func (s *search) remembers(worlds []*world) bool {
 	p := s.spec.Program
-	return !s.spec.Unremembered && !s.spec.forgetful && worlds[0].SetsClocks() && !p.RealClock &&
+	return !s.spec.WithoutMemory && !s.spec.forgetful && worlds[0].SetsClocks() && !p.RealClock &&
 		s.spec.goroutines() <= 1
 }
 

@@ -29,7 +29,7 @@ type world struct {
 	awake *awake.Clock
 
 	memory          *model.Memory // the model that learns from the current schedule; nil: none
-	strayCommands   int64         // commands that clients sent outside of their operations
+	outOfTurn       int64         // commands that clients sent outside of their operations
 	strays          []string      // the first of them, as text
 	stateful        []*conn       // connections whose state others can see; they are reset before the next schedule
 	asking          bool          // the program looks at the store, in Observe or Finally
@@ -44,7 +44,7 @@ type world struct {
 	clients     []redis.UniversalClient // one for each dialer
 	probe       redis.UniversalClient   // the harness's own client, without a gate
 	probeDialer *dialer                 // of probe
-	gates       gates                   // addresses of clients outside this process
+	gates       gates                   // addresses of clients of adapters
 }
 
 // startWorlds starts a world for each worker; if one fails, none.

@@ -247,7 +247,7 @@ func (m *member) take(r record) error {
 	}
 	m.mark = max(m.mark, m.bounds.Earliest(r.Mark))
 	m.reportBound(r.Over)
-	return m.feed.Take(r.ops, m.mark)
+	return m.feed.Record(r.ops, m.mark)
 }
 
 // widen sets an operation's times on our clock: the earliest Call, the latest Return, and the earliest Until.
@@ -278,7 +278,7 @@ func (m *member) reportBound(over bool) {
 // isGone reports whether the generator has ended or is lost, so that it cannot be told anything.
 func (m *member) isGone() bool {
 	cause := context.Cause(m.ctx)
-	_, gone := errors.AsType[Gone](cause)
+	_, gone := errors.AsType[EndedError](cause)
 	return gone || errors.Is(cause, ErrLost)
 }
 

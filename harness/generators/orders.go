@@ -114,7 +114,7 @@ func (s *server) open(ctx context.Context, o order) error {
 	s.setup = &setup
 	s.mu.Unlock()
 	spec := setup.Load
-	spec.Share, spec.Clock, spec.Take = o.Share, s.clock, s.sendOps
+	spec.Share, spec.Clock, spec.Record = o.Share, s.clock, s.sendOps
 	load, err := harness.OpenShare(ctx, spec)
 	s.mu.Lock()
 	defer s.mu.Unlock()

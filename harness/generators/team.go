@@ -40,19 +40,19 @@ type Options struct {
 	Task func(context.Context) ([]byte, error)
 
 	Joined func(name string, number int) // called for each generator that joins; may be nil
-	Lost   <-chan Gone                   // receives generators that end before the run is over; may be nil
+	Lost   <-chan EndedError             // receives generators that end before the run is over; may be nil
 }
 
-// Gone is the error of a generator that has ended before the run was over.
-type Gone struct {
+// EndedError is the error of a generator that has ended before the run was over.
+type EndedError struct {
 	Name string // of the Generator
 	Why  error
 }
 
-func (g Gone) Error() string { return g.Why.Error() }
+func (g EndedError) Error() string { return g.Why.Error() }
 
 // Unwrap returns why the generator has ended.
-func (g Gone) Unwrap() error { return g.Why }
+func (g EndedError) Unwrap() error { return g.Why }
 
 // Gather waits for the generators to join.
 func Gather(ctx context.Context, post Post, o Options) (*Team, error) {
@@ -80,7 +80,7 @@ func Gather(ctx context.Context, post Post, o Options) (*Team, error) {
 }
 
 // watch handles generators that end, until the run is over.
-func (t *Team) watch(lost <-chan Gone) {
+func (t *Team) watch(lost <-chan EndedError) {
 	for {
 		select {
 		case gone := <-lost:
@@ -154,7 +154,7 @@ func (t *Team) Members() (all []harness.Generator) {
 }
 
 // markLost ends the load of a generator that has ended, and so the run: what its clients did last is unknown.
-func (t *Team) markLost(gone Gone) {
+func (t *Team) markLost(gone EndedError) {
 	for _, m := range t.present() {
 		if m.name == gone.Name {
 			m.cancel(gone)

@@ -67,7 +67,7 @@ func TestAGeneratorThatIsKilledLeavesNothingValid(t *testing.T) {
 // that the run is over.
 func TestNobodyWaitsForAGeneratorThatIsKnownToHaveEnded(t *testing.T) {
 	virtually(t, func(t *testing.T) {
-		post, lost, number := generators.NewMemory(), make(chan generators.Gone, 1), 0
+		post, lost, number := generators.NewMemory(), make(chan generators.EndedError, 1), 0
 		served := make(chan error, 1)
 		const diesAfter = time.Second
 		began := time.Now()
@@ -88,7 +88,7 @@ func TestNobodyWaitsForAGeneratorThatIsKnownToHaveEnded(t *testing.T) {
 				go func() { served <- w.Serve(ctx, killed) }() // it goes on after its death
 				time.Sleep(diesAfter)
 				killed.dead.Store(true)
-				lost <- generators.Gone{Name: w.Name, Why: errDead}
+				lost <- generators.EndedError{Name: w.Name, Why: errDead}
 				return nil
 			},
 		}.run(t)

@@ -31,7 +31,7 @@ type spread struct {
 	duration time.Duration
 	spec     func(*harness.Spec, *generators.Team)
 	worker   func(ctx context.Context, i int, w generators.Generator) error // default: Serve
-	lost     chan generators.Gone
+	lost     chan generators.EndedError
 }
 
 func (s spread) run(t *testing.T) (harness.Result, error) {
@@ -88,7 +88,7 @@ func virtually(t *testing.T, test func(t *testing.T)) {
 
 // off makes a clock that is ahead, and gains or loses.
 func off(ahead time.Duration, rate float64) func() harness.Clock {
-	return func() harness.Clock { return harness.NewClock().Wrong(ahead, rate) }
+	return func() harness.Clock { return harness.NewClock().Skewed(ahead, rate) }
 }
 
 const drift = generators.MostDrift * 0.9

@@ -198,17 +198,17 @@ func (s subject) replay(t TB, path string, f saved, flags ...string) (goOn bool)
 		return false
 	}
 	switch {
-	case got.Found != nil:
+	case got.Counterexample != nil:
 		t.Errorf("%s is not %s%s: %s happens again, replayed from %s\n\n%s\nrepeat it: %s",
 			s.name, promise[s.kind], f.Parameters.inRegime(), f.Counterexample.Anomaly.Class, path,
-			counterexampleText(*got.Found), commandToRepeat(t.Name(), flags...))
+			counterexampleText(*got.Counterexample), commandToRepeat(t.Name(), flags...))
 		return false
 	case got.Stopped != "":
 		t.Logf("%s: the replay did not end, as the search will report too: %s%s", path, got.Stopped, g.underWay())
-	case got.Unfit != "":
+	case got.FirstUnfollowed != "":
 		t.Logf("%s: passes; it now sends other commands, so the replay followed the saved schedule as closely as "+
 			"possible (%s)", path,
-			got.Unfit)
+			got.FirstUnfollowed)
 	default:
 		t.Logf("%s: passes", path)
 	}

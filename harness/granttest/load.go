@@ -107,7 +107,7 @@ func (s subject) loadSpec(g *supervisor, c *cluster.Cluster) harness.Spec {
 	spec := harness.Spec{
 		Name: s.name, System: c, Workload: supervisedWorkload{work, g}, Checkers: judges,
 		Watchers: checkers.Watchers(judges), Clients: s.clients(), Seed: *loadSeed,
-		Duration: s.duration(), Final: 30*time.Second + s.lease,
+		Duration: s.duration(), FinalTimeout: 30*time.Second + s.lease,
 		QuietPeriod: s.lease.Truncate(time.Second) + time.Second + reacquireTime,
 		StopOnFirst: true,
 	}
@@ -183,7 +183,7 @@ func moreTime(doubts []string) string {
 // doubts lists the reasons of an unknown verdict.
 func doubts(j harness.Judged) (out []string) {
 	for _, g := range j.Judgements {
-		if g.Doubt() {
+		if g.InDoubt() {
 			out = append(out, g.Reason)
 		}
 	}

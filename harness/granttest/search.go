@@ -53,7 +53,7 @@ func (s subject) spec(g *supervisor, p parameters) explore.Spec {
 	program.Symmetric = s.isSymmetric()
 	return explore.Spec{
 		Program: program, Checkers: append(checkers.ForSearch(program.Kinds...), refusals{}), Bounds: s.bounds(),
-		Skew: o.Skew, Twice: o.Twice,
+		Skew: o.Skew, RunTwice: o.Twice,
 	}
 }
 
@@ -129,8 +129,8 @@ func everySchedule(*explore.Spec) {}
 // draws makes spec a search of random schedules, with clients that all do the same.
 func (r Random) draws(spec *explore.Spec) {
 	spec.Random = &explore.Random{Schedules: r.Schedules, Strategy: r.Strategy, Depth: r.Depth, Seed: r.Seed}
-	spec.Clients, spec.Twice = cmp.Or(r.Clients, randomClients), 0
-	spec.Program.Apart, spec.Program.Symmetric = nil, false
+	spec.Clients, spec.RunTwice = cmp.Or(r.Clients, randomClients), 0
+	spec.Program.SpecialPlaces, spec.Program.Symmetric = nil, false
 }
 
 // runSearch runs the schedules of a program that shape selects: everySchedule or Random.draws. It reports whether the
@@ -153,7 +153,7 @@ func (s subject) runSearch(t TB, p parameters, until time.Time, shape func(*expl
 		return false, false
 	}
 	s.searched.add(situationsOf(res))
-	s.setRecipes(t, p, spec, res.Found)
+	s.setRecipes(t, p, spec, res.Counterexamples)
 	s.writeSearchReport(t, p, res, began)
 	switch verdict := res.Verdict(); {
 	case verdict == harness.Invalid:
@@ -183,12 +183,13 @@ func searchMinimized(ctx context.Context, spec explore.Spec, beyond time.Duratio
 	spec.First = true
 	first, err := explore.Search(ctx, spec)
 	remaining := spec.For - first.Elapsed
-	if err != nil || len(first.Found) == 0 || beyond < 0 || remaining <= 0 {
+	if err != nil || len(first.Counterexamples) == 0 || beyond < 0 || remaining <= 0 {
 		return first, err
 	}
 	spec.First, spec.For = false, min(remaining, first.Elapsed+beyond)
 	all, err := explore.Search(ctx, spec)
-	if err != nil || len(all.Found) > 0 && all.Found[0].Length() <= first.Found[0].Length() {
+	if err != nil || len(all.Counterexamples) > 0 &&
+		all.Counterexamples[0].Length() <= first.Counterexamples[0].Length() {
 		return all, err
 	}
 	return first, nil
@@ -215,7 +216,7 @@ func (s subject) reportAndSave(t TB, p parameters, res interleave.Result, skew t
 	t.Helper()
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s is not %s%s:\n", s.name, promise[s.kind], p.inRegime())
-	for _, c := range res.Found {
+	for _, c := range res.Counterexamples {
 		fmt.Fprintf(&b, "\n%s\n", counterexampleText(c))
 		file, err := s.save(t, p, c, skew)
 		if err != nil {

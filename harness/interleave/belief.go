@@ -25,7 +25,7 @@ type Belief struct {
 // as for the checkers, on a clock without drift. A crash ends a client's beliefs.
 func (c Counterexample) Beliefs(clients int) []Belief {
 	var all []Belief
-	steps := c.Answers(clients)
+	steps := c.CompletingSteps(clients)
 	for i, op := range c.Ops {
 		if !grantsLock(op) || steps[i] == Never || op.Client < 0 {
 			continue
@@ -43,9 +43,9 @@ func (c Counterexample) Beliefs(clients int) []Belief {
 // [harness.Meta.Worker].
 func ClientOf(id, clients int) int { return max(-1, harness.Meta{Workers: clients + 1}.Worker(id)-1) }
 
-// Answers returns for each operation the index of the step that completed it, or Never. Times do not suffice, since an
-// operation that sends nothing has no step, so it matches each client's steps in order.
-func (c Counterexample) Answers(clients int) []int {
+// CompletingSteps returns for each operation the index of the step that completed it, or Never. Times do not suffice,
+// since an operation that sends nothing has no step, so it matches each client's steps in order.
+func (c Counterexample) CompletingSteps(clients int) []int {
 	steps := make([]int, len(c.Ops))
 	next := map[int]int{} // by client: first step after those of earlier operations
 	for i, op := range c.Ops {

@@ -47,7 +47,7 @@ func TestOperationsFindTheirSteps(t *testing.T) {
 	p.Ops = append(p.Ops, harness.Op{Client: harness.HarnessClient, Kind: harness.Inspect, Call: p.Now,
 		Return: p.Now + time.Millisecond/4})
 	p.Ends(1, "DEL msg", "1", "", analysistest.LockOp(harness.Release, ""))
-	require.Equal(t, []int{2, interleave.Never, interleave.Never, 3}, p.Counterexample.Answers(2))
+	require.Equal(t, []int{2, interleave.Never, interleave.Never, 3}, p.Counterexample.CompletingSteps(2))
 }
 
 func TestABeliefIsShownWithTheLeaseThatDiffersFromIt(t *testing.T) {

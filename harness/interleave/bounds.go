@@ -35,12 +35,12 @@ type Bounds struct {
 
 // Bound is one field of Bounds, and how users write it.
 type Bound struct {
-	Flag    string // name of the flag
-	N       *int   // the field
-	Default int    // default in the flag's help
-	Help    string // help of the flag
-	Never   bool   // users write 0 for never. In files the field has the tag zero:"never"
-	Apart   bool   // if all fields with Apart are 0, the search has separate parts for them
+	Flag         string // name of the flag
+	N            *int   // the field
+	Default      int    // default in the flag's help
+	Help         string // help of the flag
+	Never        bool   // users write 0 for never. In files the field has the tag zero:"never"
+	SeparatePart bool   // if all fields with Apart are 0, the search has separate parts for them
 
 	budget *int // the same count in a budget
 }
@@ -60,12 +60,12 @@ func table(b *Bounds, of *Budget) []Bound {
 		{Flag: "failovers", N: &b.Failovers, budget: &of.Failovers,
 			Help: "how often a replica that lags behind may be promoted: 0 or 1"},
 		{Flag: "flushes", N: &b.Flushes, budget: &of.Flushes, Help: "how often the script cache may be flushed"},
-		{Flag: "lost-answers", N: &b.LostAnswers, budget: &of.LostAnswers, Default: 1, Never: true, Apart: true,
+		{Flag: "lost-answers", N: &b.LostAnswers, budget: &of.LostAnswers, Default: 1, Never: true, SeparatePart: true,
 			Help: "how many commands may be executed while their answers are lost (default: 1, in a separate part " +
 				"of the search)"},
-		{Flag: "lost-commands", N: &b.LostCommands, budget: &of.LostCommands, Never: true, Apart: true,
+		{Flag: "lost-commands", N: &b.LostCommands, budget: &of.LostCommands, Never: true, SeparatePart: true,
 			Help: "how many commands may be lost on their way to Redis"},
-		{Flag: "late", N: &b.Late, budget: &of.Late, Default: 1, Never: true, Apart: true,
+		{Flag: "late", N: &b.Late, budget: &of.Late, Default: 1, Never: true, SeparatePart: true,
 			Help: "how many commands may be executed after their client has gone on (default: 1, in a separate part " +
 				"of the search)"},
 	}
@@ -80,7 +80,7 @@ func (b Bound) Set(n int) {
 
 // EveryPart reports whether the search has separate parts for lost and late commands: see LostAnswers.
 func (b Bounds) EveryPart() bool {
-	return !slices.ContainsFunc(b.Fields(), func(f Bound) bool { return f.Apart && *f.N != 0 })
+	return !slices.ContainsFunc(b.Fields(), func(f Bound) bool { return f.SeparatePart && *f.N != 0 })
 }
 
 // OrDefaults replaces 0 by the default and negative numbers by 0. Fields with Apart stay, since they decide on the
@@ -88,7 +88,7 @@ func (b Bounds) EveryPart() bool {
 func (b Bounds) OrDefaults() Bounds {
 	for _, f := range b.Fields() {
 		switch {
-		case f.Apart:
+		case f.SeparatePart:
 		case *f.N == 0:
 			*f.N = f.Default
 		case f.Never:

@@ -48,7 +48,7 @@ func TestASearchHasEveryPartUnlessAskedForOne(t *testing.T) {
 func TestDefaultsOfBounds(t *testing.T) {
 	usual := Bounds{}.OrDefaults()
 	for _, f := range usual.Fields() {
-		if !f.Apart {
+		if !f.SeparatePart {
 			require.Equal(t, f.Default, *f.N, f.Flag)
 		}
 	}

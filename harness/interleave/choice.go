@@ -10,7 +10,7 @@ import (
 const MaxClients = 16
 
 // MaxPlaces bounds the places of clients. Places from MaxClients on are for clients that do something else: see
-// Program.Apart.
+// Program.SpecialPlaces.
 const MaxPlaces = MaxClients + 3
 
 // MaxExhaustive bounds the clients of a search that runs every schedule. With more, schedules are drawn at random.

@@ -61,9 +61,9 @@ type Stored struct {
 	Ends  time.Duration `json:"ends,omitempty"` // last virtual time at which the key exists; 0: it does not expire
 }
 
-// Who names the client that acts, and its thread unless that is the first: "client 1", "client 1, thread 2"; "-": no
+// Actor names the client that acts, and its thread unless that is the first: "client 1", "client 1, thread 2"; "-": no
 // client.
-func (s Step) Who() string {
+func (s Step) Actor() string {
 	switch {
 	case s.Client <= 0:
 		return "-"
@@ -91,7 +91,7 @@ func whiteboard(steps []Step) string {
 		if text := s.BeliefText(); text != "" {
 			belief = "-> " + text
 		}
-		fmt.Fprintf(w, "  %d\t%s\t%s\t%s\t%s\n", s.Number, s.Who(), s.Command, s.Reply, belief)
+		fmt.Fprintf(w, "  %d\t%s\t%s\t%s\t%s\n", s.Number, s.Actor(), s.Command, s.Reply, belief)
 	}
 	_ = w.Flush() // never fails
 	return b.String()

@@ -8,7 +8,7 @@ import (
 // Gate is how a program's clients reach Redis.
 type Gate uint8
 
-// Kinds of Gate. All except InProcess are for programs outside this process: each client gets an address, and
+// Kinds of Gate. All except InProcess are for adapters: each client gets an address, and
 // connections to it are that client's. They speak RESP 2 or 3 in arrays of bulk strings, as client libraries do.
 const (
 	InProcess Gate = iota // the go-redis client that Program.Open is given
@@ -16,15 +16,15 @@ const (
 	Unix                  // a Unix socket; the address is its path
 )
 
-// ErrOutside says that the program outside this process that a client stands for has broken down: it died, or what it
+// ErrAdapter says that the adapter that a client stands for has broken down: it died, or what it
 // said makes no sense. The search then ends and reports it. It is not a violation.
-var ErrOutside = errors.New("the program outside has broken down")
+var ErrAdapter = errors.New("the adapter has broken down")
 
 // forProgram is the context key of ForProgram.
 type forProgram struct{}
 
-// ForProgram returns a context for dialling a connection for a program outside this process.
-func ForProgram(ctx context.Context) context.Context {
+// ForAdapter returns a context for dialling a connection for an adapter.
+func ForAdapter(ctx context.Context) context.Context {
 	return context.WithValue(ctx, forProgram{}, true)
 }
 

@@ -53,10 +53,10 @@ type Program struct {
 	// that called Step. Sleeping between two operations takes no time, but the client may crash there. An operation
 	// that sends nothing and reads no clock counts as called when it ends.
 	Open func(i int, r redis.UniversalClient) harness.Client
-	// Apart lists places, from MaxClients on, whose clients do something else than the others. A search with separate
-	// parts for lost answers also has a part for each of them: the client at place 0 and this one, with as many
-	// expiries as the first part. nil: none.
-	Apart []int
+	// SpecialPlaces lists places, from MaxClients on, whose clients do something else than the others. A search with
+	// separate parts for lost answers also has a part for each of them: the client at place 0 and this one, with as
+	// many expiries as the first part. nil: none.
+	SpecialPlaces []int
 	// Goroutines is the number of clients that are goroutines of one process: the first so many, the next so many, and
 	// so on. They share memory, a Redis client, and a crash. The explorer lets one of them run at a time, from one
 	// command to the next. One that waits in memory runs when another releases it. 0 or 1: each client is its own
@@ -67,7 +67,7 @@ type Program struct {
 	Process func(r redis.UniversalClient) func(i int) harness.Client
 	// Gate is how clients reach Redis. With any Gate except InProcess, OpenAt replaces Open.
 	Gate Gate
-	// OpenAt makes the client at place i for one schedule, like Open, as a program outside this process. It reaches
+	// OpenAt makes the client at place i for one schedule, like Open, as an adapter. It reaches
 	// Redis only at address, which is the same in every schedule. Connections may stay open between schedules. A
 	// connection that the gate closes is a lost answer: the command may have been executed. The client sends one
 	// command, pipeline or transaction at a time, and none between operations. It takes at most 2 s of real time for

@@ -28,8 +28,8 @@ type Result struct {
 	Limits []string `json:"limits,omitempty"`
 	// Situations lists the situations that were met, and with a count of 0 those that could have been.
 	Situations []Situation `json:"situations,omitempty"`
-	// Found lists the smallest counterexample of each class, the shortest first.
-	Found []Counterexample `json:"found"`
+	// Counterexamples lists the smallest counterexample of each class, the shortest first.
+	Counterexamples []Counterexample `json:"found"`
 }
 
 // Situation is a situation with the shortest schedule that met it. If none did, Count is 0 and Steps is empty.
@@ -51,7 +51,7 @@ type Part struct {
 // otherwise.
 func (r Result) Verdict() harness.Verdict {
 	switch {
-	case len(r.Found) > 0:
+	case len(r.Counterexamples) > 0:
 		return harness.Invalid
 	case r.Exhausted && r.Schedules > 0:
 		return harness.Valid
@@ -70,8 +70,9 @@ func (r Result) Rate() float64 {
 // Summary sums up the search in one sentence.
 func (r Result) Summary() string {
 	switch {
-	case len(r.Found) > 0:
-		return fmt.Sprintf("a counterexample of %d steps: %s", r.Found[0].Length(), r.Found[0].Anomaly.Class)
+	case len(r.Counterexamples) > 0:
+		return fmt.Sprintf("a counterexample of %d steps: %s", r.Counterexamples[0].Length(),
+			r.Counterexamples[0].Anomaly.Class)
 	case r.Exhausted:
 		return "no order of commands breaks it: " + r.describeParts()
 	case r.Random != nil && r.Random.Schedules > 0:

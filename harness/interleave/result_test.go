@@ -56,9 +56,9 @@ func TestWhatASearchCameTo(t *testing.T) {
 				"nothing about a depth."},
 		{"none at random", Result{Stopped: "interrupted", Random: &Random{Strategy: "walks"}}, harness.Unknown,
 			"no verdict after 0 schedules: interrupted"},
-		{"found", Result{Exhausted: true, Schedules: 9, Found: []Counterexample{race()}}, harness.Invalid,
+		{"found", Result{Exhausted: true, Schedules: 9, Counterexamples: []Counterexample{race()}}, harness.Invalid,
 			"a counterexample of 3 steps: stuck-lock"},
-		{"found early", Result{Stopped: "interrupted", Found: []Counterexample{race()}}, harness.Invalid,
+		{"found early", Result{Stopped: "interrupted", Counterexamples: []Counterexample{race()}}, harness.Invalid,
 			"a counterexample of 3 steps: stuck-lock"},
 	} {
 		require.Equal(t, c.verdict, c.result.Verdict(), c.name)

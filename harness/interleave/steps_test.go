@@ -25,9 +25,9 @@ func does(kind harness.Kind, call, ret time.Duration) harness.Op {
 func TestOperationsOfOneInstantFindTheirSteps(t *testing.T) {
 	c := Counterexample{Steps: []Step{acts(1, 5, "holds k"), acts(1, 5, "lets go")},
 		Ops: []harness.Op{does(harness.Acquire, 5, 5), does(harness.Release, 5, 5)}}
-	require.Equal(t, []int{0, 1}, c.Answers(2))
+	require.Equal(t, []int{0, 1}, c.CompletingSteps(2))
 	c = Counterexample{Steps: []Step{acts(1, 5, ""), acts(1, 9, "")}, Ops: []harness.Op{does(harness.Acquire, 5, 8)}}
-	require.Equal(t, []int{0}, c.Answers(2))
+	require.Equal(t, []int{0}, c.CompletingSteps(2))
 }
 
 func TestBeliefsAtTheBeginningAndForEver(t *testing.T) {
@@ -47,12 +47,12 @@ func TestTheStepInWhichATimeComes(t *testing.T) {
 }
 
 func TestWhoActs(t *testing.T) {
-	require.Equal(t, "-", Step{}.Who())
-	require.Equal(t, "client 2", Step{Client: 2, Choice: Run(1)}.Who())
-	require.Equal(t, "client 2, thread 3", Step{Client: 2, Choice: Run(1).Of(2)}.Who())
+	require.Equal(t, "-", Step{}.Actor())
+	require.Equal(t, "client 2", Step{Client: 2, Choice: Run(1)}.Actor())
+	require.Equal(t, "client 2, thread 3", Step{Client: 2, Choice: Run(1).Of(2)}.Actor())
 }
 
 func TestConnectionsOfPrograms(t *testing.T) {
-	require.True(t, IsForProgram(ForProgram(t.Context())))
+	require.True(t, IsForProgram(ForAdapter(t.Context())))
 	require.False(t, IsForProgram(t.Context()))
 }

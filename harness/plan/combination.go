@@ -33,14 +33,14 @@ func (r Resolved) checkThorough() error {
 	return nil
 }
 
-// Longest bounds every duration in a plan, at about four days.
-const Longest = 100 * time.Hour
+// MaxDuration bounds every duration in a plan, at about four days.
+const MaxDuration = 100 * time.Hour
 
 func (r *Resolved) checkLoad() error {
 	for name, d := range map[string]time.Duration{"duration": r.Duration, "ttl": r.TTL, "faultFor": r.FaultFor,
 		"calm": r.Calm} {
-		if d > Longest {
-			return r.errorf(name, "%s is %v: ask for at most %v", name, d, Longest)
+		if d > MaxDuration {
+			return r.errorf(name, "%s is %v: ask for at most %v", name, d, MaxDuration)
 		}
 		if d < 0 {
 			return r.errorf(name, "%s is %v: a time cannot be negative: ask for more than 0, or leave it out", name, d)

@@ -28,9 +28,9 @@ func (w *commandLine) flag(name string, value any, set bool) {
 }
 
 // variant adds the variant, or the flags that define it by a script or an adapter.
-func (w *commandLine) variant(id string, s *workloads.Script, c *workloads.Client) {
+func (w *commandLine) variant(id string, s *workloads.Script, c *workloads.Adapter) {
 	if c != nil {
-		w.flag("client", CommandLine(c.Command...), c.Connect == "")
+		w.flag("adapter", CommandLine(c.Command...), c.Connect == "")
 		w.flag("connect", c.Connect, c.Connect != "")
 		w.flag("announces", c.Announces, c.Announces)
 		w.flag("clock", c.Clock, c.Announces && c.Clock != "") // other adapters report their clock themselves

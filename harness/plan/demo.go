@@ -21,7 +21,7 @@ func (s Scene) Takes() time.Duration {
 	if s.Search.Variant != "" {
 		return time.Second
 	}
-	length, _ := s.Plan.Takes() // running it reports errors
+	length, _ := s.Plan.Estimate() // running it reports errors
 	return length
 }
 

@@ -89,7 +89,7 @@ func (c *classList) ReadField(r fields.Reader, name string, n *yaml.Node) error 
 				known = append(known, string(c))
 			}
 			return r.Errorf(word, "unknown class %s in %s: %s", fields.Written(fields.Followed(word)), name,
-				suggest.Meant(string(class), known))
+				suggest.DidYouMean(string(class), known))
 		}
 		*c = append(*c, class)
 	}

@@ -15,10 +15,10 @@ import (
 
 // OnExternal says where plans of topology external run. The zero value runs none.
 type OnExternal struct {
-	Target    *external.Target // nil: no target was given
-	Confirmed string           // hosts that the user allows to load; must equal Target.Hosts()
-	Note      func(string)     // receives remarks for the user after the run; nil: they are dropped
-	Outside   func(error)      // see external.Options
+	Target       *external.Target // nil: no target was given
+	Confirmed    string           // hosts that the user allows to load; must equal Target.Hosts()
+	Note         func(string)     // receives remarks for the user after the run; nil: they are dropped
+	OnOutsideKey func(error)      // see external.Options
 }
 
 // clientsFromPrimary is the only shape of a partition that cuts just links of clients.
@@ -73,20 +73,20 @@ func (r *Resolved) checkExternal() error {
 
 // CheckPlace refuses a user's adapter on an external Redis. The error wraps ErrUsage.
 func (p Plan) CheckPlace() error {
-	if p.Topology == External && p.Client != nil {
-		return p.errorf("client", "%s cannot run on --topology %s: %s", p.Client, External, programOutside)
+	if p.Topology == External && p.Adapter != nil {
+		return p.errorf("adapter", "%s cannot run on --topology %s: %s", p.Adapter, External, unguardedAdapter)
 	}
 	return nil
 }
 
-const programOutside = "a program outside makes its own connections, so its keys cannot be checked before they are sent"
+const unguardedAdapter = "an adapter makes its own connections, so its keys cannot be checked before they are sent"
 
 // unconfinedReason returns why a variant cannot be confined to keys under a prefix; empty: it can be.
 func unconfinedReason(v workloads.Variant) string {
 	_, library := v.Library()
 	switch {
 	case library, v.Outside():
-		return programOutside
+		return unguardedAdapter
 	case v.OneKey:
 		return "it uses a fixed key, which is outside the run's prefix: put {key} into its keys"
 	case v.OwnKeys:
@@ -117,7 +117,7 @@ func (r Resolved) externalSystem(m Machine) *external.System {
 	return external.New(*m.External.Target, external.Options{
 		Prefix: r.prefix, Groups: r.on.group, Clients: r.ownClients(), OpTimeout: r.answerTimeout(),
 		Retries: r.variant.Retries,
-		Note:    m.External.Note, Outside: m.External.Outside,
+		Note:    m.External.Note, OnOutsideKey: m.External.OnOutsideKey,
 	})
 }
 

@@ -24,7 +24,7 @@ func TestWhatCannotBeOnExternalIsRefusedByName(t *testing.T) {
 			Script: &workloads.Script{Name: "take", As: "lock", Source: "return 1", Keys: []string{"fixed"},
 				Release: "return 1"},
 		},
-		"client/lock cannot run on": {Client: &workloads.Client{As: "lock",
+		"client/lock cannot run on": {Adapter: &workloads.Adapter{As: "lock",
 			Command: []string{"python3", "lock.py"}}},
 		"lib/rq-scheduler-lock cannot run on":     {Variant: "lib/rq-scheduler-lock"},
 		"on is for nodes that doublegrant starts": {On: "docker"},
@@ -38,7 +38,7 @@ func TestWhatCannotBeOnExternalIsRefusedByName(t *testing.T) {
 		"a prefix is for --topology external":     {Topology: Sentinel, Prefix: "mine:"},
 	} {
 		p.Topology = cmp.Or(p.Topology, External)
-		if p.Script == nil && p.Client == nil {
+		if p.Script == nil && p.Adapter == nil {
 			p.Variant = cmp.Or(p.Variant, "lock/set-nx-px")
 		}
 		err := p.Check()

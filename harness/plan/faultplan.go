@@ -70,8 +70,8 @@ func (f FaultPlan) check() error {
 		if d < 0 {
 			return f.errorf(name, "%s is %v: a time cannot be negative", name, d)
 		}
-		if d > Longest {
-			return f.errorf(name, "%s is %v: ask for at most %v", name, d, Longest)
+		if d > MaxDuration {
+			return f.errorf(name, "%s is %v: ask for at most %v", name, d, MaxDuration)
 		}
 	}
 	return nil

@@ -12,8 +12,8 @@ import (
 
 // This file has the rules for plans whose clients run in other processes, the generators.
 
-// Elsewhere connects a run with the generators that run its clients.
-type Elsewhere interface {
+// GeneratorLink connects a run with the generators that run its clients.
+type GeneratorLink interface {
 	harness.LinkControl
 	Members() []harness.Generator
 }
@@ -75,7 +75,7 @@ func (r Resolved) OpenClients(d clients.Deployment, n int, groupIP, lookIP func(
 	if r.on.external {
 		return external.OpenClients(d, external.Options{
 			Prefix: r.prefix, Groups: r.on.group, Clients: n, OpTimeout: r.answerTimeout(),
-			Retries: r.variant.Retries, Outside: fail,
+			Retries: r.variant.Retries, OnOutsideKey: fail,
 		}, serves)
 	}
 	if len(d.Sentinels) == 0 {
@@ -84,7 +84,7 @@ func (r Resolved) OpenClients(d clients.Deployment, n int, groupIP, lookIP func(
 	return clients.Open(d, clients.Options{
 		Groups: r.on.group, Clients: n, OpTimeout: r.answerTimeout(), Retries: r.variant.Retries,
 		OwnSentinel: r.OwnSentinel,
-		GroupIP:     groupIP, LookIP: lookIP, Serves: serves,
+		GroupIP:     groupIP, LookIP: lookIP, OnServes: serves,
 	})
 }
 

@@ -14,8 +14,8 @@ const (
 	usuallyThorough = 40 * time.Second // until each situation has occurred often enough
 )
 
-// Takes estimates how long a run of the plan takes. It returns an error if the plan is impossible.
-func (p Plan) Takes() (time.Duration, error) {
+// Estimate estimates how long a run of the plan takes. It returns an error if the plan is impossible.
+func (p Plan) Estimate() (time.Duration, error) {
 	r, err := p.Resolve()
 	if err != nil {
 		return 0, err

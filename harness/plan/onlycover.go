@@ -15,8 +15,8 @@ func (r Resolved) OnlyCover() string {
 	case r.Thorough:
 	case r.variant.Masters > 0:
 		what = "a lock on several masters, since the explorer has one"
-	case r.Client != nil && r.Client.Clock == workloads.RealClock:
-		what = "what happens as time passes, since the program reads the machine's clock"
+	case r.Adapter != nil && r.Adapter.Clock == workloads.RealClock:
+		what = "what happens as time passes, since the adapter reads the machine's clock"
 	}
 	if what == "" {
 		return ""

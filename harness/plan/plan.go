@@ -9,19 +9,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/doublegrant/doublegrant/harness/adapter"
 	"github.com/doublegrant/doublegrant/harness/internal/fields"
-	"github.com/doublegrant/doublegrant/harness/outside"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
 // Plan holds everything that is needed to repeat a run. Zero values are the defaults named beside them. A file must not
 // give a zero to a field tagged zero:"default".
 type Plan struct {
-	Variant  string            `yaml:"variant"`            // such as "lock/set-nx-px"
-	Script   *workloads.Script `yaml:"script,omitempty"`   // the variant's script, if it is not in the catalogue
-	Client   *workloads.Client `yaml:"client,omitempty"`   // the adapter that is the variant
-	With     []string          `yaml:"with,omitempty"`     // riders, such as "writes/sadd"
-	Resource bool              `yaml:"resource,omitempty"` // each lock guards a resource that its owners write to
+	Variant  string             `yaml:"variant"`                        // such as "lock/set-nx-px"
+	Script   *workloads.Script  `yaml:"script,omitempty"`               // the variant's script, if it is not in the catalogue
+	Adapter  *workloads.Adapter `yaml:"adapter,omitempty" was:"client"` // the adapter that is the variant
+	With     []string           `yaml:"with,omitempty"`                 // riders, such as "writes/sadd"
+	Resource bool               `yaml:"resource,omitempty"`             // each lock guards a resource that its owners write to
 
 	On    string `yaml:"on,omitempty"`    // "process" or "docker"; default process
 	Image string `yaml:"image,omitempty"` // Redis image for docker; default as in cluster.Options
@@ -114,7 +114,7 @@ const (
 
 // Workload returns the plan's variant. The error wraps ErrUsage.
 func (p Plan) Workload() (workloads.Variant, error) {
-	v, err := findVariant(p.Variant, p.Script, p.Client)
+	v, err := findVariant(p.Variant, p.Script, p.Adapter)
 	if err != nil {
 		return v, p.errorf("variant", "%w", err)
 	}
@@ -135,11 +135,11 @@ type Resolved struct {
 // Resolve looks up every name, fills in defaults and refuses what is impossible. The error wraps ErrUsage.
 func (p Plan) Resolve() (r Resolved, err error) {
 	r.Plan = p
-	if r.variant, err = findVariant(p.Variant, p.Script, p.Client); err != nil {
+	if r.variant, err = findVariant(p.Variant, p.Script, p.Adapter); err != nil {
 		return r, p.errorf("variant", "%w", err)
 	}
-	if p.Client != nil && p.Client.Announces {
-		return r, p.errorf("client", "%s decides itself what it does, so it can be explored but not run under "+
+	if p.Adapter != nil && p.Adapter.Announces {
+		return r, p.errorf("adapter", "%s decides itself what it does, so it can be explored but not run under "+
 			"load", r.variant.ID)
 	}
 	r.Variant = r.variant.ID
@@ -171,10 +171,10 @@ func (p Plan) Resolve() (r Resolved, err error) {
 }
 
 // Missing returns an error that says what to install, if this machine lacks the variant's library.
-func (r Resolved) Missing() error { return outside.Missing(r.variant) }
+func (r Resolved) Missing() error { return adapter.Missing(r.variant) }
 
-// Own reports whether the algorithm is the user's own, without documented flaws.
-func (p Plan) Own() bool { return p.Script != nil || p.Client != nil }
+// IsCustom reports whether the algorithm is the user's own, without documented flaws.
+func (p Plan) IsCustom() bool { return p.Script != nil || p.Adapter != nil }
 
 // Check returns an error if the plan is impossible. It starts nothing. The error wraps ErrUsage.
 func (p Plan) Check() error {

@@ -80,9 +80,9 @@ func TestALoadIsThoroughOrSaysWhatItIsTheOnlyCoverFor(t *testing.T) {
 	plain := resolved(t, Plan{Variant: "lock/set-nx-px"})
 	require.Empty(t, plain.OnlyCover())
 	require.Nil(t, plain.Spec(Machine{}, t.TempDir(), harness.NewMemory()).Quota)
-	real := &workloads.Client{As: workloads.Lock, Command: []string{"mylock"}, Can: []string{"acquire", "release"},
+	real := &workloads.Adapter{As: workloads.Lock, Command: []string{"mylock"}, Can: []string{"acquire", "release"},
 		Clock: workloads.RealClock}
-	require.Contains(t, resolved(t, Plan{Client: real}).OnlyCover(), "reads the machine's clock")
+	require.Contains(t, resolved(t, Plan{Adapter: real}).OnlyCover(), "reads the machine's clock")
 }
 
 func TestAWrittenPlanIsReadBack(t *testing.T) {

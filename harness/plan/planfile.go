@@ -88,8 +88,8 @@ func (p Plan) Name() string {
 	if variant == "" && p.Script != nil {
 		variant = "script/" + p.Script.Name
 	}
-	if variant == "" && p.Client != nil {
-		variant = p.Client.ID()
+	if variant == "" && p.Adapter != nil {
+		variant = p.Adapter.ID()
 	}
 	parts := []string{FileName(variant)}
 	if p.Regime != "" {
@@ -165,7 +165,7 @@ func (p Plan) CommandWith(file, redis string) (line string) {
 		w.flag("redis-server", redis, redis != "")
 		return w.String()
 	}
-	w.variant(p.Variant, p.Script, p.Client)
+	w.variant(p.Variant, p.Script, p.Adapter)
 	w.flag("on", p.On, p.On != "")
 	w.flag("redis-image", p.Image, p.Image != "")
 	w.flag("topology", p.Topology, p.Topology != "")

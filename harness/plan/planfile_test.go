@@ -28,6 +28,8 @@ func TestAPlanFileSaysWhereItIsWrong(t *testing.T) {
 		{head + "clients: 5\ncalm: [}}\n", ":3: not YAML: did not find expected node content"},
 		{head + "with: {a\n\nb: c\n", ":2: not YAML: did not find expected ',' or '}'"}, // where the brace opens
 		{head + "client: 3\n", `:2: client is "3": did you mean clients?`},
+		{head + "adapter: {command: [a]}\nclient: {command: [a]}\n",
+			":3: adapter and client are the same field: leave client out"},
 		{head + "script: take.lua\n", `:2: script is "take.lua": write fields and their values here, such as "as: ..."`},
 		{head + "topology: sentinal\n", `:2: unknown topology "sentinal": did you mean sentinel?`},
 		{head + "---\n" + head, "a second YAML document begins"},
@@ -144,4 +146,17 @@ seed: 7
 			"partition-isolate-primary 500ms+5s", "kill-primary 500ms+5s",
 		}, timesOf(r.faults.tracks[""]))
 	}
+}
+
+// A plan that an earlier version wrote has the adapter under the name client. What is written has the new name.
+func TestPlansOfEarlierVersionsNameTheAdapterClient(t *testing.T) {
+	was, err := Decode([]byte("client: {command: [python3, mylock.py]}\n"))
+	require.NoError(t, err)
+	require.Equal(t, []string{"python3", "mylock.py"}, was.Adapter.Command)
+	text, err := was.Encode()
+	require.NoError(t, err)
+	require.Contains(t, string(text), "\nadapter:\n")
+	now, err := Decode(text)
+	require.NoError(t, err)
+	require.Equal(t, was.Adapter, now.Adapter)
 }

@@ -10,18 +10,18 @@ import (
 
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/adapter"
 	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/interleave"
-	"github.com/doublegrant/doublegrant/harness/outside"
 	"github.com/doublegrant/doublegrant/harness/suggest"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
 // Search holds everything that is needed to repeat a search. Zero values are the defaults of explore.Spec.
 type Search struct {
-	Variant string            `json:"variant"`
-	Script  *workloads.Script `json:"script,omitempty"` // the variant's script, if it is not in the catalogue
-	Client  *workloads.Client `json:"client,omitempty"` // the adapter that is the variant
+	Variant string             `json:"variant"`
+	Script  *workloads.Script  `json:"script,omitempty"` // the variant's script, if it is not in the catalogue
+	Adapter *workloads.Adapter `json:"client,omitempty"` // the adapter that is the variant
 	// regime of the numbers proposed to a sequence; default "fixed": see EveryRegime
 	Regime string        `json:"regime,omitempty"`
 	TTL    time.Duration `json:"ttl,omitempty"` // lease or window; default: the variant's
@@ -45,14 +45,14 @@ type Search struct {
 	Depth    int    `json:"depth,omitempty"`    // depth of the bugs to look for
 	Seed     uint64 `json:"seed,omitempty"`
 
-	Twice    bool `json:"twice,omitempty"`    // run the first explore.DefaultTwice schedules twice
-	Unpruned bool `json:"unpruned,omitempty"` // explore.Spec.Unreduced
+	Twice    bool `json:"twice,omitempty"`    // run the first explore.DefaultRunTwice schedules twice
+	Unpruned bool `json:"unpruned,omitempty"` // explore.Spec.WithoutReduction
 }
 
 // Resolve looks up the variant and builds the explorer's spec. redis is the redis-server binary. The error wraps
 // ErrUsage.
 func (s Search) Resolve(redis string) (v workloads.Variant, spec explore.Spec, err error) {
-	if v, err = findVariant(s.Variant, s.Script, s.Client); err != nil {
+	if v, err = findVariant(s.Variant, s.Script, s.Adapter); err != nil {
 		return v, spec, Usagef("%w", err)
 	}
 	options := workloads.Options{TTL: s.lease(v), AtMostOnce: s.atMostOnce()}
@@ -88,8 +88,9 @@ func (s Search) Resolve(redis string) (v workloads.Variant, spec explore.Spec, e
 	}
 	return v, explore.Spec{
 		Program: program, Checkers: checkers.ForSearch(program.Kinds...), Bounds: s.Bounds, Random: s.random(),
-		Twice: s.twice(),
-		Skew:  s.Skew, MaxSchedules: s.MaxSchedules, For: s.For, First: s.First, Unreduced: s.Unpruned, Redis: redis,
+		RunTwice: s.twice(),
+		Skew:     s.Skew, MaxSchedules: s.MaxSchedules, For: s.For, First: s.First, WithoutReduction: s.Unpruned,
+		Redis:   redis,
 		Workers: s.workers(),
 	}, nil
 }
@@ -107,7 +108,7 @@ func (s Search) random() *explore.Random {
 
 func (s Search) twice() int {
 	if s.Twice {
-		return explore.DefaultTwice
+		return explore.DefaultRunTwice
 	}
 	return 0
 }
@@ -121,7 +122,7 @@ func (s Search) checkRandom() error {
 		return Usagef("a strategy is for schedules at random: give their number (--random), or ask for more than %d "+
 			"clients", interleave.MaxExhaustive)
 	case s.Strategy != "" && !slices.Contains(explore.Strategies(), s.Strategy):
-		return Usagef("unknown strategy %q: %s", s.Strategy, suggest.Meant(s.Strategy, explore.Strategies()))
+		return Usagef("unknown strategy %q: %s", s.Strategy, suggest.DidYouMean(s.Strategy, explore.Strategies()))
 	case s.Depth != 0 && !explore.PromisesDepth(s.Strategy):
 		return Usagef("a depth: %s guarantees nothing about the depth of a bug: leave it out", s.Strategy)
 	case !s.atRandom() && (s.Depth != 0 || s.Seed != 0):
@@ -139,8 +140,8 @@ func (s Search) checkRandom() error {
 	return nil
 }
 
-// Drawn returns the search with the seed that the explorer drew.
-func (s Search) Drawn(res interleave.Result) Search {
+// WithSeedOf returns the search with the seed that the explorer drew.
+func (s Search) WithSeedOf(res interleave.Result) Search {
 	if res.Random != nil {
 		s.Seed = res.Random.Seed
 	}
@@ -152,7 +153,7 @@ func (s Search) Drawn(res interleave.Result) Search {
 func (s Search) Catalogue() (all []Search) {
 	for _, v := range workloads.Catalogue() {
 		s.Variant, s.Regime = v.ID, ""
-		if _, explorable := outside.Run(v).Program(workloads.Options{}); !explorable || outside.Missing(v) != nil {
+		if _, explorable := adapter.Runnable(v).Program(workloads.Options{}); !explorable || adapter.Missing(v) != nil {
 			continue
 		}
 		of := s
@@ -171,7 +172,7 @@ func (s Search) Catalogue() (all []Search) {
 // Missing lists the catalogue's libraries that this machine lacks, each with what to install.
 func Missing() (all []error) {
 	for _, v := range workloads.Catalogue() {
-		if err := outside.Missing(v); err != nil {
+		if err := adapter.Missing(v); err != nil {
 			all = append(all, err)
 		}
 	}
@@ -181,7 +182,7 @@ func Missing() (all []error) {
 // EveryRegime returns the search once for each regime, if callers of a sequence propose numbers and no regime is named.
 // Otherwise it returns the search alone.
 func (s Search) EveryRegime() (all []Search) {
-	v, err := findVariant(s.Variant, s.Script, s.Client)
+	v, err := findVariant(s.Variant, s.Script, s.Adapter)
 	if err != nil || s.Regime != "" || v.Family != workloads.Sequence || v.OwnNumbers {
 		return []Search{s}
 	}
@@ -193,7 +194,7 @@ func (s Search) EveryRegime() (all []Search) {
 }
 
 // findVariant returns a variant of the catalogue, or makes one from a script or an adapter.
-func findVariant(id string, script *workloads.Script, client *workloads.Client) (workloads.Variant, error) {
+func findVariant(id string, script *workloads.Script, client *workloads.Adapter) (workloads.Variant, error) {
 	own := map[bool]string{script != nil: "script", client != nil: "client"}[true]
 	switch {
 	case script != nil && client != nil:
@@ -203,26 +204,26 @@ func findVariant(id string, script *workloads.Script, client *workloads.Client) 
 	case script != nil:
 		return workloads.ScriptVariant(*script)
 	case client != nil:
-		return outside.Variant(*client)
+		return adapter.Variant(*client)
 	}
 	v, err := workloads.Find(id)
-	return outside.Run(v), err
+	return adapter.Runnable(v), err
 }
 
-// Own reports whether the algorithm is the user's own, without documented flaws.
-func (s Search) Own() bool { return s.Script != nil || s.Client != nil }
+// IsCustom reports whether the algorithm is the user's own, without documented flaws.
+func (s Search) IsCustom() bool { return s.Script != nil || s.Adapter != nil }
 
 // AcceptsLabel is the label for losses that a search accepts.
 const AcceptsLabel = "accepts"
 
 // OwnFilter reports whether the variant is a user's own message filter.
 func (s Search) OwnFilter() bool {
-	v, err := findVariant(s.Variant, s.Script, s.Client)
-	return err == nil && s.Own() && v.Family == workloads.Dedup
+	v, err := findVariant(s.Variant, s.Script, s.Adapter)
+	return err == nil && s.IsCustom() && v.Family == workloads.Dedup
 }
 
 // atMostOnce reports whether AtMostOnce applies, which it does to users' algorithms only.
-func (s Search) atMostOnce() bool { return s.Own() && s.AtMostOnce }
+func (s Search) atMostOnce() bool { return s.IsCustom() && s.AtMostOnce }
 
 // AcceptsLoss reports whether the search accepts that a crash or a lost answer costs a message. spec is the search's
 // own.
@@ -257,8 +258,9 @@ func (s Search) Labels(v workloads.Variant, spec explore.Spec) map[string]string
 	return l
 }
 
-// Under describes unusual conditions of the search, such as "growing" or "1 failover". It is empty if there are none.
-func (s Search) Under() string {
+// Conditions describes unusual conditions of the search, such as "growing" or "1 failover". It is empty if there are
+// none.
+func (s Search) Conditions() string {
 	var parts []string
 	for _, p := range []struct {
 		text string
@@ -302,8 +304,8 @@ func (s Search) ReplayCommand() string {
 		return ""
 	}
 	w := newCommandLine("explore")
-	if s.Script != nil || s.Client != nil {
-		w.variant(s.Variant, s.Script, s.Client)
+	if s.Script != nil || s.Adapter != nil {
+		w.variant(s.Variant, s.Script, s.Adapter)
 	}
 	w.add("--replay")
 	return w.String()
@@ -315,7 +317,7 @@ const DefaultFor = 2 * time.Minute
 // CommandWith returns Command's line with the redis-server that the user named, if any.
 func (s Search) CommandWith(redis string) string {
 	w := newCommandLine("explore")
-	w.variant(s.Variant, s.Script, s.Client)
+	w.variant(s.Variant, s.Script, s.Adapter)
 	w.flag("regime", s.Regime, s.Regime != "")
 	w.flag("ttl", s.TTL, s.TTL != 0)
 	if s.AtMostOnce && s.Crashes == 1 {

@@ -43,7 +43,8 @@ func TestASearchIsMetOnlyByWhatIsDocumented(t *testing.T) {
 	result := func(exhausted bool, found ...harness.Class) interleave.Result {
 		r := interleave.Result{Exhausted: exhausted}
 		for _, class := range found {
-			r.Found = append(r.Found, interleave.Counterexample{Anomaly: harness.Anomaly{Class: class}})
+			r.Counterexamples = append(r.Counterexamples,
+				interleave.Counterexample{Anomaly: harness.Anomaly{Class: class}})
 		}
 		return r
 	}
@@ -77,7 +78,7 @@ func TestASearchOfOnesOwnCutsNoLeaseToSeconds(t *testing.T) {
 	}
 	asked := script(workloads.Lock)
 	asked.TTL = 10 * time.Second
-	announced := &workloads.Client{Announces: true, As: workloads.Lock, Command: []string{"true"}}
+	announced := &workloads.Adapter{Announces: true, As: workloads.Lock, Command: []string{"true"}}
 	for _, c := range []struct {
 		search Search
 		lease  time.Duration
@@ -86,7 +87,7 @@ func TestASearchOfOnesOwnCutsNoLeaseToSeconds(t *testing.T) {
 		{script(workloads.Dedup), 20500 * time.Millisecond},
 		{asked, 10 * time.Second},
 		{Search{Variant: "lock/set-nx-px"}, 10 * time.Second},
-		{Search{Client: announced}, workloads.ExploredLease},
+		{Search{Adapter: announced}, workloads.ExploredLease},
 	} {
 		v, spec, err := c.search.Resolve("")
 		require.NoError(t, err)

@@ -52,7 +52,7 @@ const (
 // announces its operations knows its lease itself.
 func (s Search) lease(v workloads.Variant) time.Duration {
 	switch ttl := cmp.Or(s.TTL, v.Lease); {
-	case ttl != 0 || !s.Own() || s.Client != nil && s.Client.Announces:
+	case ttl != 0 || !s.IsCustom() || s.Adapter != nil && s.Adapter.Announces:
 		return ttl
 	case v.Family == workloads.Lock:
 		return ownLease
@@ -97,7 +97,7 @@ func (s Search) meetsCondition(c workloads.Condition, v workloads.Variant) bool 
 // found only some, or none. A search that ended early may have found only some, but at least one.
 func (e SearchExpectation) Met(res interleave.Result) bool {
 	var found []harness.Class
-	for _, c := range res.Found {
+	for _, c := range res.Counterexamples {
 		found = addClass(found, c.Anomaly.Class)
 	}
 	for _, c := range found {

@@ -36,19 +36,19 @@ func (r Resolved) Spec(m Machine, logs string, store harness.Store) harness.Spec
 	c, target := r.system(m, logs)
 	on := nemesis.Subject{Cluster: target, Fleet: &harness.Fleet{}}
 	if r.Generators > 0 {
-		on.Cluster = nemesis.WithClientsElsewhere(target, m.Elsewhere)
+		on.Cluster = nemesis.WithRemoteClients(target, m.Generators)
 	}
 	r.variant.LogTo(logs)
 	if local, ok := c.(*cluster.Cluster); ok && r.leavesNodesAlone() {
-		r.variant.Lead(local.Straight)
+		r.variant.Lead(local.DirectAddress)
 	}
 	spec := harness.Spec{
 		Name: r.Name(), System: c, Store: store, Labels: r.labels(),
 		Workload: r.variant.Workload(c, r.options()),
 		Clients:  r.Clients, Duration: r.Duration, Rate: max(0, r.Rate), OpenLoop: r.Pacing == OpenPacing, Seed: r.Seed,
-		QuietPeriod: r.lastCalm(),
-		Final:       finalReads + r.TTL,
-		Checkers:    r.Checkers(), Watchers: checkers.Watchers(r.Checkers()), StopOnFirst: r.StopOnFirst,
+		QuietPeriod:  r.lastCalm(),
+		FinalTimeout: finalReads + r.TTL,
+		Checkers:     r.Checkers(), Watchers: checkers.Watchers(r.Checkers()), StopOnFirst: r.StopOnFirst,
 	}
 	for _, v := range r.with {
 		spec.Riders = append(spec.Riders, harness.Rider{Workload: v.Workload(c,
@@ -58,7 +58,7 @@ func (r Resolved) Spec(m Machine, logs string, store harness.Store) harness.Spec
 		spec.Quota = checkers.Quota
 	}
 	if r.Generators > 0 {
-		spec.Generators = m.Elsewhere.Members()
+		spec.Generators = m.Generators.Members()
 	}
 	r.addFaults(&spec, on)
 	return spec
@@ -144,11 +144,11 @@ func (r Resolved) Preflight(m Machine) ([]cluster.Check, error) {
 // machine returns the options of a cluster on this machine, for the plan.
 func (r Resolved) machine(m Machine) cluster.Options {
 	return cluster.Options{
-		RedisServer: m.Redis, On: m.platform(r.On, r.Image), Clients: r.Clients + len(r.with)*riderClients,
+		RedisServer: m.Redis, Platform: m.platform(r.On, r.Image), Clients: r.Clients + len(r.with)*riderClients,
 		OpTimeout: r.answerTimeout(), DownAfter: r.DownAfter, SlowSentinels: r.SlowSentinels,
 		OwnSentinel: r.OwnSentinel,
 		MinReplicas: r.MinReplicas, MaxLag: r.MaxLag, AOF: cluster.AOF(r.AOF),
-		Clocks: r.anyFaultWith(nemesis.SetsClocks), Retries: r.variant.Retries, ClientsElsewhere: r.Generators > 0,
+		Clocks: r.anyFaultWith(nemesis.SetsClocks), Retries: r.variant.Retries, RemoteClients: r.Generators > 0,
 	}
 }
 
@@ -160,7 +160,7 @@ type Machine struct {
 	// error. See harness/cluster/docker.
 	Docker func(image string) cluster.Platform
 
-	Elsewhere Elsewhere // for plans with generators
+	Generators GeneratorLink // for plans with generators
 
 	External OnExternal // for plans of topology external
 }

@@ -55,7 +55,7 @@ func TestTheLastCalmOutlivesTheLease(t *testing.T) {
 
 func TestHowLongAPlanTakesIsKnownBefore(t *testing.T) {
 	length := func(p Plan) time.Duration {
-		d, err := p.Takes()
+		d, err := p.Estimate()
 		require.NoError(t, err)
 		return d
 	}
@@ -64,6 +64,6 @@ func TestHowLongAPlanTakesIsKnownBefore(t *testing.T) {
 	three := length(Plan{Variant: "sequence/incr", Nemesis: []string{"kill-primary"}, Repeat: 3})
 	one := length(Plan{Variant: "sequence/incr", Nemesis: []string{"kill-primary"}})
 	require.InDelta(t, 2*9, (three - one).Seconds(), 4, "a fault of 5 s, the calm before it and the recovery after it")
-	_, err := Plan{Variant: "none"}.Takes()
+	_, err := Plan{Variant: "none"}.Estimate()
 	require.ErrorIs(t, err, ErrUsage)
 }

@@ -58,7 +58,7 @@ func TestAClaimHolds(t *testing.T) {
 }
 
 // requireMet demands that a search comes to its end and shows what it should.
-func requireMet(t *testing.T, s plan.Search) Searched {
+func requireMet(t *testing.T, s plan.Search) SearchOutcome {
 	t.Helper()
 	out := explored(t, s)
 	require.True(t, out.Exploration.Result.Exhausted, out.Exploration.Sentence())
@@ -104,7 +104,7 @@ func TestLongNoVariantSurvivesTheLossOfWhatItWasToldWasWritten(t *testing.T) {
 			}
 			require.True(t, out.Exploration.Met, "expected %s, found: %s", out.Exploration.Expected,
 				out.Exploration.Sentence())
-			require.NotEmpty(t, out.Exploration.Result.Found)
+			require.NotEmpty(t, out.Exploration.Result.Counterexamples)
 		})
 	}
 }
@@ -125,7 +125,7 @@ func TestAFastClockBreaksALockThatReadsClocks(t *testing.T) {
 		out.Expectation.Must)
 	require.True(t, out.Exploration.Met, out.Exploration.Sentence())
 	s.Skew, s.LostAnswers = 0, -1
-	require.Empty(t, explored(t, s).Exploration.Result.Found)
+	require.Empty(t, explored(t, s).Exploration.Result.Counterexamples)
 }
 
 // TestLongScriptFlushesBreakNothing checks that every script is sent again when Redis does not know it.
@@ -163,7 +163,7 @@ func TestTheSmallestCounterexamples(t *testing.T) {
 	} {
 		t.Run(variant, func(t *testing.T) {
 			found := explored(t, plan.Search{Variant: variant, Bounds: interleave.Bounds{LostAnswers: -1},
-				For: boundedBy}).Exploration.Result.Found
+				For: boundedBy}).Exploration.Result.Counterexamples
 			require.Len(t, found, len(want))
 			for i, c := range found {
 				got := fmt.Sprintf("%s %d", c.Anomaly.Class, c.Length())
@@ -185,7 +185,7 @@ func TestTheSmallestCounterexamples(t *testing.T) {
 }
 
 // explored runs a search and keeps its results in a temporary folder.
-func explored(t *testing.T, s plan.Search) Searched {
+func explored(t *testing.T, s plan.Search) SearchOutcome {
 	t.Helper()
 	out, err := Explore(t.Context(), s, Options{Results: t.TempDir()})
 	require.NoError(t, err)

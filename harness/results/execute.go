@@ -46,11 +46,11 @@ type Options struct {
 	Pieces func(s plan.Search, server string) *explore.Pieces
 
 	// Generators connects a plan with its n generators. If it is nil, plans with generators are an error.
-	Generators func(ctx context.Context, n int) (Way, error)
+	Generators func(ctx context.Context, n int) (GeneratorOptions, error)
 
-	// Found is called during the load for each violation, with the time since the start. The final report may give the
-	// violation another class. Found must not block.
-	Found func(harness.Anomaly, time.Duration)
+	// OnViolation is called during the load for each violation, with the time since the start. The final report may
+	// give the violation another class. Found must not block.
+	OnViolation func(harness.Anomaly, time.Duration)
 }
 
 func (o Options) machine() plan.Machine {
@@ -93,11 +93,11 @@ const (
 func Execute(ctx context.Context, p plan.Plan, o Options) (out Outcome, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	o.External.Note, o.External.Outside = o.Warn, func(error) { stop() }
+	o.External.Note, o.External.OnOutsideKey = o.Warn, func(error) { stop() }
 	if err := p.CheckPlace(); err != nil {
 		return Outcome{}, err // before an adapter is started to describe itself
 	}
-	if p.Client, err = described(ctx, p.Client, o); err != nil {
+	if p.Adapter, err = described(ctx, p.Adapter, o); err != nil {
 		return Outcome{}, err
 	}
 	r, err := p.Resolve()
@@ -116,7 +116,7 @@ func Execute(ctx context.Context, p plan.Plan, o Options) (out Outcome, err erro
 			return out, err
 		}
 		defer func() { err = errors.Join(err, team.leave(ctx)) }()
-		machine.Elsewhere = team
+		machine.Generators = team
 	}
 	if out.Dir, err = resultsDir(o.Results, r.Plan); err != nil {
 		return out, err
@@ -126,7 +126,7 @@ func Execute(ctx context.Context, p plan.Plan, o Options) (out Outcome, err erro
 		return out, err
 	}
 	team.setSystem(spec.System)
-	if err := Relink(out.Dir); err != nil { // now already, since the harness may be killed
+	if err := LinkLatest(out.Dir); err != nil { // now already, since the harness may be killed
 		return out, err
 	}
 	res, runErr := harness.Run(ctx, spec)
@@ -137,7 +137,7 @@ func Execute(ctx context.Context, p plan.Plan, o Options) (out Outcome, err erro
 		res.Notes = append(res.Notes, only)
 	}
 	err = out.report(res)
-	return out, errors.Join(runErr, err, Relink(out.Dir))
+	return out, errors.Join(runErr, err, LinkLatest(out.Dir))
 }
 
 // spec returns the harness's spec of the plan, with all results in the folder dir.
@@ -147,7 +147,7 @@ func spec(r plan.Resolved, machine plan.Machine, dir string, o Options) (harness
 		return harness.Spec{}, err
 	}
 	s := r.Spec(machine, filepath.Join(dir, nodesDir), store)
-	s.Log, s.Progress, s.OnAnomaly = o.Log, o.Progress, o.Found
+	s.Log, s.Progress, s.OnAnomaly = o.Log, o.Progress, o.OnViolation
 	return s, nil
 }
 
@@ -210,7 +210,7 @@ func (out *Outcome) addVerdict(h harness.History, j harness.Judged) (err error) 
 }
 
 // Undocumented reports whether the run has no expectation: the algorithm is the user's own, and the plan states none.
-func (out Outcome) Undocumented() bool { return out.Plan.Own() && out.Plan.Expect.IsZero() }
+func (out Outcome) Undocumented() bool { return out.Plan.IsCustom() && out.Plan.Expect.IsZero() }
 
 // Recorded reports whether the run has recorded operations. It may have ended before its first.
 func (out Outcome) Recorded() bool {
@@ -242,7 +242,7 @@ func drawAnomalies(dir string, h harness.History, j harness.Judged) (map[int]str
 		}
 		rel := filepath.Join(anomaliesDir, fmt.Sprintf("%03d-%s.html", i+1, a.Class))
 		err := reports.WriteFile(filepath.Join(dir, rel),
-			func(w io.Writer) error { return checkers.Draw(w, a, h.Meta, h.Faults) })
+			func(w io.Writer) error { return checkers.WritePage(w, a, h.Meta, h.Faults) })
 		if err != nil {
 			return pages, fmt.Errorf("results: draw anomaly %d: %w", i+1, err)
 		}

@@ -56,7 +56,7 @@ func watched(t testing.TB, p plan.Plan) (results.Outcome, []time.Duration) {
 	t.Helper()
 	var delays []time.Duration
 	out, err := results.Execute(t.Context(), p,
-		results.Options{Results: t.TempDir(), Found: func(a harness.Anomaly, at time.Duration) {
+		results.Options{Results: t.TempDir(), OnViolation: func(a harness.Anomaly, at time.Duration) {
 			last := slices.MaxFunc(a.Ops, func(x, y harness.Op) int { return int(x.Return - y.Return) })
 			delays = append(delays, at-last.Return)
 		}})
@@ -246,7 +246,10 @@ func TestAViolationIsAViolationThoughTheDiskIsFull(t *testing.T) {
 	told := 0
 	out, err := results.Execute(t.Context(),
 		plan.Plan{Variant: "sequence/get-set", Clients: 20, Duration: time.Hour, Rate: -1}, results.Options{
-			Results: smallDisk(t, "1250k"), Found: func(a harness.Anomaly, _ time.Duration) { told += a.Violations() },
+			Results: smallDisk(t, "1250k"), OnViolation: func(a harness.Anomaly,
+				_ time.Duration) {
+				told += a.Violations()
+			},
 		})
 	require.ErrorIs(t, err, history.ErrFull)
 	require.Equal(t, harness.Invalid, out.Report.Judged.Verdict)

@@ -8,17 +8,17 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/doublegrant/doublegrant/harness/adapter"
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/interleave"
-	"github.com/doublegrant/doublegrant/harness/outside"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/reports"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// Searched is the result of a search.
-type Searched struct {
+// SearchOutcome is the result of a search.
+type SearchOutcome struct {
 	Search      plan.Search
 	Dir         string
 	Exploration reports.Exploration
@@ -28,8 +28,8 @@ type Searched struct {
 // Explore makes a search and writes a results folder with report, verdict, and a file for every counterexample that
 // Replay can run. It returns an error if the search is impossible (plan.ErrUsage), or if the harness or its environment
 // failed. If only writing the folder failed, Exploration has the result and an empty Dir.
-func Explore(ctx context.Context, s plan.Search, o Options) (out Searched, err error) {
-	if s.Client, err = described(ctx, s.Client, o); err != nil {
+func Explore(ctx context.Context, s plan.Search, o Options) (out SearchOutcome, err error) {
+	if s.Adapter, err = described(ctx, s.Adapter, o); err != nil {
 		return out, err
 	}
 	v, spec, err := s.Resolve(o.Redis)
@@ -37,41 +37,41 @@ func Explore(ctx context.Context, s plan.Search, o Options) (out Searched, err e
 		return out, err
 	}
 	defer v.Close()
-	if err := outside.Missing(v); err != nil {
+	if err := adapter.Missing(v); err != nil {
 		return out, err
 	}
 	spec.OnProgress = o.OnSearch
-	out = Searched{Search: s, Expectation: s.Expectation(v)}
+	out = SearchOutcome{Search: s, Expectation: s.Expectation(v)}
 	server, err := cluster.RedisVersion(o.Redis)
 	if err != nil {
-		return Searched{}, err
+		return SearchOutcome{}, err
 	}
 	if err := checkRoot(o.Results); err != nil { // before a search that may be long
-		return Searched{}, err
+		return SearchOutcome{}, err
 	}
 	began := time.Now()
 	res, err := search(ctx, &s, v, spec, server, o)
 	if err != nil {
 		return out, asUsage(err)
 	}
-	s = s.Drawn(res)
+	s = s.WithSeedOf(res)
 	out.Search = s
-	for i, c := range res.Found {
-		res.Found[i].Recipe = recipeOf(s, v, c, server)
+	for i, c := range res.Counterexamples {
+		res.Counterexamples[i].Recipe = recipeOf(s, v, c, server)
 	}
 	out.Exploration = reports.Exploration{
 		Name: v.ID, Variant: v.ID, Labels: s.Labels(v, spec), Doc: v.Doc, Source: v.Source,
 		Versions: reports.Versions(server), Result: res, Started: began, Expected: out.Expectation.String(),
 		Met: out.Expectation.Met(res),
 	}
-	if s.Own() { // a user's algorithm has no documentation
+	if s.IsCustom() { // a user's algorithm has no documentation
 		out.Exploration.Expected = ""
 	}
 	return out, out.keep(v, o)
 }
 
 // keep writes the results folder of a search. After an error there is none.
-func (out *Searched) keep(v workloads.Variant, o Options) (err error) {
+func (out *SearchOutcome) keep(v workloads.Variant, o Options) (err error) {
 	s, e := out.Search, out.Exploration
 	if e.Dir, err = NewFolder(o.Results, "explore-"+s.Name(v)); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (out *Searched) keep(v workloads.Variant, o Options) (err error) {
 		return err
 	}
 	e.Command, e.Replay, e.Files = again.CommandWith(o.Redis), again.ReplayCommand(), map[int]string{}
-	for i, c := range e.Result.Found {
+	for i, c := range e.Result.Counterexamples {
 		rel := filepath.Join(anomaliesDir, fmt.Sprintf("%03d-%s.json", i+1, c.Anomaly.Class))
 		if err := writeCounterexample(filepath.Join(e.Dir, rel), s, v, c); err != nil {
 			return err
@@ -97,7 +97,7 @@ func (out *Searched) keep(v workloads.Variant, o Options) (err error) {
 	if err := reports.WriteExploration(e.Dir, e); err != nil {
 		return err
 	}
-	if err := Relink(e.Dir); err != nil {
+	if err := LinkLatest(e.Dir); err != nil {
 		return err
 	}
 	out.Dir, out.Exploration = e.Dir, e

@@ -83,7 +83,7 @@ func TestAReplayFileOfSomethingElseIsRefused(t *testing.T) {
 		"unknown variant":         changed(func(f *counterexampleFile) { f.Search.Variant = "dedup/none" }),
 		"unknown choice":          holding(bytes.ReplaceAll(original, []byte(`"client 2"`), []byte(`"client 17"`))),
 	} {
-		_, err := Replay(t.Context(), Again{From: path, Times: 1}, Options{})
+		_, err := Replay(t.Context(), ReplayOptions{From: path, Times: 1}, Options{})
 		require.ErrorIs(t, err, plan.ErrUsage, want)
 		require.ErrorContains(t, err, want)
 	}

@@ -78,8 +78,8 @@ func NewFolder(root, name string) (dir string, err error) {
 	}
 }
 
-// Relink points the link Latest, beside dir, to dir.
-func Relink(dir string) error {
+// LinkLatest points the link Latest, beside dir, to dir.
+func LinkLatest(dir string) error {
 	link := filepath.Join(filepath.Dir(dir), Latest)
 	// several runs may end at the same time
 	fresh := filepath.Join(filepath.Dir(dir), "."+Latest+"-"+filepath.Base(dir))

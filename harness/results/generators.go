@@ -53,13 +53,13 @@ type addressed interface {
 	LookIP(group int) string
 }
 
-// Way connects a run with its generators.
-type Way struct {
+// GeneratorOptions connects a run with its generators.
+type GeneratorOptions struct {
 	Post   generators.Post
 	Joined func(name string, number int) // called for each generator that joins; may be nil
 	// address of this machine at which generators reach the nodes; empty: they are on this machine
 	Expose string
-	Lost   <-chan generators.Gone          // see generators.Options; may be nil
+	Lost   <-chan generators.EndedError    // see generators.Options; may be nil
 	Close  func(ctx context.Context) error // called once the generators know that the run is over
 }
 
@@ -182,9 +182,9 @@ func (t *team) leave(ctx context.Context) error {
 	return t.done(ctx)
 }
 
-// BuildShare is the Build of a generators.Generator. Without allowClients it refuses plans that start an adapter, since
-// that runs code from elsewhere.
-func (o Options) BuildShare(ctx context.Context, a generators.Assignment, allowClients bool) (s generators.Setup,
+// BuildShare is the Build of a generators.Generator. Without allowAdapters it refuses plans that start an adapter,
+// since that runs code from elsewhere.
+func (o Options) BuildShare(ctx context.Context, a generators.Assignment, allowAdapters bool) (s generators.Setup,
 	err error) {
 	var task loadTask
 	d := json.NewDecoder(bytes.NewReader(a.Task))
@@ -196,10 +196,10 @@ func (o Options) BuildShare(ctx context.Context, a generators.Assignment, allowC
 	if err != nil {
 		return s, err
 	}
-	if p.Client != nil && !allowClients {
-		return s, fmt.Errorf("the plan starts the program %s from another machine: allow that with --allow-clients "+
+	if p.Adapter != nil && !allowAdapters {
+		return s, fmt.Errorf("the plan starts the adapter %s from another machine: allow that with --allow-adapters "+
 			"if you trust the coordinator",
-			p.Client)
+			p.Adapter)
 	}
 	r, err := p.Resolve()
 	if err != nil {

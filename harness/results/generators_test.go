@@ -27,7 +27,8 @@ func spread(t *testing.T, p plan.Plan, clocks ...func() harness.Clock) results.O
 	var serving sync.WaitGroup
 	defer serving.Wait()
 	out, err := results.Execute(t.Context(), p,
-		results.Options{Results: t.TempDir(), Generators: func(ctx context.Context, n int) (results.Way, error) {
+		results.Options{Results: t.TempDir(), Generators: func(ctx context.Context, n int) (results.GeneratorOptions,
+			error) {
 			post := generators.NewMemory()
 			for i, clock := range clocks {
 				w := generators.Generator{Name: fmt.Sprint(i), Clock: clock,
@@ -40,7 +41,7 @@ func spread(t *testing.T, p plan.Plan, clocks ...func() harness.Clock) results.O
 					}
 				})
 			}
-			return results.Way{Post: post, Close: func(context.Context) error { return nil }}, nil
+			return results.GeneratorOptions{Post: post, Close: func(context.Context) error { return nil }}, nil
 		}})
 	require.NoError(t, err)
 	t.Logf("%s: %s", out.Plan.Command(), out.Report.Judged.Summary())
@@ -51,7 +52,7 @@ func spread(t *testing.T, p plan.Plan, clocks ...func() harness.Clock) results.O
 func clocksApart() []func() harness.Clock {
 	const drift = 0.9 * generators.MostDrift
 	wrong := func(ahead time.Duration, rate float64) func() harness.Clock {
-		return func() harness.Clock { return harness.NewClock().Wrong(ahead, rate) }
+		return func() harness.Clock { return harness.NewClock().Skewed(ahead, rate) }
 	}
 	return []func() harness.Clock{wrong(0, drift), wrong(3*time.Second, -drift), wrong(-3*time.Second, 0)}
 }
@@ -110,7 +111,7 @@ func TestLongAPartitionStrikesEveryGenerator(t *testing.T) {
 	}
 	serves := map[string]bool{}
 	for _, e := range out.Report.History.Events {
-		if e.Kind == harness.EventServes {
+		if e.Kind == harness.EventServesWrites {
 			serves[e.Detail] = true
 		}
 	}
@@ -170,6 +171,6 @@ func TestAGeneratorKnowsTheRunsRedis(t *testing.T) {
 	}), "this machine cannot reach r2 of the run's Redis")
 	require.ErrorContains(t, build(func(task map[string]any) {
 		task["plan"] = "client: {as: lock, command: [python3, none.py]}\ngenerators: 2\n"
-	}), "allow that with --allow-clients")
+	}), "allow that with --allow-adapters")
 	require.ErrorContains(t, build(func(task map[string]any) { task["more"] = 1 }), "unknown field")
 }

@@ -53,7 +53,7 @@ func (m Model) kinds() (needed, judged, beside []harness.Kind) {
 // checkers returns the model's checkers that apply to the history.
 func (w *historyKinds) checkers() []harness.Checker {
 	needed, judged, _ := w.model.kinds()
-	return checkers.ForHistory(checkers.Seen{
+	return checkers.ForHistory(checkers.Contents{
 		Kinds: slices.Concat(needed, judged), Tokens: w.fenced, Confirms: w.confirmed,
 		HarnessConfirms: w.confirmedByHarness,
 	})

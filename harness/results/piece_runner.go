@@ -3,8 +3,8 @@ package results
 import (
 	"context"
 
+	"github.com/doublegrant/doublegrant/harness/adapter"
 	"github.com/doublegrant/doublegrant/harness/explore"
-	"github.com/doublegrant/doublegrant/harness/outside"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/workloads"
 )
@@ -22,7 +22,7 @@ func StartPieceRunner(ctx context.Context, s plan.Search, redis string) (*PieceR
 	if err != nil {
 		return nil, err
 	}
-	if err := outside.Missing(v); err != nil {
+	if err := adapter.Missing(v); err != nil {
 		v.Close()
 		return nil, err
 	}

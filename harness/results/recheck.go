@@ -47,8 +47,8 @@ func ReportRun(ctx context.Context, dir string) (Outcome, error) {
 	return out, out.write()
 }
 
-// Stored opens the history in a results folder. The error wraps plan.ErrUsage if dir is not a results folder.
-func Stored(dir string) (harness.History, error) {
+// OpenHistory opens the history in a results folder. The error wraps plan.ErrUsage if dir is not a results folder.
+func OpenHistory(dir string) (harness.History, error) {
 	if err := ofRun(dir); err != nil {
 		return harness.History{}, err
 	}

@@ -64,7 +64,7 @@ func TestARunIsJudgedTheSameAsText(t *testing.T) {
 		t.Run(variant, func(t *testing.T) {
 			t.Parallel()
 			out := execute(t, plan.Plan{Variant: variant, Clients: 20, Rate: gentle, Duration: time.Second})
-			h, err := results.Stored(out.Dir)
+			h, err := results.OpenHistory(out.Dir)
 			require.NoError(t, err)
 			var text bytes.Buffer
 			require.NoError(t, history.Print(&text, h))

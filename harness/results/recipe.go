@@ -32,18 +32,18 @@ func textOf(s *workloads.Script) uint32 {
 
 // searchOf returns the search that a recipe belongs to. A user's own algorithm needs its script or adapter for that.
 // The error wraps plan.ErrUsage if the recipe is of another variant or script.
-func searchOf(r interleave.Recipe, a Again) (s plan.Search, err error) {
+func searchOf(r interleave.Recipe, a ReplayOptions) (s plan.Search, err error) {
 	variant, script := a.Variant, a.Script
 	if kind, test, ok := strings.Cut(r.Program, " "); ok && !strings.Contains(kind, "/") {
 		return s, plan.Usagef("it is of the Go test %s of a %s: go test -run '^%s$' -granttest.replay=WORD, in the "+
 			"test's package", test, kind, test)
 	}
-	switch ofClient := strings.HasPrefix(r.Program, workloads.ClientPrefix); {
-	case ofClient && a.Client == nil:
-		return s, plan.Usagef("its lock, filter or sequence is %s, a program that is not in it: give --client",
+	switch ofAdapter := strings.HasPrefix(r.Program, workloads.AdapterPrefix); {
+	case ofAdapter && a.Adapter == nil:
+		return s, plan.Usagef("its lock, filter or sequence is %s, an adapter that is not in it: give --adapter",
 			r.Program)
-	case !ofClient && a.Client != nil:
-		return s, plan.Usagef("it is of %s, not of a program outside: leave --client out", r.Program)
+	case !ofAdapter && a.Adapter != nil:
+		return s, plan.Usagef("it is of %s, not of an adapter: leave --adapter out", r.Program)
 	case r.Text != 0 && script == nil:
 		return s, plan.Usagef("it is for the script %s, which it does not contain: give --script and the other "+
 			"flags of the search", r.Program)
@@ -56,7 +56,7 @@ func searchOf(r interleave.Recipe, a Again) (s plan.Search, err error) {
 		return s, plan.Usagef("it is a counterexample of %s, not of %s: name the right one", r.Program, variant)
 	}
 	return plan.Search{
-		Variant: r.Program, Script: script, Client: a.Client, Regime: r.Regime, TTL: r.Lease, Skew: r.Skew,
+		Variant: r.Program, Script: script, Adapter: a.Adapter, Regime: r.Regime, TTL: r.Lease, Skew: r.Skew,
 		Bounds: r.Budget.Bounds(), AtMostOnce: r.Class != harness.LostMessage,
 	}, nil
 }

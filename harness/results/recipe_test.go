@@ -15,7 +15,7 @@ import (
 // found makes a search and returns its counterexamples.
 func found(t *testing.T, s plan.Search) []interleave.Counterexample {
 	t.Helper()
-	all := explored(t, s).Exploration.Result.Found
+	all := explored(t, s).Exploration.Result.Counterexamples
 	require.NotEmpty(t, all)
 	return all
 }
@@ -37,11 +37,11 @@ func TestARecipeLeadsToTheSameCounterexample(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, c := range found(t, s) {
-				again, err := Replay(t.Context(), Again{From: c.Recipe, Times: 2}, Options{})
+				again, err := Replay(t.Context(), ReplayOptions{From: c.Recipe, Times: 2}, Options{})
 				require.NoError(t, err)
 				require.Equal(t, c, again.Counterexample)
 				require.Equal(t, s.Variant, again.Variant)
-				require.Equal(t, c.Recipe, again.Exploration.Result.Found[0].Recipe)
+				require.Equal(t, c.Recipe, again.Exploration.Result.Counterexamples[0].Recipe)
 			}
 		})
 	}
@@ -55,14 +55,14 @@ return 1`}
 	c := found(t, plan.Search{Script: script, Bounds: interleave.Bounds{Clients: 2, LostAnswers: -1}})[0]
 	renamed := *script
 	renamed.Name, renamed.File = "other", "/elsewhere/other.lua"
-	again, err := Replay(t.Context(), Again{From: c.Recipe, Script: &renamed, Times: 1}, Options{})
+	again, err := Replay(t.Context(), ReplayOptions{From: c.Recipe, Script: &renamed, Times: 1}, Options{})
 	require.NoError(t, err, "its name does not matter")
 	require.Equal(t, c.Anomaly.Class, again.Counterexample.Anomaly.Class)
 	require.Contains(t, again.Exploration.Replay, "--script=/elsewhere/other.lua")
 
 	changed := *script
 	changed.Source += " "
-	for want, a := range map[string]Again{
+	for want, a := range map[string]ReplayOptions{
 		"which it does not contain: give --script": {From: c.Recipe},
 		"another version of script/naive":          {From: c.Recipe, Script: &changed},
 		"not for a script: leave --script out":     {From: found(t, race)[0].Recipe, Script: script},
@@ -89,18 +89,21 @@ func TestARecipeOfSomethingElseIsRefused(t *testing.T) {
 		"ask for 1ms to":     changed(func(r *interleave.Recipe) { r.Budget.Expiries = 1 << 20; r.Lease = 1000 * time.Hour }),
 		"ask for at most 32": changed(func(r *interleave.Recipe) { r.Budget.Late = 33 }),
 	} {
-		_, err := Replay(t.Context(), Again{From: from, Variant: "dedup/get-set", Times: 1}, Options{})
+		_, err := Replay(t.Context(), ReplayOptions{From: from, Variant: "dedup/get-set", Times: 1}, Options{})
 		require.ErrorIs(t, err, plan.ErrUsage, want)
 		require.ErrorContains(t, err, want)
 		require.NotContains(t, err.Error(), "\n")
 	}
-	_, err = Replay(t.Context(), Again{From: changed(func(r *interleave.Recipe) { r.Commands++ }), Times: 1}, Options{})
+	_, err = Replay(t.Context(), ReplayOptions{From: changed(func(r *interleave.Recipe) { r.Commands++ }), Times: 1},
+		Options{})
 	require.ErrorIs(t, err, explore.ErrDiverged)
 	require.ErrorContains(t, err, "send other commands")
 	require.NotContains(t, err.Error(), "found on", "it is the same server")
-	_, err = Replay(t.Context(), Again{From: changed(func(r *interleave.Recipe) { r.Commands++; r.Server = "Redis 6.6.6" }), Times: 1}, Options{})
+	_, err = Replay(t.Context(),
+		ReplayOptions{From: changed(func(r *interleave.Recipe) { r.Commands++; r.Server = "Redis 6.6.6" }),
+			Times: 1}, Options{})
 	require.ErrorContains(t, err, "it was found on Redis 6.6.6, and this is Redis ")
-	_, err = Replay(t.Context(), Again{From: changed(func(r *interleave.Recipe) { r.Server = "Redis 6.6.6" }),
+	_, err = Replay(t.Context(), ReplayOptions{From: changed(func(r *interleave.Recipe) { r.Server = "Redis 6.6.6" }),
 		Times: 1}, Options{})
 	require.NoError(t, err, "another server that does the same will do")
 }

@@ -25,8 +25,8 @@ func TestARunThatRecordedNothing(t *testing.T) {
 
 // The word of a counterexample of granttest names the test that replays it.
 func TestAWordOfAGoTestNamesTheTest(t *testing.T) {
-	_, err := searchOf(interleave.Recipe{Program: "lock TestMyLock"}, Again{})
+	_, err := searchOf(interleave.Recipe{Program: "lock TestMyLock"}, ReplayOptions{})
 	require.ErrorContains(t, err, "of the Go test TestMyLock of a lock: go test -run '^TestMyLock$' -granttest.replay=")
-	_, err = searchOf(interleave.Recipe{Program: "script/take two"}, Again{})
+	_, err = searchOf(interleave.Recipe{Program: "script/take two"}, ReplayOptions{})
 	require.NoError(t, err)
 }

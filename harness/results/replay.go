@@ -7,22 +7,22 @@ import (
 	"strings"
 	"time"
 
+	"github.com/doublegrant/doublegrant/harness/adapter"
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/interleave"
-	"github.com/doublegrant/doublegrant/harness/outside"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/reports"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// Again says what Replay runs again.
-type Again struct {
-	From    string            // path of a counterexample's file, or a recipe: see interleave.Recipe
-	Variant string            // id of the variant that From must be of; empty: any
-	Script  *workloads.Script // for the recipe of a script, which lacks the script's text; files have it
-	Client  *workloads.Client // for the recipe of an adapter
-	Times   int               // 1 or more
+// ReplayOptions says what Replay runs again.
+type ReplayOptions struct {
+	From    string             // path of a counterexample's file, or a recipe: see interleave.Recipe
+	Variant string             // id of the variant that From must be of; empty: any
+	Script  *workloads.Script  // for the recipe of a script, which lacks the script's text; files have it
+	Adapter *workloads.Adapter // for the recipe of an adapter
+	Times   int                // 1 or more
 }
 
 // Replayed is the result of a replay.
@@ -45,7 +45,7 @@ type recordedCounterexample struct {
 }
 
 // read reads the file or recipe in From. The error wraps plan.ErrUsage.
-func (a Again) read() (r recordedCounterexample, err error) {
+func (a ReplayOptions) read() (r recordedCounterexample, err error) {
 	if !interleave.IsRecipe(a.From) {
 		f, err := readCounterexample(a.From, a.Variant)
 		return recordedCounterexample{search: f.Search, counterexample: f.Counterexample, name: a.From}, err
@@ -68,12 +68,12 @@ func (a Again) read() (r recordedCounterexample, err error) {
 
 // Replay runs a counterexample a.Times times. The error wraps explore.ErrDiverged if a repetition differs from the
 // record, and plan.ErrUsage if a.From is unusable.
-func Replay(ctx context.Context, a Again, o Options) (Replayed, error) {
+func Replay(ctx context.Context, a ReplayOptions, o Options) (Replayed, error) {
 	if a.Times < 1 {
 		return Replayed{}, plan.Usagef("%d replays: ask for 1 or more", a.Times)
 	}
 	var err error
-	if a.Client, err = described(ctx, a.Client, o); err != nil {
+	if a.Adapter, err = described(ctx, a.Adapter, o); err != nil {
 		return Replayed{}, err
 	}
 	r, err := a.read()
@@ -85,7 +85,7 @@ func Replay(ctx context.Context, a Again, o Options) (Replayed, error) {
 		return Replayed{}, fmt.Errorf("%s: %w", r.name, err)
 	}
 	defer v.Close()
-	if err := outside.Missing(v); err != nil {
+	if err := adapter.Missing(v); err != nil {
 		return Replayed{}, err
 	}
 	server, err := cluster.RedisVersion(o.Redis)
@@ -106,7 +106,7 @@ func Replay(ctx context.Context, a Again, o Options) (Replayed, error) {
 	e := reports.Exploration{
 		Name: v.ID, Variant: v.ID, Labels: r.search.Labels(v, spec), Doc: v.Doc, Source: v.Source,
 		Clients: c.Budget.Clients, Started: began,
-		Result:   interleave.Result{Budget: c.Budget, Found: []interleave.Counterexample{c}},
+		Result:   interleave.Result{Budget: c.Budget, Counterexamples: []interleave.Counterexample{c}},
 		Versions: reports.Versions(server),
 		Replay:   r.search.ReplayCommand(),
 	}

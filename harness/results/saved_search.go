@@ -32,7 +32,7 @@ type savedHead struct {
 	Program     string      `json:"program"`     // id of the variant
 	Doublegrant string      `json:"doublegrant"` // version that searched
 	Server      string      `json:"server"`
-	Files       []savedFile `json:"files,omitempty"` // of a program outside
+	Files       []savedFile `json:"files,omitempty"` // of an adapter
 	Search      plan.Search `json:"search"`          // without limits
 	Schedules   int         `json:"schedules"`       // schedules that were run
 	Done        bool        `json:"done"`            // no work is left
@@ -59,13 +59,13 @@ func headOf(s plan.Search, v workloads.Variant, server string) savedHead {
 	s.For, s.MaxSchedules = 0, 0
 	return savedHead{
 		Kind: savedKind, Format: savedFormat, Program: v.ID, Doublegrant: reports.Versions(server)[0].Version,
-		Server: server, Files: filesOf(s.Client), Search: s,
+		Server: server, Files: filesOf(s.Adapter), Search: s,
 	}
 }
 
 // filesOf lists the files that an adapter's command line names. An interpreter that is found by the PATH is not among
 // them.
-func filesOf(c *workloads.Client) (all []savedFile) {
+func filesOf(c *workloads.Adapter) (all []savedFile) {
 	if c == nil {
 		return nil
 	}

@@ -74,7 +74,7 @@ func TestASearchGoesOnOnlyWhereItFits(t *testing.T) {
 func TestAProgramOutsideThatHasChangedIsAnotherProgram(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "mine.py")
 	require.NoError(t, os.WriteFile(file, []byte("one"), 0o644))
-	c := &workloads.Client{Command: []string{"python3", file}}
+	c := &workloads.Adapter{Command: []string{"python3", file}}
 	f := Saved{path: "saved", head: savedHead{Files: filesOf(c)}}
 	require.Len(t, f.head.Files, 1)
 	require.NoError(t, f.checkFits(savedHead{Files: filesOf(c)}))

@@ -81,7 +81,7 @@ func All() []Skeleton {
 func adapter(language, file, command, change, needs string, build ...string) Skeleton {
 	return Skeleton{
 		Name: language, Change: change, Needs: needs,
-		Commands: append(build, "doublegrant client check -- "+command, "doublegrant explore -- "+command),
+		Commands: append(build, "doublegrant adapter check -- "+command, "doublegrant explore -- "+command),
 		sources:  []source{{in: adapters.Files, path: path.Join(language, file)}},
 	}
 }
@@ -107,7 +107,7 @@ func Find(name string) (Skeleton, error) {
 			return s, nil
 		}
 	}
-	return Skeleton{}, fmt.Errorf("no skeleton for %q: %s", name, suggest.Meant(name, Names()))
+	return Skeleton{}, fmt.Errorf("no skeleton for %q: %s", name, suggest.DidYouMean(name, Names()))
 }
 
 // Files returns the files of the skeleton. version is the version of doublegrant that a Go module asks for; if it is

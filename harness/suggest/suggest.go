@@ -54,8 +54,8 @@ func Question(before, word string, names []string) string {
 	return "did you mean " + before + strings.Join(near, ", or "+before) + "?"
 }
 
-// Meant returns a Question for an unknown word, or a list of all names to choose from.
-func Meant(word string, names []string) string {
+// DidYouMean returns a Question for an unknown word, or a list of all names to choose from.
+func DidYouMean(word string, names []string) string {
 	return cmp.Or(Question("", word, names), "choose one of "+strings.Join(names, ", "))
 }
 

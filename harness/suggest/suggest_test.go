@@ -28,8 +28,8 @@ func TestNearestNamesComeFirst(t *testing.T) {
 	}
 	require.Equal(t, "did you mean --list, or --lost?", suggest.Question("--", "lst", names))
 	require.Empty(t, suggest.Question("", "colour", names))
-	require.Equal(t, "did you mean list, or lost?", suggest.Meant("lst", names))
-	require.Equal(t, "choose one of a, b", suggest.Meant("colour", []string{"a", "b"}))
+	require.Equal(t, "did you mean list, or lost?", suggest.DidYouMean("lst", names))
+	require.Equal(t, "choose one of a, b", suggest.DidYouMean("colour", []string{"a", "b"}))
 }
 
 func TestDistanceCountsEdits(t *testing.T) {

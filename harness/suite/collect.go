@@ -76,7 +76,7 @@ func runFolder(i int) string { return fmt.Sprintf("run-%d", i+1) }
 // Check returns an error if a worker's result cannot be that of repetition i, or was made on another server than
 // earlier ones. Figures of different servers do not belong in one table. The first repetition on each platform sets the
 // server.
-func (c *Collection) Check(i int, m Made, worker string) error {
+func (c *Collection) Check(i int, m RemoteResult, worker string) error {
 	switch r := m.Run; {
 	case r.Name != c.all[i].Title:
 		return fmt.Errorf("suite: this is the run %.60q instead of %.60q", r.Name, c.all[i].Title)
@@ -100,7 +100,7 @@ func (c *Collection) Check(i int, m Made, worker string) error {
 }
 
 // Add adds a worker's result of repetition i, whose folder is filled. It returns the run as it stands in the results.
-func (c *Collection) Add(i int, m Made, worker string) tally.Run {
+func (c *Collection) Add(i int, m RemoteResult, worker string) tally.Run {
 	r := m.Run
 	r.Pass, r.Expected, r.Worker = 1, c.head.expected(r.Name), worker
 	r.Process = tally.Sample{At: time.Since(c.head.Started)} // processes of several machines have no common curve
@@ -118,12 +118,12 @@ func (c *Collection) Missing(i int, why string) tally.Run {
 	if len(c.suite.Runs) < len(c.all) {
 		name = fmt.Sprintf("%s, repetition %d", name, r.Turn+1)
 	}
-	c.Doubt(fmt.Sprintf("%s: %s", name, why))
+	c.MarkIncomplete(fmt.Sprintf("%s: %s", name, why))
 	return tally.Run{Name: r.Title, Why: why}
 }
 
-// Doubt records why the suite's results are incomplete. The suite then counts as ended early.
-func (c *Collection) Doubt(why string) { c.ended = append(c.ended, why) }
+// MarkIncomplete records why the suite's results are incomplete. The suite then counts as ended early.
+func (c *Collection) MarkIncomplete(why string) { c.ended = append(c.ended, why) }
 
 // mostReasons bounds how many reasons for an early end are named.
 const mostReasons = 5
@@ -154,7 +154,7 @@ func (c *Collection) Finish(ready func(dir string) error) (out tally.Suite, dir 
 		return out, "", errors.Join(fmt.Errorf("results cannot be kept in %s: %w", c.root, err), os.RemoveAll(dir))
 	}
 	out, err = Report(dir)
-	return out, dir, errors.Join(err, results.Relink(dir))
+	return out, dir, errors.Join(err, results.LinkLatest(dir))
 }
 
 // write writes the record of the suite whose folder will be dir.

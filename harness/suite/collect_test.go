@@ -24,8 +24,8 @@ func collectThree(t *testing.T) (*Collection, string) {
 }
 
 // madeOf returns what a worker sends for a run.
-func madeOf(name string, ending tally.Ending) Made {
-	return Made{
+func madeOf(name string, ending tally.Ending) RemoteResult {
+	return RemoteResult{
 		Run: tally.Run{Name: name, Ending: ending, Command: "doublegrant run --plan /tmp/x/a/plan.yaml",
 			Link: "a/report.html"},
 		Folder: "/tmp/x", Servers: map[string]string{"process": "Redis 7"},
@@ -33,7 +33,7 @@ func madeOf(name string, ending tally.Ending) Made {
 }
 
 // add adds a run whose folder has a file.
-func (c *Collection) add(t *testing.T, i int, m Made) tally.Run {
+func (c *Collection) add(t *testing.T, i int, m RemoteResult) tally.Run {
 	t.Helper()
 	require.NoError(t, c.Check(i, m, "w"))
 	require.NoError(t, os.MkdirAll(filepath.Join(c.Folder(i), "a"), 0o755))
@@ -77,7 +77,7 @@ func TestACollectionThatIsNotWholeIsUnknown(t *testing.T) {
 		"one, repetition 2: given up": func(c *Collection) { c.Missing(1, "given up") },
 		"they contradict each other": func(c *Collection) {
 			c.add(t, 1, madeOf("one", tally.Met))
-			c.Doubt("they contradict each other")
+			c.MarkIncomplete("they contradict each other")
 		},
 	} {
 		c, _ := collectThree(t)
@@ -95,12 +95,12 @@ func TestWhatAWorkerSendsIsChecked(t *testing.T) {
 	t.Parallel()
 	c, root := collectThree(t)
 	c.add(t, 0, madeOf("one", tally.Met))
-	for want, change := range map[string]func(*Made){
-		`this is the run "two" instead of "one"`: func(m *Made) { m.Run.Name = "two" },
-		"the run ended early":                    func(m *Made) { m.Run.Ending = tally.NotRun },
-		"folder has no report":                   func(m *Made) { m.Run.Link = "../../x" },
+	for want, change := range map[string]func(*RemoteResult){
+		`this is the run "two" instead of "one"`: func(m *RemoteResult) { m.Run.Name = "two" },
+		"the run ended early":                    func(m *RemoteResult) { m.Run.Ending = tally.NotRun },
+		"folder has no report":                   func(m *RemoteResult) { m.Run.Link = "../../x" },
 		"it ran on Redis 8, and the units of w on Redis 7: " +
-			"g": func(m *Made) { m.Servers = map[string]string{"process": "Redis 8"} },
+			"g": func(m *RemoteResult) { m.Servers = map[string]string{"process": "Redis 8"} },
 	} {
 		m := madeOf("one", tally.Met)
 		change(&m)
@@ -114,7 +114,7 @@ func TestWhatAWorkerSendsIsChecked(t *testing.T) {
 
 func TestTwoResultsOfARunHaveItsEndingInCommon(t *testing.T) {
 	t.Parallel()
-	for ending, want := range map[tally.Ending]string{tally.Met: "met", tally.NotMet: "not met", tally.Unsaid: "",
+	for ending, want := range map[tally.Ending]string{tally.Met: "met", tally.NotMet: "not met", tally.Undecided: "",
 		tally.Failed: "", tally.NotRun: ""} {
 		require.Equal(t, want, madeOf("x", ending).Claim())
 	}

@@ -44,7 +44,7 @@ func (r *Entry) dropLoadFields(given []string) error {
 				"if explore has it", name)
 		}
 	}
-	bare := plan.Plan{Variant: r.Variant, Script: r.Script, Client: r.Client, Expect: r.Expect}
+	bare := plan.Plan{Variant: r.Variant, Script: r.Script, Adapter: r.Adapter, Expect: r.Expect}
 	if slices.Contains(given, "ttl") {
 		bare.TTL = r.TTL
 	}
@@ -60,7 +60,7 @@ func (r *Entry) dropLoadFields(given []string) error {
 func (r Entry) Searches() []plan.Search {
 	e := r.Explore
 	s := plan.Search{
-		Variant: r.Variant, Script: r.Script, Client: r.Client, Regime: r.Regime, TTL: r.TTL, Bounds: e.Bounds,
+		Variant: r.Variant, Script: r.Script, Adapter: r.Adapter, Regime: r.Regime, TTL: r.TTL, Bounds: e.Bounds,
 		Skew: e.Skew, MaxSchedules: e.MaxSchedules, For: e.For, Random: e.Random, Strategy: e.Strategy, Depth: e.Depth,
 		Seed: e.Seed, Twice: e.Twice,
 		AtMostOnce: e.Crashes == 0 && e.LostAnswers == 0,
@@ -108,7 +108,7 @@ func (r Entry) expectedOfSearch() string {
 func (r Entry) search(ctx context.Context, o results.Options) (m repetitionResult) {
 	var j harness.Judged
 	j.Totals = map[harness.Class]int{}
-	var worst results.Searched
+	var worst results.SearchOutcome
 	var verdicts []harness.Verdict
 	var found []string
 	documented := true
@@ -127,7 +127,7 @@ func (r Entry) search(ctx context.Context, o results.Options) (m repetitionResul
 			worst = out
 		}
 		documented = documented && out.Exploration.Met
-		for _, c := range out.Exploration.Result.Found {
+		for _, c := range out.Exploration.Result.Counterexamples {
 			j.Totals[c.Anomaly.Class]++
 			j.Anomalies = append(j.Anomalies, c.Anomaly)
 			found = append(found, strings.TrimSuffix(fmt.Sprintf("%s in %d steps, %s", c.Anomaly.Class, c.Length(),
@@ -153,7 +153,7 @@ func (r Entry) endingOfSearch(j harness.Judged, documented bool, sentence string
 	case !r.Expect.IsZero() && expected.Met(j):
 		return tally.Met, ""
 	case j.Verdict == harness.Unknown:
-		return tally.Unsaid, sentence
+		return tally.Undecided, sentence
 	}
 	return tally.NotMet, expected.Surprise(j)
 }

@@ -8,9 +8,9 @@ import (
 // searchEstimate is the assumed time of a search, since the real one is not known in advance. Most need less.
 const searchEstimate = 2 * time.Second
 
-// Takes estimates how long each run of the suite takes, in order. all is the time of a whole pass, with repetitions.
+// Estimate estimates how long each run of the suite takes, in order. all is the time of a whole pass, with repetitions.
 // Every machine comes to the same estimate.
-func (s Suite) Takes() (each []time.Duration, all time.Duration) {
+func (s Suite) Estimate() (each []time.Duration, all time.Duration) {
 	for _, r := range s.Runs {
 		length := r.estimate()
 		each, all = append(each, length), all+length*time.Duration(len(r.repetitions()))
@@ -29,7 +29,7 @@ func (r Entry) estimate() time.Duration {
 	}
 	p := r.Plan
 	p.Seed = cmp.Or(p.Seed, 1) // a random seed would draw other faults each time
-	length, err := p.Takes()
+	length, err := p.Estimate()
 	if err != nil {
 		return 0
 	}

@@ -45,7 +45,7 @@ func Merge(ctx context.Context, folders []string, root string) (tally.Suite, str
 		return tally.Suite{}, "", errors.Join(err, os.RemoveAll(dir))
 	}
 	out, err := Report(dir)
-	return out, dir, errors.Join(err, results.Relink(dir))
+	return out, dir, errors.Join(err, results.LinkLatest(dir))
 }
 
 // assemble copies the shards into dir, and writes a record of the suite from theirs.

@@ -57,10 +57,10 @@ func DecodeRun(text []byte) (Entry, error) {
 
 // RunsCode reports whether the run starts a program of the user's: an adapter by its command line, or a container of a
 // named image. Lua in Redis does not count.
-func (r Entry) RunsCode() bool { return r.Client != nil || r.Image != "" }
+func (r Entry) RunsCode() bool { return r.Adapter != nil || r.Image != "" }
 
-// Made is the result of a repetition on another machine.
-type Made struct {
+// RemoteResult is the result of a repetition on another machine.
+type RemoteResult struct {
 	Run     tally.Run         `json:"run"`     // its link is relative to Folder
 	Folder  string            `json:"folder"`  // path, on that machine, of the folder with its files
 	Servers map[string]string `json:"servers"` // servers that it ran on: see tally.Suite
@@ -68,7 +68,7 @@ type Made struct {
 
 // Make runs the repetition on this machine, as Run does, and keeps its files in the folder o.Results. It returns an
 // error if the repetition could not begin or was interrupted.
-func (r Repetition) Make(ctx context.Context, o results.Options) (m Made, err error) {
+func (r Repetition) Make(ctx context.Context, o results.Options) (m RemoteResult, err error) {
 	one := Suite{Name: r.Title, Runs: []Entry{r.Entry}}
 	if err := one.Check(); err != nil {
 		return m, err
@@ -90,7 +90,7 @@ func (r Repetition) Make(ctx context.Context, o results.Options) (m Made, err er
 // Claim returns what two executions of a repetition must have in common: whether it was as expected. Under load nothing
 // else repeats. It is empty if the result decides nothing: the environment failed, or the verdict is unexpectedly
 // unknown.
-func (m Made) Claim() string {
+func (m RemoteResult) Claim() string {
 	if m.Run.Ending != tally.Met && m.Run.Ending != tally.NotMet {
 		return ""
 	}
@@ -133,7 +133,7 @@ func suiteRun(out results.Outcome, err error) tally.Run {
 		run.Command = out.Command()
 	}
 	j := out.Report.Judged
-	run.Verdict, run.Found, run.Ops = j.Verdict, out.Report.Found(), out.Report.Stats.Totals.All()
+	run.Verdict, run.Found, run.Ops = j.Verdict, out.Report.ViolationCounts(), out.Report.Stats.Totals.All()
 	if all := out.Report.Failovers; len(all) > 0 {
 		run.Failovers, run.Stages = reports.FailoversOf(all), reports.FailoverTimes()
 	}
@@ -149,7 +149,7 @@ func suiteRun(out results.Outcome, err error) tally.Run {
 		run.Ending = tally.Met
 		return run
 	case j.Verdict == harness.Unknown:
-		run.Ending, run.Why = tally.Unsaid, out.Report.Sentence()
+		run.Ending, run.Why = tally.Undecided, out.Report.Sentence()
 	default:
 		run.Ending, run.Why = tally.NotMet, out.Expectation.Surprise(j)
 	}

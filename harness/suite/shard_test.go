@@ -67,16 +67,16 @@ func TestShardsEndAtAboutTheSameTime(t *testing.T) {
 	t.Parallel()
 	s, err := suiteOf(t, mixed)
 	require.NoError(t, err)
-	each, whole := s.Takes()
+	each, whole := s.Estimate()
 	for range 20 {
-		_, again := s.Takes()
+		_, again := s.Estimate()
 		require.Equal(t, whole, again, "whatever is drawn by chance")
 	}
 	for of := 2; of <= 6; of++ {
 		parts, _ := shardsOf(t, s, of)
 		var sum, longest time.Duration
 		for _, p := range parts {
-			_, takes := p.Takes()
+			_, takes := p.Estimate()
 			sum, longest = sum+takes, max(longest, takes)
 		}
 		require.Equal(t, whole, sum)

@@ -147,7 +147,7 @@ func read(name string, text []byte, scripts func(*Entry) error) (s Suite, err er
 		if err := scripts(&run); err != nil {
 			return s, err
 		}
-		run.Put(run.Place().Beside(file.Defaults.Place()))
+		run.Put(run.Place().WithDefaults(file.Defaults.Place()))
 		s.Runs = append(s.Runs, run)
 	}
 	if len(s.Runs) == 0 {
@@ -231,7 +231,7 @@ func (s Suite) titles() (all []string) {
 // itself yet is checked later, by tryScripts. The error wraps plan.ErrUsage.
 func (s Suite) Check() error {
 	for _, r := range s.Runs {
-		if r.Client.IsOpen() {
+		if r.Adapter.FamilyUnknown() {
 			continue
 		}
 		if err := r.check(); err != nil {
@@ -288,13 +288,13 @@ func (s Suite) TryScripts(ctx context.Context, o results.Options) error {
 // no Redis outside of them.
 func (s Suite) tryScripts(ctx context.Context, o results.Options) error {
 	for i, run := range s.Runs {
-		if run.Client != nil && run.On != string(cluster.OnDocker) {
-			known, err := results.DescribeClient(ctx, *run.Client, o)
+		if run.Adapter != nil && run.On != string(cluster.OnDocker) {
+			known, err := results.DescribeAdapter(ctx, *run.Adapter, o)
 			if err != nil {
 				return fmt.Errorf("%s%w (in the run %q)", run.Place().At("client"), err, fields.Shortened(run.Title))
 			}
-			s.Runs[i].Client = &known
-			if run.Client.IsOpen() {
+			s.Runs[i].Adapter = &known
+			if run.Adapter.FamilyUnknown() {
 				if err := s.Runs[i].check(); err != nil {
 					return err
 				}

@@ -67,7 +67,7 @@ func TestASuiteFileSaysWhereItIsWrong(t *testing.T) {
 
 // A run of an adapter that has not described itself yet is checked after it has.
 func TestARunOfAnOpenFamilyIsCheckedLater(t *testing.T) {
-	const text = "runs:\n  - client: {command: [ids]%s}\n    explore: {clients: 2}\n    regime: fixed\n    expect: " +
+	const text = "runs:\n  - adapter: {command: [ids]%s}\n    explore: {clients: 2}\n    regime: fixed\n    expect: " +
 		"{may: [regression]}\n"
 	for as, want := range map[string]string{"": "", ", as: sequence": "", ", as: lock": "a regime is for sequences"} {
 		s, err := suiteOf(t, fmt.Sprintf(text, as))

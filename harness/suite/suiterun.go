@@ -53,22 +53,22 @@ func Run(ctx context.Context, s Suite, how Options) (tally.Suite, string, error)
 	if err := s.Check(); err != nil {
 		return tally.Suite{}, "", err
 	}
-	if how.For < 0 || how.For > plan.Longest {
+	if how.For < 0 || how.For > plan.MaxDuration {
 		return tally.Suite{}, "", plan.Usagef("--for %v: ask for more than 0 and at most %gh", how.For,
-			plan.Longest.Hours())
+			plan.MaxDuration.Hours())
 	}
 	r, err := s.prepare(ctx, how)
 	if err != nil {
 		return tally.Suite{}, "", err
 	}
 	dir := r.dir
-	if err := results.Relink(dir); err != nil { // now already, in case the suite is killed
+	if err := results.LinkLatest(dir); err != nil { // now already, in case the suite is killed
 		return r.out, dir, errors.Join(err, r.record.end(recordEnd{Reason: err.Error()}))
 	}
 	err = r.runAll(ctx)
 	r.out.Elapsed = r.since()
 	err = errors.Join(err, r.record.end(recordEnd{r.out.Elapsed, r.out.Ending(), r.out.Ended}))
-	return r.out, dir, errors.Join(err, reports.WriteSuite(dir, r.out), results.Relink(dir))
+	return r.out, dir, errors.Join(err, reports.WriteSuite(dir, r.out), results.LinkLatest(dir))
 }
 
 // prepare refuses runs that this machine cannot carry out, and opens the suite's record: a new one, or the one to

@@ -100,7 +100,7 @@ func (t Threshold) compare(b bound, all []tally.Failover) (tally.Ending, string)
 	}
 	of := units.Plural(int64(len(all)), "failover", "failovers")
 	if decided == 0 {
-		return tally.Unsaid, fmt.Sprintf("%s: not measured in any of %s", b.name, of)
+		return tally.Undecided, fmt.Sprintf("%s: not measured in any of %s", b.name, of)
 	}
 	low, high := tally.BoundsOf(all, b.name)
 	least, _ := t.statistic(low)
@@ -115,7 +115,7 @@ func (t Threshold) compare(b bound, all []tally.Failover) (tally.Ending, string)
 		return tally.NotMet, fmt.Sprintf(why, b.name, took, cmp.Or(t.At, "max"), of, b.most)
 	case most > b.most:
 		const why = "%s: decided for only %[3]d of %[4]s whether it took at most %[2]v"
-		return tally.Unsaid, fmt.Sprintf(why, b.name, b.most, decided, of)
+		return tally.Undecided, fmt.Sprintf(why, b.name, b.most, decided, of)
 	}
 	return tally.Met, ""
 }

@@ -13,14 +13,14 @@ type Ending uint8
 
 // Endings from Met to NotMet get worse, except that NotRun is as bad as Unsaid: see rank.
 const (
-	NotRun Ending = iota // it did not run, or not to its end
-	Met                  // as expected
-	Unsaid               // undecided; Why has the reason
-	Failed               // the harness or its environment failed
-	NotMet               // not as expected
+	NotRun    Ending = iota // it did not run, or not to its end
+	Met                     // as expected
+	Undecided               // undecided; Why has the reason
+	Failed                  // the harness or its environment failed
+	NotMet                  // not as expected
 )
 
-var endingNames = [...]string{NotRun: "not run", Met: "met", Unsaid: "unknown", Failed: "failed", NotMet: "not met"}
+var endingNames = [...]string{NotRun: "not run", Met: "met", Undecided: "unknown", Failed: "failed", NotMet: "not met"}
 
 // String returns "met", "not met", "unknown", "failed" or "not run".
 func (e Ending) String() string { return endingNames[min(int(e), len(endingNames)-1)] }
@@ -40,7 +40,7 @@ func (e *Ending) UnmarshalText(text []byte) error {
 
 // rank orders endings from best to worst. NotRun and Unsaid rank the same.
 func (e Ending) rank() int {
-	return map[Ending]int{Met: 0, NotRun: 1, Unsaid: 1, Failed: 2, NotMet: 3}[e]
+	return map[Ending]int{Met: 0, NotRun: 1, Undecided: 1, Failed: 2, NotMet: 3}[e]
 }
 
 // Run is one run of a suite, and a line of suite.jsonl.
@@ -102,7 +102,7 @@ func (c *Case) Add(r Run) {
 		c.Met++
 	case NotMet:
 		c.NotMet++
-	case Unsaid:
+	case Undecided:
 		c.Unknown++
 	case Failed:
 		c.Failed++
@@ -138,7 +138,7 @@ func (c Case) Ending() Ending {
 	case c.Failed > 0:
 		return Failed
 	case c.Unknown > 0:
-		return Unsaid
+		return Undecided
 	case c.Met > 0:
 		return Met
 	}

@@ -28,9 +28,9 @@ func TestTheWorstRunIsThatOfTheSuite(t *testing.T) {
 		{[]Ending{Met}, Met},
 		{[]Ending{Met, NotRun}, NotRun},
 		{[]Ending{NotRun, Met}, NotRun},
-		{[]Ending{Met, Unsaid}, Unsaid},
-		{[]Ending{Unsaid, Failed, Met}, Failed},
-		{[]Ending{Failed, NotMet, Unsaid}, NotMet},
+		{[]Ending{Met, Undecided}, Undecided},
+		{[]Ending{Undecided, Failed, Met}, Failed},
+		{[]Ending{Failed, NotMet, Undecided}, NotMet},
 	} {
 		require.Equal(t, c.want, suiteWith(c.of...).Ending(), c.of)
 		one := Case{}
@@ -46,7 +46,7 @@ func TestTheWorstRunIsThatOfTheSuite(t *testing.T) {
 func TestACaseCountsAllRunsAndListsSome(t *testing.T) {
 	c := Case{Name: "a"}
 	for i := range 3 * MaxFailures {
-		c.Add(Run{Ending: Unsaid, Seed: uint64(i), Ops: 2})
+		c.Add(Run{Ending: Undecided, Seed: uint64(i), Ops: 2})
 	}
 	c.Add(Run{Ending: Met, Ops: 2})
 	c.Add(Run{Ending: NotRun, Ops: 1000})

@@ -139,7 +139,7 @@ func try(ctx context.Context, b bugs.Bug, build bugs.Build, o results.Options) (
 func entry(b bugs.Bug, build bugs.Build, command []string) (e suite.Entry, err error) {
 	run := maps.Clone(b.Run)
 	run["name"] = b.ID + " " + build.Version
-	run["client"] = workloads.Client{Name: b.ID, Command: command}
+	run["client"] = workloads.Adapter{Name: b.ID, Command: command}
 	text, err := yaml.Marshal(map[string]any{"name": b.ID, "runs": []any{run}})
 	if err != nil {
 		return e, err
@@ -159,7 +159,7 @@ func (t *Trial) search(ctx context.Context, b bugs.Bug, e suite.Entry, o results
 		}
 		x := named(out.Exploration, b, t.Version)
 		first := t.Said == ""
-		for _, c := range x.Result.Found {
+		for _, c := range x.Result.Counterexamples {
 			if !slices.Contains(t.Found, c.Anomaly.Class) {
 				t.Found = append(t.Found, c.Anomaly.Class)
 			}

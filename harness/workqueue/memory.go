@@ -101,22 +101,25 @@ func (m *Memory) Await(ctx context.Context, id string) (Outcome, error) {
 }
 
 // Watch implements Queue.
-func (m *Memory) Watch() Watched {
+func (m *Memory) Watch() WorkState {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	w := Watched{Done: len(m.outcomes), Barred: maps.Clone(m.barred)}
+	w := WorkState{Done: len(m.outcomes), Withdrawn: maps.Clone(m.barred)}
 	for id, e := range m.entries {
 		j := m.leased[e]
 		if _, settled := m.outcomes[id]; settled || j == nil && len(e.tries) == 0 {
 			continue
 		}
-		b := Begun{ID: id, Since: e.since, Failed: Whys(e.tries)}
+		b := OpenUnit{ID: id, Since: e.since, Failed: Outcomes(e.tries)}
 		if j != nil {
 			b.Worker = j.worker
 		}
 		w.Begun = append(w.Begun, b)
 	}
-	slices.SortFunc(w.Begun, func(a, b Begun) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(w.Begun, func(a, b OpenUnit) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID,
+			b.ID))
+	})
 	return w
 }
 
@@ -136,8 +139,8 @@ func (m *Memory) End(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Look implements Queue.
-func (v memoryView) Look(ctx context.Context, id string) (s Standing, err error) {
+// State implements Queue.
+func (v memoryView) State(ctx context.Context, id string) (s UnitState, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if e := v.entries[id]; e != nil {
@@ -149,8 +152,8 @@ func (v memoryView) Look(ctx context.Context, id string) (s Standing, err error)
 	return s, ctx.Err()
 }
 
-// HasOther implements Queue. A worker is present if it was active within the last lease.
-func (v memoryView) HasOther(ctx context.Context, is func(string) bool) (bool, error) {
+// HasOtherWorker implements Queue. A worker is present if it was active within the last lease.
+func (v memoryView) HasOtherWorker(ctx context.Context, is func(string) bool) (bool, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for worker, seen := range v.seen {
@@ -161,8 +164,8 @@ func (v memoryView) HasOther(ctx context.Context, is func(string) bool) (bool, e
 	return false, ctx.Err()
 }
 
-// Bar implements Queue.
-func (v memoryView) Bar(ctx context.Context, why string) error {
+// Withdraw implements Queue.
+func (v memoryView) Withdraw(ctx context.Context, why string) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.barred[v.worker] = why
@@ -231,7 +234,7 @@ func (m *Memory) noteFailed(j *memoryJob, t Try, notBefore time.Time) {
 	if e.notBefore = notBefore; len(e.tries) < Tries {
 		m.waiting = append(m.waiting, e)
 	} else {
-		m.outcomes[e.id] = Outcome{Failed: Whys(e.tries)}
+		m.outcomes[e.id] = Outcome{Failed: Outcomes(e.tries)}
 	}
 	m.wake()
 }
@@ -252,7 +255,7 @@ func (j *memoryJob) Tries() []Try { return j.tries }
 // hasLease reports whether the worker still has its lease. The caller holds m.mu.
 func (j *memoryJob) hasLease() bool { return j.m.leased[j.e] == j }
 
-func (j *memoryJob) Alive(ctx context.Context) error {
+func (j *memoryJob) Renew(ctx context.Context) error {
 	j.m.mu.Lock()
 	defer j.m.mu.Unlock()
 	if j.m.over {
@@ -280,7 +283,7 @@ func (j *memoryJob) Done(ctx context.Context, r Result) error {
 		}
 		return nil
 	}
-	j.m.outcomes[j.e.id] = Outcome{Result: r, Worker: j.worker, Failed: Whys(j.e.tries)}
+	j.m.outcomes[j.e.id] = Outcome{Result: r, Worker: j.worker, Failed: Outcomes(j.e.tries)}
 	j.m.waiting = slices.DeleteFunc(j.m.waiting, func(e *entry) bool { return e == j.e })
 	j.m.wake()
 	return nil

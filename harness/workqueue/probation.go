@@ -33,7 +33,7 @@ func (p *probation) noteFailure(id, why string) { p.failed[id], p.since = why, t
 // worker is at fault.
 func (p *probation) judge(ctx context.Context) error {
 	for id, why := range p.failed {
-		s, err := p.queue.Look(ctx, id)
+		s, err := p.queue.State(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func (p *probation) judge(ctx context.Context) error {
 		return nil
 	}
 	why := fmt.Sprintf("it failed %d units in a row that other workers completed; the last: %s", p.failures, p.why)
-	if err := p.queue.Bar(ctx, why); err != nil {
+	if err := p.queue.Withdraw(ctx, why); err != nil {
 		return err
 	}
 	return fmt.Errorf("%w: %s", ErrBarred, why)
@@ -74,6 +74,6 @@ func (p *probation) shouldLeave(ctx context.Context, job Job) (leaves bool, afte
 	if mine {
 		after = RetryAfter/2 + rand.N(RetryAfter)
 	}
-	leaves, err = p.queue.HasOther(ctx, func(other string) bool { return !FailedBy(tries, other) })
+	leaves, err = p.queue.HasOtherWorker(ctx, func(other string) bool { return !FailedBy(tries, other) })
 	return leaves, after, err
 }

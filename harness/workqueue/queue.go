@@ -19,17 +19,17 @@ type Queue interface {
 	// Take waits for a unit and hands it out. The error is ErrOver when no unit is needed any more.
 	Take(ctx context.Context) (Job, error)
 
-	// Look returns the state of a unit.
-	Look(ctx context.Context, id string) (Standing, error)
+	// State returns the state of a unit.
+	State(ctx context.Context, id string) (UnitState, error)
 
-	// HasOther reports whether there is another worker for whose name is returns true.
-	HasOther(ctx context.Context, is func(name string) bool) (bool, error)
+	// HasOtherWorker reports whether there is another worker for whose name is returns true.
+	HasOtherWorker(ctx context.Context, is func(name string) bool) (bool, error)
 
-	// Bar tells the coordinator why this worker takes no more units.
-	Bar(ctx context.Context, why string) error
+	// Withdraw tells the coordinator why this worker takes no more units.
+	Withdraw(ctx context.Context, why string) error
 
 	// Watch returns the state of the work. It is only for the coordinator.
-	Watch() Watched
+	Watch() WorkState
 
 	// Disputed lists the IDs of units with contradicting results, sorted.
 	Disputed(ctx context.Context) ([]string, error)
@@ -38,22 +38,22 @@ type Queue interface {
 	End(ctx context.Context) error
 }
 
-// Standing is the state of a unit.
-type Standing struct {
+// UnitState is the state of a unit.
+type UnitState struct {
 	Tries  []Try  // without a result, or under way, in order
 	Worker string // worker that did it; empty: none
 	Over   bool   // it has an outcome: it was done or given up
 }
 
-// Watched is the state of the work.
-type Watched struct {
-	Begun  []Begun           // units that were handed out and have no outcome, in order of Since
-	Done   int               // number of units with an outcome
-	Barred map[string]string // workers that get no more work, or refuse it, with the reasons
+// WorkState is the state of the work.
+type WorkState struct {
+	Begun     []OpenUnit        // units that were handed out and have no outcome, in order of Since
+	Done      int               // number of units with an outcome
+	Withdrawn map[string]string // workers that get no more work, or refuse it, with the reasons
 }
 
-// Begun is a unit that was handed out and has no outcome.
-type Begun struct {
+// OpenUnit is a unit that was handed out and has no outcome.
+type OpenUnit struct {
 	ID     string
 	Worker string    // worker that holds it; empty: it waits for its next try
 	Since  time.Time // when that became known
@@ -67,9 +67,9 @@ type Job interface {
 	// Tries returns the earlier tries.
 	Tries() []Try
 
-	// Alive says that the worker is at work, and renews its lease. The error is ErrOver if the unit is not needed any
+	// Renew says that the worker is at work, and renews its lease. The error is ErrOver if the unit is not needed any
 	// more. Any other error says nothing about the unit: go on.
-	Alive(ctx context.Context) error
+	Renew(ctx context.Context) error
 
 	// Done hands in a result. The first one is kept.
 	Done(ctx context.Context, r Result) error

@@ -43,8 +43,8 @@ type Try struct {
 	Failed bool   `json:"failed,omitempty"` // the worker reported a failure; false: it is under way, or was lost
 }
 
-// Whys lists what became of tries.
-func Whys(tries []Try) (all []string) {
+// Outcomes lists what became of tries.
+func Outcomes(tries []Try) (all []string) {
 	for _, t := range tries {
 		all = append(all, t.Why)
 	}

@@ -97,7 +97,7 @@ func (w Worker) handIn(ctx context.Context, job Job, res Result, why error, p *p
 	case errors.Is(why, ErrRefused):
 		ctx, cancel := context.WithTimeout(ctx, giveBackTime)
 		defer cancel()
-		return why, errors.Join(why, p.queue.Bar(ctx, oneLine(why)), job.GiveBack(ctx, 0))
+		return why, errors.Join(why, p.queue.Withdraw(ctx, oneLine(why)), job.GiveBack(ctx, 0))
 	// these errors do not show that the worker is at fault
 	case !errors.Is(why, errStoodStill) && !errors.Is(why, ErrFull):
 		p.noteFailure(job.Unit().ID(), oneLine(why))
@@ -174,7 +174,7 @@ func (w Worker) sayAlive(ctx context.Context, cancel context.CancelCauseFunc, jo
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if errors.Is(job.Alive(ctx), ErrOver) {
+			if errors.Is(job.Renew(ctx), ErrOver) {
 				cancel(ErrOver)
 				return
 			}

@@ -48,7 +48,7 @@ func (c Story) Lines() []Line {
 	for _, s := range c.Steps {
 		all = append(all, LineOf(s))
 	}
-	for i, row := range c.Answers(c.Clients) {
+	for i, row := range c.CompletingSteps(c.Clients) {
 		if row >= 0 && slices.Contains(c.Anomaly.Ops, c.Ops[i]) {
 			all[row].Guilty = true
 		}
@@ -60,7 +60,7 @@ func (c Story) Lines() []Line {
 func LineOf(s interleave.Step) Line {
 	l := Line{
 		kind: kindOf(s), Number: strconv.Itoa(s.Number), At: s.At, Client: max(0, s.Client) - 1,
-		Who:     s.Who(),
+		Who:     s.Actor(),
 		Command: units.Visible(s.Command), Reply: units.Visible(s.Reply), Belief: units.Visible(s.BeliefText()),
 	}
 	switch {

@@ -74,8 +74,8 @@ func (c *frame) stage(s analysis.Stage, previous, end time.Duration) {
 	} else {
 		c.dot("stage-dot", c.x(until), y+stageHeight/2, string(s.Name)+" at "+units.At(s.At))
 	}
-	if s.By != "" {
-		text += " · " + units.Clip(s.By, 16)
+	if s.SeenBy != "" {
+		text += " · " + units.Clip(s.SeenBy, 16)
 	}
 	c.text("stage-name", c.x(until)+1.2, y+16, "start", text)
 }
@@ -87,5 +87,5 @@ func (c *frame) cost(of analysis.Cost, start time.Duration) {
 	c.sideWrapped("row-name", y+16, of.Name)
 	c.rect("outage", c.x(from), c.x(to), y+5, y+stageHeight-5,
 		fmt.Sprintf("from %s to %s", units.At(of.From), units.At(of.To)))
-	c.text("stage-name strong", c.x(to)+1.2, y+16, "start", of.Lasted)
+	c.text("stage-name strong", c.x(to)+1.2, y+16, "start", of.Took)
 }

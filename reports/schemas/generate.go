@@ -34,7 +34,7 @@ func generate[T any](t *testing.T, kind string) []byte {
 		reflect.TypeFor[harness.Effects](): {Type: "array", Items: &jsonschema.Schema{Type: "string"}},
 		reflect.TypeFor[harness.Verdict](): words(harness.Unknown, harness.Valid, harness.Invalid),
 		reflect.TypeFor[harness.Outcome](): words(harness.OK, harness.Fail, harness.Info),
-		reflect.TypeFor[tally.Ending]():    words(tally.NotRun, tally.Met, tally.Unsaid, tally.Failed, tally.NotMet),
+		reflect.TypeFor[tally.Ending]():    words(tally.NotRun, tally.Met, tally.Undecided, tally.Failed, tally.NotMet),
 	}
 	addTexts(special, typ, map[reflect.Type]bool{})
 	s, err := jsonschema.ForType(typ, &jsonschema.ForOptions{TypeSchemas: special})

@@ -19,11 +19,11 @@ import (
 
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/adapter"
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
 	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/interleave"
-	"github.com/doublegrant/doublegrant/harness/outside"
 	"github.com/doublegrant/doublegrant/harness/testenv"
 	"github.com/doublegrant/doublegrant/workloads"
 )
@@ -94,15 +94,15 @@ func (l language) command(t testing.TB, file string) []string {
 }
 
 // client returns an adapter as it is run, with the abilities that its program declares.
-func client(t *testing.T, l language, file string) workloads.Client {
+func client(t *testing.T, l language, file string) workloads.Adapter {
 	t.Helper()
-	c, err := outside.Describe(t.Context(), workloads.Client{Command: l.command(t, file)}, oneRedis(t))
+	c, err := adapter.Describe(t.Context(), workloads.Adapter{Command: l.command(t, file)}, oneRedis(t))
 	require.NoError(t, err)
 	return c
 }
 
 // oneRedis starts a Redis for one test on request.
-func oneRedis(t *testing.T) outside.Servers {
+func oneRedis(t *testing.T) adapter.Servers {
 	return func(_ int, replicated bool) ([]redis.UniversalClient, error) {
 		kind := cluster.Standalone
 		if replicated {
@@ -125,23 +125,23 @@ func TestATrialHasReplicasForWhomWaits(t *testing.T) {
 	requireRight(t, pythonClass(t, "Lock", fmt.Sprintf(waits, 1, 60000, 1)))
 	steps := map[string]int{}
 	c := pythonClass(t, "Lock", fmt.Sprintf(waits, 3, 100, 3)) // there are two
-	_, err := outside.Check(t.Context(), c, oneRedis(t), func(step string, _ error) { steps[step]++ })
+	_, err := adapter.Check(t.Context(), c, oneRedis(t), func(step string, _ error) { steps[step]++ })
 	require.EqualError(t, err, "acquire: ok, for the lock is free: it answered ok: false")
 	require.Equal(t, 1, steps["acquire: ok, for the lock is free"])
 }
 
-// requireRight requires that a program follows the protocol, as client check does.
-func requireRight(t *testing.T, c workloads.Client) workloads.Client {
+// requireRight requires that a program follows the protocol, as adapter check does.
+func requireRight(t *testing.T, c workloads.Adapter) workloads.Adapter {
 	t.Helper()
-	c, err := outside.Check(t.Context(), c, oneRedis(t), func(string, error) {})
+	c, err := adapter.Check(t.Context(), c, oneRedis(t), func(string, error) {})
 	require.NoError(t, err)
 	return c
 }
 
 // search returns the search of a client.
-func search(t *testing.T, c workloads.Client, change func(*explore.Spec)) explore.Spec {
+func search(t *testing.T, c workloads.Adapter, change func(*explore.Spec)) explore.Spec {
 	t.Helper()
-	v, err := outside.Variant(c)
+	v, err := adapter.Variant(c)
 	require.NoError(t, err)
 	t.Cleanup(v.Close)
 	p, ok := v.Program(workloads.Options{TTL: 70 * time.Second})
@@ -163,7 +163,7 @@ func bounds(crashes, expiries, lostAnswers int) func(*explore.Spec) {
 var races, noCrash = bounds(-1, -1, -1), bounds(-1, 1, -1)
 
 // runSearch runs the search of a client.
-func runSearch(t *testing.T, c workloads.Client, change func(*explore.Spec)) (explore.Spec, interleave.Result) {
+func runSearch(t *testing.T, c workloads.Adapter, change func(*explore.Spec)) (explore.Spec, interleave.Result) {
 	t.Helper()
 	s := search(t, c, change)
 	res, err := explore.Search(t.Context(), s)
@@ -172,7 +172,7 @@ func runSearch(t *testing.T, c workloads.Client, change func(*explore.Spec)) (ex
 }
 
 // requireHolds requires that a search of a client ends and finds nothing.
-func requireHolds(t *testing.T, c workloads.Client, change func(*explore.Spec)) interleave.Result {
+func requireHolds(t *testing.T, c workloads.Adapter, change func(*explore.Spec)) interleave.Result {
 	t.Helper()
 	_, res := runSearch(t, c, change)
 	require.Equal(t, harness.Valid, res.Verdict(), "%s %s", res.Stopped, res.Summary())
@@ -182,19 +182,19 @@ func requireHolds(t *testing.T, c workloads.Client, change func(*explore.Spec)) 
 }
 
 // requireFound requires that a search of a client finds one anomaly of a class, with the same schedule each time.
-func requireFound(t *testing.T, c workloads.Client, class harness.Class, replays int,
+func requireFound(t *testing.T, c workloads.Adapter, class harness.Class, replays int,
 	change func(*explore.Spec)) interleave.Counterexample {
 	t.Helper()
 	s, res := runSearch(t, c, change)
-	require.Len(t, res.Found, 1, "%s %s", res.Stopped, res.Summary())
-	require.Equal(t, class, res.Found[0].Anomaly.Class)
-	require.NoError(t, explore.Replay(t.Context(), s, res.Found[0], replays))
-	t.Logf("found after %d schedules\n%s", res.Schedules, res.Found[0].Text())
-	return res.Found[0]
+	require.Len(t, res.Counterexamples, 1, "%s %s", res.Stopped, res.Summary())
+	require.Equal(t, class, res.Counterexamples[0].Anomaly.Class)
+	require.NoError(t, explore.Replay(t.Context(), s, res.Counterexamples[0], replays))
+	t.Logf("found after %d schedules\n%s", res.Schedules, res.Counterexamples[0].Text())
+	return res.Counterexamples[0]
 }
 
 // requireStopped requires that a search of a client ends without a verdict, with a one-line reason.
-func requireStopped(t *testing.T, c workloads.Client, why string, change func(*explore.Spec)) {
+func requireStopped(t *testing.T, c workloads.Adapter, why string, change func(*explore.Spec)) {
 	t.Helper()
 	_, res := runSearch(t, c, change)
 	require.Equal(t, harness.Unknown, res.Verdict(), res.Summary())
@@ -203,9 +203,9 @@ func requireStopped(t *testing.T, c workloads.Client, why string, change func(*e
 }
 
 // requireHoldsUnderLoad runs a lock under load for a short time, as fast as the machine can.
-func requireHoldsUnderLoad(t *testing.T, c workloads.Client, o workloads.Options, clients int, length time.Duration) {
+func requireHoldsUnderLoad(t *testing.T, c workloads.Adapter, o workloads.Options, clients int, length time.Duration) {
 	t.Helper()
-	v, err := outside.Variant(c)
+	v, err := adapter.Variant(c)
 	require.NoError(t, err)
 	defer v.Close()
 	s := cluster.Standalone(cluster.Options{Clients: clients, ClientGroups: 1})
@@ -257,7 +257,7 @@ func TestEveryAdapter(t *testing.T) {
 	for _, a := range adapters {
 		t.Run(a.file, func(t *testing.T) {
 			t.Parallel()
-			right := requireRight(t, workloads.Client{Command: a.language.command(t, a.file)})
+			right := requireRight(t, workloads.Adapter{Command: a.language.command(t, a.file)})
 			requireHoldsUnderLoad(t, right, workloads.Options{Keys: 1, TTL: 300 * time.Millisecond}, 3,
 				300*time.Millisecond)
 			wrong := right
@@ -279,7 +279,7 @@ func TestLongEveryAdapterUnderEveryClock(t *testing.T) {
 }
 
 // adaptersAgree searches every adapter with clocks, and the fastest one without.
-func adaptersAgree(t *testing.T, clocks ...workloads.ClientClock) {
+func adaptersAgree(t *testing.T, clocks ...workloads.AdapterClock) {
 	t.Parallel()
 	var mu sync.Mutex
 	counts := map[int][]string{} // adapters and their clocks, by number of schedules
@@ -291,14 +291,14 @@ func adaptersAgree(t *testing.T, clocks ...workloads.ClientClock) {
 	for _, a := range adapters {
 		under := clocks
 		if a.file == "c/lock.c" && !slices.Contains(under, workloads.AskedClock) {
-			under = append([]workloads.ClientClock{workloads.AskedClock}, under...)
+			under = append([]workloads.AdapterClock{workloads.AskedClock}, under...)
 		}
 		for _, clock := range under {
 			t.Run(a.file+" "+string(clock), func(t *testing.T) {
 				t.Parallel()
-				c := requireRight(t, workloads.Client{Command: a.language.command(t, withClock(t, a.file, clock))})
+				c := requireRight(t, workloads.Adapter{Command: a.language.command(t, withClock(t, a.file, clock))})
 				require.Equal(t, clock, c.Clock)
-				held := requireHolds(t, c, func(s *explore.Spec) { bounds(-1, -1, 1)(s); s.Twice = 3 })
+				held := requireHolds(t, c, func(s *explore.Spec) { bounds(-1, -1, 1)(s); s.RunTwice = 3 })
 				require.Positive(t, held.Schedules)
 				mu.Lock()
 				defer mu.Unlock()
@@ -309,7 +309,7 @@ func adaptersAgree(t *testing.T, clocks ...workloads.ClientClock) {
 }
 
 // withClock writes a copy of an adapter that declares to read a clock.
-func withClock(t *testing.T, file string, clock workloads.ClientClock) string {
+func withClock(t *testing.T, file string, clock workloads.AdapterClock) string {
 	t.Helper()
 	change := map[string][2]string{
 		".py":  {`    clock = "asked"`, "    clock = %q"},
@@ -347,7 +347,7 @@ func holdFamilies(t *testing.T, bounds func(*explore.Spec)) {
 	for _, file := range []string{"python/dedup.py", "python/sequence.py"} {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
-			right := requireRight(t, workloads.Client{Command: python.command(t, file)})
+			right := requireRight(t, workloads.Adapter{Command: python.command(t, file)})
 			requireHolds(t, right, bounds)
 		})
 	}
@@ -377,7 +377,7 @@ func TestZerosBeforeANumberDoNotCount(t *testing.T) {
 	t.Parallel()
 	folder, err := filepath.Abs("python")
 	require.NoError(t, err)
-	padded := func(draw string) workloads.Client {
+	padded := func(draw string) workloads.Adapter {
 		file := filepath.Join(t.TempDir(), "padded.py")
 		require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, `
 import sys

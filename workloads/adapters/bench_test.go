@@ -10,9 +10,9 @@ import (
 
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/adapter"
 	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/interleave"
-	"github.com/doublegrant/doublegrant/harness/outside"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
@@ -48,9 +48,9 @@ func BenchmarkSchedules(b *testing.B) {
 	b.Run("go", func(b *testing.B) { schedules(b, inside) })
 	for _, a := range adapters {
 		b.Run(a.file, func(b *testing.B) {
-			c := workloads.Client{As: workloads.Lock, Command: a.language.command(b, a.file),
+			c := workloads.Adapter{As: workloads.Lock, Command: a.language.command(b, a.file),
 				Can: []string{"acquire", "extend", "release"}, Symmetric: true}
-			v, err := outside.Variant(c)
+			v, err := adapter.Variant(c)
 			require.NoError(b, err)
 			defer v.Close()
 			p, _ := v.Program(workloads.Options{})

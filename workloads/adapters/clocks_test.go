@@ -56,7 +56,7 @@ func TestLongAPreloadedClockIsTheSchedules(t *testing.T) {
 		s := search(t, client(t, python, file), func(s *explore.Spec) { noCrash(s); s.Skew = skew })
 		inside := requireSameInside(t, s, func(r redis.UniversalClient) workloads.Locker { return deadlineLock{r} })
 		require.True(t, inside.Exhausted, inside.Stopped)
-		require.Equal(t, skew > 0, len(inside.Found) > 0, inside.Summary())
+		require.Equal(t, skew > 0, len(inside.Counterexamples) > 0, inside.Summary())
 	}
 }
 
@@ -82,7 +82,7 @@ func TestADeadlineIsKeptToTheMillisecond(t *testing.T) {
 	few := func(s *explore.Spec) { noCrash(s); s.First, s.MaxSchedules = true, 100 }
 	requireFound(t, comparing(t, tooSoon), harness.DoubleGrant, 1, few)
 	_, res := runSearch(t, comparing(t, inTime), few)
-	require.Empty(t, res.Found)
+	require.Empty(t, res.Counterexamples)
 	require.Equal(t, 100, res.Schedules, res.Stopped)
 }
 
@@ -93,7 +93,7 @@ func TestLongADeadlineMayHaveAFraction(t *testing.T) {
 }
 
 // comparing returns the lock of python/deadline_lock.py with another comparison.
-func comparing(t *testing.T, text string) workloads.Client {
+func comparing(t *testing.T, text string) workloads.Adapter {
 	t.Helper()
 	return client(t, python, withReplacement(t, "python/deadline_lock.py", "self.now() <= int(held)", text))
 }
@@ -135,7 +135,7 @@ func TestLongADrivingTestInTheSchedulesTime(t *testing.T) {
 		lock := withReplacement(t, "python/deadline_lock.py", "self.now() <= int(held)", text)
 		file := filepath.Join(filepath.Dir(lock), "test_lock.py")
 		require.NoError(t, os.WriteFile(file, []byte(drivingTest), 0o644))
-		c := workloads.Client{As: workloads.Lock, Command: []string{tool, file}, Announces: true,
+		c := workloads.Adapter{As: workloads.Lock, Command: []string{tool, file}, Announces: true,
 			Clock: workloads.PreloadedClock}
 		few := func(s *explore.Spec) { noCrash(s); s.First, s.MaxSchedules = true, 10 } // each starts two interpreters
 		if class != "" {
@@ -144,7 +144,7 @@ func TestLongADrivingTestInTheSchedulesTime(t *testing.T) {
 			continue
 		}
 		_, res := runSearch(t, c, few)
-		require.Empty(t, res.Found)
+		require.Empty(t, res.Counterexamples)
 		require.Equal(t, 10, res.Schedules, res.Stopped)
 	}
 }
@@ -222,6 +222,6 @@ func TestARealClockIsRefusedWhereTimePasses(t *testing.T) {
 	require.ErrorIs(t, err, explore.ErrSpec)
 	require.ErrorContains(t, err, "reads the machine's clock")
 	_, res := runSearch(t, c, bounds(1, -1, -1))
-	require.Empty(t, res.Found, "its lock stands after a crash, by a clock that has not moved")
+	require.Empty(t, res.Counterexamples, "its lock stands after a crash, by a clock that has not moved")
 	require.Contains(t, strings.Join(res.Limits, " "), "it was not checked whether everything is free in the end")
 }

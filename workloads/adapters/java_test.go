@@ -25,5 +25,5 @@ func TestTheAdapterInJava(t *testing.T) {
 	}))
 	out, err := exec.Command(compiler, files...).CombinedOutput()
 	require.NoError(t, err, string(out))
-	requireRight(t, workloads.Client{Command: []string{"java", "-cp", folder, "Lock"}})
+	requireRight(t, workloads.Adapter{Command: []string{"java", "-cp", folder, "Lock"}})
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/adapter"
 	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/interleave"
-	"github.com/doublegrant/doublegrant/harness/outside"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/testenv"
 	"github.com/doublegrant/doublegrant/workloads"
@@ -37,10 +37,10 @@ func TestTheAdapterOfEveryLibrary(t *testing.T) {
 	t.Parallel()
 	eachLibrary(t, func(t *testing.T, v workloads.Variant, command []string) {
 		if v.ID != "lib/redis-py-lock-endless" {
-			requireRight(t, workloads.Client{Command: command})
+			requireRight(t, workloads.Adapter{Command: command})
 			return
 		}
-		_, err := outside.Check(t.Context(), workloads.Client{Command: command}, oneRedis(t), func(string, error) {})
+		_, err := adapter.Check(t.Context(), workloads.Adapter{Command: command}, oneRedis(t), func(string, error) {})
 		require.ErrorContains(t, err, "release: ok, for the lock is the caller's: it answered ok: false")
 	})
 }
@@ -71,11 +71,11 @@ func TestLongLibrariesAsTheyCome(t *testing.T) {
 		if want := s.Expectation(v); len(want.Must) > 0 {
 			require.Equal(t, harness.Invalid, res.Verdict(), res.Stopped)
 			require.True(t, want.Met(res), "%v", res.Summary())
-			require.LessOrEqual(t, res.Found[0].Length(), 8)
-			require.NoError(t, explore.Replay(t.Context(), spec, res.Found[0], 5))
+			require.LessOrEqual(t, res.Counterexamples[0].Length(), 8)
+			require.NoError(t, explore.Replay(t.Context(), spec, res.Counterexamples[0], 5))
 			return
 		}
-		require.Empty(t, res.Found)
+		require.Empty(t, res.Counterexamples)
 		require.True(t, res.Exhausted || res.Schedules == s.MaxSchedules, res.Stopped)
 	})
 }

@@ -18,9 +18,9 @@ import (
 
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/adapter"
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
-	"github.com/doublegrant/doublegrant/harness/outside"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
@@ -85,13 +85,13 @@ type figure struct {
 // loaded measures an adapter's lock under load, whose processes connect to their node directly or through the relay. It
 // prints the processor time of an operation for each program.
 func loaded(b *testing.B, groups int, command []string, straight bool) figure {
-	v, err := outside.Variant(workloads.Client{As: workloads.Lock, Command: command,
+	v, err := adapter.Variant(workloads.Adapter{As: workloads.Lock, Command: command,
 		Can: []string{"acquire", "extend", "release"}, Symmetric: true})
 	require.NoError(b, err)
 	defer v.Close()
 	c := cluster.Standalone(cluster.Options{Clients: loadClients, ClientGroups: groups})
 	if straight {
-		v.Lead(c.Straight)
+		v.Lead(c.DirectAddress)
 	}
 	w := v.Workload(c, workloads.Options{})
 	var first, last gauge

@@ -11,14 +11,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/adapter"
 	"github.com/doublegrant/doublegrant/harness/explore"
-	"github.com/doublegrant/doublegrant/harness/outside"
 	"github.com/doublegrant/doublegrant/harness/testenv"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
 // listening returns a program in Python that runs body, based on pubsub_lock.py.
-func listening(t *testing.T, body string) workloads.Client { return pythonClass(t, "PubSubLock", body) }
+func listening(t *testing.T, body string) workloads.Adapter {
+	return pythonClass(t, "PubSubLock", body)
+}
 
 // unconfirmed is the body of a lock that listens without waiting for the confirmation, which then arrives as its first
 // message. It listens on one connection during each acquire, twice.
@@ -232,7 +234,7 @@ func TestLongTheScheduleSaysWhoListens(t *testing.T) {
 			} {
 				_, res := runSearch(t, c, func(s *explore.Spec) {
 					races(s)
-					s.MaxSchedules, s.Twice = 150, explore.DefaultTwice
+					s.MaxSchedules, s.RunTwice = 150, explore.DefaultRunTwice
 					change(s)
 				})
 				require.True(t, res.Exhausted || res.Schedules == 150, "%s: %s", fault, res.Stopped)
@@ -304,7 +306,7 @@ func TestLongEachThreadReadsItsOwnMessages(t *testing.T) {
             theirs.close()
 `
 	_, res := runSearch(t, listening(t, body), func(s *explore.Spec) { races(s); s.MaxSchedules = 200 })
-	require.Empty(t, res.Found, res.Summary())
+	require.Empty(t, res.Counterexamples, res.Summary())
 	require.True(t, res.Exhausted || res.Schedules == 200, res.Stopped)
 	t.Logf("%d schedules", res.Schedules)
 }
@@ -380,9 +382,9 @@ func TestTheCheckKnowsWhoAsksForMessages(t *testing.T) {
 		"p.close(); return False"
 	const step = "it has subscribed, and asks before it reads a message"
 	redis := oneRedis(t)
-	check := func(c workloads.Client) error {
+	check := func(c workloads.Adapter) error {
 		var steps []string
-		_, err := outside.Check(t.Context(), c, redis, func(step string, _ error) { steps = append(steps, step) })
+		_, err := adapter.Check(t.Context(), c, redis, func(step string, _ error) { steps = append(steps, step) })
 		require.Contains(t, steps, step)
 		return err
 	}

@@ -102,7 +102,7 @@ func requireSameInside(
 	t *testing.T, outer explore.Spec, lock func(redis.UniversalClient) workloads.Locker,
 ) interleave.Result {
 	t.Helper()
-	outer.Unremembered = true
+	outer.WithoutMemory = true
 	inner := outer
 	withoutExtend := func(r redis.UniversalClient) workloads.Locker { return struct{ workloads.Locker }{lock(r)} }
 	inner.Program = workloads.LockProgram(workloads.LockOptions{TTL: 70 * time.Second}, withoutExtend)
@@ -132,19 +132,19 @@ func cameTo(r interleave.Result) []any {
 			all = append(all, step.Choice)
 		}
 	}
-	for _, found := range r.Found {
+	for _, found := range r.Counterexamples {
 		all = append(all, found.Anomaly.Class, found.Schedule)
 	}
 	return all
 }
 
 // watchdog returns a program in Python whose watchdog runs body.
-func watchdog(t *testing.T, body string) workloads.Client {
+func watchdog(t *testing.T, body string) workloads.Adapter {
 	return pythonClass(t, "WatchdogLock", body)
 }
 
 // pythonClass returns a program in Python whose class has that body, and is derived from an adapter's class.
-func pythonClass(t *testing.T, class, body string) workloads.Client {
+func pythonClass(t *testing.T, class, body string) workloads.Adapter {
 	t.Helper()
 	folder, err := filepath.Abs("python")
 	require.NoError(t, err)
@@ -205,7 +205,7 @@ func TestLongThreadsOutsideThatBreakDown(t *testing.T) {
 type badProgram struct{ body, why string }
 
 // requireBreakDown requires that the search of each program is stopped, with a one-line reason.
-func requireBreakDown(t *testing.T, program func(*testing.T, string) workloads.Client, all map[string]badProgram) {
+func requireBreakDown(t *testing.T, program func(*testing.T, string) workloads.Adapter, all map[string]badProgram) {
 	for name, c := range all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -221,7 +221,7 @@ func TestLongAThreadOutsideThatNeverStops(t *testing.T) {
 	c := watchdog(t, "    def watch(self, *_):\n        while True: Beside.sleep(1000)\n"+
 		"    def release(self, key, owner): return Lock.release(self, key, owner)")
 	_, res := runSearch(t, c, func(s *explore.Spec) { bounds(1, -1, -1)(s); s.MaxSchedules = 10 })
-	require.Empty(t, res.Found)
+	require.Empty(t, res.Counterexamples)
 	require.Equal(t, 10, res.Schedules, res.Stopped)
 }
 

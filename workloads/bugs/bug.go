@@ -119,7 +119,7 @@ func Find(id string) (Bug, error) {
 		}
 		ids[i] = b.ID
 	}
-	return Bug{}, fmt.Errorf("unknown bug %q: %s", id, suggest.Meant(id, ids))
+	return Bug{}, fmt.Errorf("unknown bug %q: %s", id, suggest.DidYouMean(id, ids))
 }
 
 // About lists the names of the entries about the library that is a variant of the catalogue.

@@ -35,21 +35,22 @@ func Synthetic() harness.History {
 	events := append(Addressed(), Role(100*ms, "r1", harness.RolePrimary), Role(110*ms, "r2", harness.RoleReplica),
 		Role(120*ms, "r3", harness.RoleReplica))
 	for g := range 3 {
-		events = append(events, harness.Event{At: ms, Node: "r1", Kind: harness.EventServes,
+		events = append(events, harness.Event{At: ms, Node: "r1", Kind: harness.EventServesWrites,
 			Detail: fmt.Sprintf("g%d", g)})
 	}
 	for _, e := range FailoverEvents(4*sec, "r1", "r2", 1, 2) {
 		switch {
 		// it is cut off and keeps running
 		case e.Node == "r1" && (e.Kind == harness.EventUnwritable || e.Kind == harness.EventRole):
-		case e.Kind == harness.EventServes && e.Detail == "g1": // its clients stay with it
+		case e.Kind == harness.EventServesWrites && e.Detail == "g1": // its clients stay with it
 		default:
 			events = append(events, e)
 		}
 	}
 	events = append(events, harness.Event{At: 9*sec + 590*ms, Node: "r1", Kind: harness.EventUnwritable,
 		Detail: "READONLY"}, Role(9*sec+600*ms, "r1", harness.RoleReplica))
-	events = append(events, harness.Event{At: 9*sec + 610*ms, Node: "r2", Kind: harness.EventServes, Detail: "g1"})
+	events = append(events, harness.Event{At: 9*sec + 610*ms, Node: "r2", Kind: harness.EventServesWrites,
+		Detail: "g1"})
 	events = append(events, FailoverEvents(13*sec, "r2", "r3", 2, 3)...)
 	events = append(events, Role(15*sec+700*ms, "r2", harness.RoleReplica))
 	return harness.History{
@@ -104,8 +105,8 @@ func FailoverEvents(start time.Duration, old, now string, from, to int) []harnes
 		e(1512*ms, "s2", "+promoted-slave", "slave "+address(to)),
 		e(1512*ms, "s2", "+failover-state-reconf-slaves", primary), e(1590*ms, "s2", "+switch-master", change),
 		e(1604*ms, "s3", "+switch-master", change), e(1605*ms, "s3", "+convert-to-slave", "slave "+address(from)),
-		e(1620*ms, now, harness.EventServes, "g0"), e(1621*ms, now, harness.EventServes, "g2"),
-		e(1622*ms, now, harness.EventServes, "g1"),
+		e(1620*ms, now, harness.EventServesWrites, "g0"), e(1621*ms, now, harness.EventServesWrites, "g2"),
+		e(1622*ms, now, harness.EventServesWrites, "g1"),
 	}
 }
 

@@ -48,20 +48,20 @@ type clientKey struct{ group, node int }
 // Open returns the clients of a deployment, over a new fabric. It does not dial. An error says what is wrong with d or
 // o.
 func Open(d Deployment, o Options) (*Set, error) {
-	c, err := On(fabric.New(), d, o)
+	c, err := OpenOver(fabric.New(), d, o)
 	if err != nil {
 		return nil, err
 	}
 	c.ownsFabric = true
 	for _, n := range append(append([]Node{}, d.Nodes...), d.Sentinels...) {
-		c.fabric.Place(n.Name, n.Announced, n.real())
+		c.fabric.Announce(n.Name, n.Announced, n.real())
 	}
 	return c, nil
 }
 
-// On returns clients over a fabric of the caller's, which knows the nodes' announced addresses. Close does not close
-// it.
-func On(f *fabric.Fabric, d Deployment, o Options) (*Set, error) {
+// OpenOver returns clients over a fabric of the caller's, which knows the nodes' announced addresses. Close does not
+// close it.
+func OpenOver(f *fabric.Fabric, d Deployment, o Options) (*Set, error) {
 	quietRedisClients()
 	if err := d.validate(); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func On(f *fabric.Fabric, d Deployment, o Options) (*Set, error) {
 		return nil, err
 	}
 	c := &Set{
-		deployment: d, opts: o, tls: t, services: newServices(o.Groups, o.Serves),
+		deployment: d, opts: o, tls: t, services: newServices(o.Groups, o.OnServes),
 		nodes: map[string]*knownNode{}, clients: map[clientKey]*redis.Client{},
 	}
 	c.fabricLinks = NewFabricLinks(f, "clients", c.proberOf)
@@ -232,9 +232,9 @@ func (c *Set) maxRetries() int {
 	return c.opts.Retries
 }
 
-// Leave records that the node no longer accepts writes. If it acknowledges a group's writes later, Options.Serves is
-// called with EventServes again.
-func (c *Set) Leave(node string) { c.services.forgetWriter(node) }
+// MarkUnwritable records that the node no longer accepts writes. If it acknowledges a group's writes later,
+// Options.OnServes is called with EventServesWrites again.
+func (c *Set) MarkUnwritable(node string) { c.services.forgetWriter(node) }
 
 // Close closes all clients, and the fabric that Open made. It is safe to call twice.
 func (c *Set) Close() error {
@@ -284,7 +284,7 @@ func (c *Set) placeOf(addr string) *knownNode {
 	if p == nil && c.ownsFabric {
 		p = &knownNode{name: c.newName(), addr: addr}
 		c.nodes[addr] = p
-		c.fabric.Place(p.name, addr, addr)
+		c.fabric.Announce(p.name, addr, addr)
 	}
 	return p
 }
@@ -310,10 +310,10 @@ func (c *Set) Connections(node string) (n int) {
 	return n
 }
 
-// Straight returns the address of the node to which a client of Connect or ConnectAll always leads, past all links. It
-// is empty if the client may switch nodes, as with Sentinels, if the node needs TLS or a password, or if these are not
-// its clients.
-func (c *Set) Straight(r redis.UniversalClient) string {
+// DirectAddress returns the address of the node to which a client of Connect or ConnectAll always leads, past all
+// links. It is empty if the client may switch nodes, as with Sentinels, if the node needs TLS or a password, or if
+// these are not its clients.
+func (c *Set) DirectAddress(r redis.UniversalClient) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if d := c.deployment; len(d.Sentinels) > 0 || d.TLS != nil || d.Password != "" {

@@ -26,7 +26,7 @@ type servers struct {
 }
 
 func (s *servers) serves(kind string, group int, node string) {
-	if kind != harness.EventServes {
+	if kind != harness.EventServesWrites {
 		return
 	}
 	s.mu.Lock()
@@ -79,7 +79,7 @@ func writes(t *testing.T, r redis.UniversalClient) {
 func TestALinkFaultStrikesTheAttachedLinkOnly(t *testing.T) {
 	c := clustertest.Start(t, cluster.Sentinel(cluster.Options{}))
 	seen := &servers{}
-	a := openFrom(t, c, clients.Options{Groups: 2, Serves: seen.serves, GroupIP: c.GroupIP, LookIP: c.LookIP})
+	a := openFrom(t, c, clients.Options{Groups: 2, OnServes: seen.serves, GroupIP: c.GroupIP, LookIP: c.LookIP})
 	cut, other := connect(t, a, 0), connect(t, a, 1)
 	writes(t, other)
 	require.Empty(t, seen.of(0), "nobody has asked group 0 yet")

@@ -35,7 +35,8 @@ func (c *Set) clientDialer(group int) Dialer {
 // probeDialer returns the dialer of the connections that probe a group's links.
 func (c *Set) probeDialer(group int) Dialer {
 	return func(ctx context.Context, _, addr string) (net.Conn, error) {
-		return c.dial(ctx, fabric.Source{Host: GroupName(group), IP: callOrEmpty(c.opts.LookIP, group), Own: true},
+		return c.dial(ctx, fabric.Source{Host: GroupName(group), IP: callOrEmpty(c.opts.LookIP, group),
+			Uncounted: true},
 			addr)
 	}
 }

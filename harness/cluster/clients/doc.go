@@ -4,6 +4,6 @@
 // link acts on the connection as a network would. The deployment itself is left alone: links between its nodes do not
 // exist here, and nodes get only the requests of clients, and a PING to test a link.
 //
-// Package cluster uses the same clients for the nodes that it runs. [Open] and [On] turn off go-redis's logger for the
-// whole process: it would write each dial that a fault makes fail, with the address, to standard error.
+// Package cluster uses the same clients for the nodes that it runs. [Open] and [OpenOver] turn off go-redis's logger
+// for the whole process: it would write each dial that a fault makes fail, with the address, to standard error.
 package clients

@@ -21,11 +21,11 @@ type Options struct {
 	// connections that probe its links. If nil or empty, the kernel chooses.
 	GroupIP, LookIP func(group int) string
 
-	// Serves is called with harness.EventServes when a node acknowledges a write of a group that another node served
-	// before, or none did. It is called with harness.EventAnswers when another node than before answers a group: a
-	// replica answers reads and refuses writes. A group's calls are in the order of its answers. Serves must not block.
-	// nil: not called.
-	Serves func(kind string, group int, node string)
+	// OnServes is called with harness.EventServesWrites when a node acknowledges a write of a group that another node
+	// served before, or none did. It is called with harness.EventAnswers when another node than before answers a group:
+	// a replica answers reads and refuses writes. A group's calls are in the order of its answers. Serves must not
+	// block. nil: not called.
+	OnServes func(kind string, group int, node string)
 
 	// Hook sees the commands of the groups' clients, outside the hooks that callers of Connect add. nil: none.
 	Hook redis.Hook

@@ -40,7 +40,7 @@ func TestEveryLinkFaultBitesInsideTLS(t *testing.T) {
 func TestSentinelsWithTLSAndPasswords(t *testing.T) {
 	d := clientstest.Start(t, clientstest.Options{TLS: true, Rules: rules, Replicas: 1, Sentinels: 3})
 	seen := &servers{}
-	a := open(t, d.Deployment, clients.Options{Groups: 2, Serves: seen.serves})
+	a := open(t, d.Deployment, clients.Options{Groups: 2, OnServes: seen.serves})
 	writes(t, connect(t, a, 0))
 	require.Equal(t, []string{"r1"}, seen.of(0))
 	require.NoError(t, a.Echo(t.Context(), "g1", "s3", 5))

@@ -63,7 +63,7 @@ func (s *service) acknowledged(n *knownNode, changes int64) {
 	if s.writer.Load() != n && s.changes.Load() == changes {
 		s.writer.Store(n)
 		s.changes.Add(1)
-		s.report(harness.EventServes, n.name)
+		s.report(harness.EventServesWrites, n.name)
 	}
 }
 

@@ -41,7 +41,7 @@ func TestWhatIsTakenForARefusal(t *testing.T) {
 func TestWhoServesAGroup(t *testing.T) {
 	var told []string
 	all := newServices(1, func(kind string, group int, node string) {
-		if kind == harness.EventServes {
+		if kind == harness.EventServesWrites {
 			told = append(told, node+" "+GroupName(group))
 		}
 	})

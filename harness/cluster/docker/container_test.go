@@ -114,7 +114,7 @@ func TestAContainerThatEndsAtOnceSaysItsLastWords(t *testing.T) {
 
 func TestAnImageThatIsNotThereNamesTheRemedy(t *testing.T) {
 	o := options(t)
-	o.On = docker.Platform{Image: "127.0.0.1:1/doublegrant/none:0"}
+	o.Platform = docker.Platform{Image: "127.0.0.1:1/doublegrant/none:0"}
 	err := startQuietly(t, cluster.Standalone(o))
 	require.ErrorIs(t, err, docker.ErrNoDocker)
 	require.ErrorContains(t, err, "doublegrant doctor --build-image")
@@ -157,7 +157,7 @@ func TestBuildImageAgainKeepsTheImage(t *testing.T) {
 	require.NoError(t, err)
 	t.Logf("Redis %s in %v", version, time.Since(began))
 	p := docker.Platform{Image: docker.LocalImage}
-	o.On = p
+	o.Platform = p
 	found, err := o.Preflight()
 	require.NoError(t, err)
 	require.Equal(t, docker.LocalImage, found)

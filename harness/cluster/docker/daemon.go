@@ -42,7 +42,7 @@ type daemon struct {
 // context and the usual sockets. The error wraps ErrNoDocker if there is none, or if its containers cannot use this
 // machine's network.
 func findDaemon(ctx context.Context, b bounds) (*daemon, error) {
-	if image, _ := Inside(); image != "" {
+	if image, _ := CurrentImage(); image != "" {
 		return nil, fmt.Errorf("%w inside the image %s: its nodes are processes of the same container; leave --on "+
 			"docker out, or use it with a doublegrant outside of a container", ErrNoDocker, image)
 	}

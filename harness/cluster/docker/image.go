@@ -31,7 +31,7 @@ const (
 func (d *daemon) chooseImage(ctx context.Context, named string) (image string, here bool, err error) {
 	named = cmp.Or(named, os.Getenv(imageEnv))
 	for _, image := range []string{cmp.Or(named, officialImage), LocalImage} {
-		here, err := d.hasImage(ctx, image)
+		here, err := d.hasUsableImage(ctx, image)
 		if here || err != nil || named != "" {
 			return image, here, err
 		}
@@ -39,9 +39,9 @@ func (d *daemon) chooseImage(ctx context.Context, named string) (image string, h
 	return officialImage, false, nil
 }
 
-// hasImage reports whether an image is on this machine. The error wraps ErrNoDocker if its Redis is too old, or if the
-// daemon does not answer.
-func (d *daemon) hasImage(ctx context.Context, image string) (bool, error) {
+// hasUsableImage reports whether an image is on this machine. The error wraps ErrNoDocker if its Redis is too old, or
+// if the daemon does not answer.
+func (d *daemon) hasUsableImage(ctx context.Context, image string) (bool, error) {
 	res, err := ask(ctx, d.query, func(ctx context.Context) (client.ImageInspectResult, error) {
 		return d.api.ImageInspect(ctx, image)
 	})
@@ -81,7 +81,7 @@ func (d *daemon) findImage(ctx context.Context, named string) (string, error) {
 		return "", imageError{fmt.Errorf("the image %s is not on this machine, and cannot be fetched (%w): make one of "+
 			"this machine's redis-server, %s: doublegrant doctor --build-image", image, err, LocalImage)}
 	}
-	if _, err = d.hasImage(ctx, image); err != nil { // an old one
+	if _, err = d.hasUsableImage(ctx, image); err != nil { // an old one
 		return "", err
 	}
 	return image, nil

@@ -35,8 +35,8 @@ type Harness struct {
 	Version     string // of the program, for the image's label; may be empty
 }
 
-// Made describes an image that was made.
-type Made struct {
+// BuiltImage describes an image that was made.
+type BuiltImage struct {
 	Name   string
 	Redis  string // version
 	Size   int    // of its files, in bytes
@@ -47,27 +47,27 @@ type Made struct {
 // that they need and nothing else: no shell, no compiler, no other language. Nodes' clocks can be set in it if this
 // machine has a compiler. It uses no registry, and keeps an identical image. Any Docker will do, even one whose
 // containers cannot be nodes.
-func BuildHarnessImage(ctx context.Context, h Harness) (Made, error) {
+func BuildHarnessImage(ctx context.Context, h Harness) (BuiltImage, error) {
 	if h.Program == "" {
 		own, err := os.Executable()
 		if err != nil {
-			return Made{}, err
+			return BuiltImage{}, err
 		}
 		h.Program = own
 	}
 	binary, version, err := findServer(h.RedisServer)
 	if err != nil {
-		return Made{}, err
+		return BuiltImage{}, err
 	}
 	d, _, err := anyDaemon(ctx, Platform{}.bounds())
 	if err != nil {
-		return Made{}, fmt.Errorf("cluster: %w", err)
+		return BuiltImage{}, fmt.Errorf("cluster: %w", err)
 	}
 	clocks, err := cluster.CompileClocks(ctx)
 	if err != nil && !errors.Is(err, cluster.ErrNoCompiler) {
-		return Made{}, err
+		return BuiltImage{}, err
 	}
-	made := Made{Name: cmp.Or(h.Name, HarnessImage), Redis: version, Clocks: err == nil}
+	made := BuiltImage{Name: cmp.Or(h.Name, HarnessImage), Redis: version, Clocks: err == nil}
 	made.Size, err = d.importImage(ctx, made.Name, h.files(ctx, binary, clocks), h.lines(made))
 	return made, err
 }
@@ -87,7 +87,7 @@ func (h Harness) files(ctx context.Context, redis string, clocks []byte) *imageF
 }
 
 // lines returns the rest of the image, as lines of a Dockerfile. HOME is /tmp, which any user can write to.
-func (h Harness) lines(made Made) []string {
+func (h Harness) lines(made BuiltImage) []string {
 	return []string{
 		"ENV PATH=" + path.Dir(imageProgram), "ENV HOME=/tmp", "ENV TMPDIR=/tmp",
 		"ENV " + cluster.ClockLibraryEnv + "=" + imageClocks,
@@ -99,9 +99,9 @@ func (h Harness) lines(made Made) []string {
 	}
 }
 
-// Inside returns the name of the image in which this program runs, and the version of Redis there. Both are empty
+// CurrentImage returns the name of the image in which this program runs, and the version of Redis there. Both are empty
 // outside of an image of BuildHarnessImage.
-func Inside() (image, redis string) {
+func CurrentImage() (image, redis string) {
 	if image = os.Getenv(insideEnv); image == "" {
 		return "", ""
 	}

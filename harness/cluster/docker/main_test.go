@@ -17,7 +17,7 @@ import (
 
 // onDocker runs, in containers, the tests that every platform has to pass.
 var onDocker = platformtest.Platform{
-	Options: cluster.Options{On: docker.Platform{}}, Sites: docker.Here,
+	Options: cluster.Options{Platform: docker.Platform{}}, Sites: docker.LocalDaemon,
 	Dogs:  1,               // the watchdog of the containers
 	Usual: 4 * time.Second, // containers start and end more slowly than processes
 }
@@ -69,7 +69,7 @@ func (r *remembering) Find(ctx context.Context, log *slog.Logger) (site cluster.
 
 func actStepwise() int {
 	on := &remembering{}
-	c := cluster.Standalone(cluster.Options{On: on})
+	c := cluster.Standalone(cluster.Options{Platform: on})
 	err := platformtest.Begin(c)
 	if err == nil {
 		docker.Limit(on.site, docker.Platform{Patience: 2 * time.Second})

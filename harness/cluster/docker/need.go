@@ -19,7 +19,7 @@ type TB interface {
 // TestMain does not call Watchdog.
 func Need(t TB) {
 	t.Helper()
-	_, err := cluster.Options{On: Platform{}}.Preflight()
+	_, err := cluster.Options{Platform: Platform{}}.Preflight()
 	switch {
 	case err == nil:
 	case isSet("CI") || isSet("DOUBLEGRANT_REQUIRE_DOCKER") || errors.Is(err, errNoWatchdog):

@@ -92,9 +92,9 @@ func (p Platform) Describe(ctx context.Context) (string, error) {
 	return fmt.Sprintf("Engine %s, image %s", d.version, image), nil
 }
 
-// Here returns the Docker daemon of this machine, for cluster.Leftovers and cluster.RemoveOrphans. It is empty if there
-// is none.
-func Here(ctx context.Context) []cluster.Site {
+// LocalDaemon returns the Docker daemon of this machine, for cluster.Leftovers and cluster.RemoveOrphans. It is empty
+// if there is none.
+func LocalDaemon(ctx context.Context) []cluster.Site {
 	d, err := findDaemon(ctx, Platform{}.bounds())
 	if err != nil {
 		return nil

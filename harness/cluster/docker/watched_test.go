@@ -31,7 +31,7 @@ func TestAProgramThatCannotWatchItsContainersMakesNone(t *testing.T) {
 	defer watchdogCalled.Store(true)
 	t.Setenv("CI", "")
 	t.Setenv("DOUBLEGRANT_REQUIRE_DOCKER", "")
-	_, err := cluster.Options{On: Platform{}}.Preflight()
+	_, err := cluster.Options{Platform: Platform{}}.Preflight()
 	require.ErrorIs(t, err, errNoWatchdog)
 	require.ErrorContains(t, err, "call docker.Watchdog first thing in main, or in TestMain")
 	var r recorder
@@ -40,7 +40,7 @@ func TestAProgramThatCannotWatchItsContainersMakesNone(t *testing.T) {
 }
 
 func TestAPlatformThatIsNotLinkedIsSaid(t *testing.T) {
-	_, err := cluster.Options{On: cluster.NotLinked("docker")}.Preflight()
+	_, err := cluster.Options{Platform: cluster.NotLinked("docker")}.Preflight()
 	require.ErrorContains(t, err, "this program cannot run nodes on docker: it was built without it (import "+
 		"harness/cluster/docker")
 }

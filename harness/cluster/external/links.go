@@ -83,8 +83,8 @@ var errNotOurs = errors.New("external: nobody but the deployment's owner knows")
 // Suspects returns an error: the harness does not ask Sentinels for their view.
 func (s *System) Suspects(context.Context, string) (bool, error) { return false, errNotOurs }
 
-// Hears returns an error: the harness does not ask replicas for their link to the primary.
-func (s *System) Hears(context.Context, string) (bool, error) { return false, errNotOurs }
+// HasPrimaryLink returns an error: the harness does not ask replicas for their link to the primary.
+func (s *System) HasPrimaryLink(context.Context, string) (bool, error) { return false, errNotOurs }
 
 // linkControl lets System embed the interface without an exported field.
 type linkControl = harness.LinkControl

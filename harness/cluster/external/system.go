@@ -28,7 +28,7 @@ type Options struct {
 
 	Note func(string) // called with a line for the user, such as keys that remain; nil: not called
 	// called once, when a command was not sent because of ErrOutside; must not block; nil: not called
-	Outside func(error)
+	OnOutsideKey func(error)
 }
 
 // NewPrefix returns a random prefix, so that no two runs share one: doublegrant:<16 hex digits>:.
@@ -80,7 +80,7 @@ func (s *System) Groups() int { return s.opts.Groups }
 // leaves no keys behind.
 func (s *System) Preflight(ctx context.Context) error {
 	one := New(s.target, s.opts)
-	one.opts.Note, one.opts.Outside = nil, nil
+	one.opts.Note, one.opts.OnOutsideKey = nil, nil
 	if err := one.Start(ctx, harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)); err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (s *System) start(ctx context.Context, clock harness.Clock, events func(har
 // open makes all clients. It does not dial. The caller holds s.mu.
 func (s *System) open(clock harness.Clock, events func(harness.Event)) (err error) {
 	d, o := s.deployment, s.opts
-	o.Outside = s.noteOutside
+	o.OnOutsideKey = s.noteOutside
 	if s.clients, err = OpenClients(d, o, func(kind string, group int, node string) {
 		events(harness.Event{At: clock.Now(), Node: node, Kind: kind, Detail: clients.GroupName(group)})
 	}); err != nil {
@@ -146,18 +146,18 @@ func (s *System) open(clock harness.Clock, events func(harness.Event)) (err erro
 }
 
 // OpenClients returns clients of a discovered deployment. They send no command with a key outside the prefix:
-// Options.Outside gets the error of each one that was not sent. serves is clients.Options.Serves.
+// Options.OnOutsideKey gets the error of each one that was not sent. serves is clients.Options.OnServes.
 func OpenClients(
 	d clients.Deployment, o Options, serves func(kind string, group int, node string),
 ) (*clients.Set, error) {
-	outside := o.Outside
+	outside := o.OnOutsideKey
 	if outside == nil {
 		outside = func(error) {}
 	}
 	return clients.Open(d, clients.Options{
 		Groups: o.Groups, Clients: o.Clients, OpTimeout: o.OpTimeout, Retries: o.Retries, Hook: discreet{d.Username},
-		Serves: serves,
-		Wrap:   func(_ int, _ string, conn net.Conn) net.Conn { return guard(conn, o.Prefix, outside) },
+		OnServes: serves,
+		Wrap:     func(_ int, _ string, conn net.Conn) net.Conn { return guard(conn, o.Prefix, outside) },
 	})
 }
 
@@ -176,8 +176,8 @@ func (s *System) noteOutside(err error) {
 		s.outsideErr = err
 	}
 	s.mu.Unlock()
-	if first && s.opts.Outside != nil {
-		s.opts.Outside(err)
+	if first && s.opts.OnOutsideKey != nil {
+		s.opts.OnOutsideKey(err)
 	}
 }
 

@@ -59,7 +59,7 @@ func system(t *testing.T, d *clientstest.Deployment, r *record) *external.System
 		to, err = to.WithTLS(d.TLS.CA, d.TLS.Certificate, d.TLS.Key)
 		require.NoError(t, err)
 	}
-	return external.New(to, external.Options{Note: r.note, Outside: r.outside})
+	return external.New(to, external.Options{Note: r.note, OnOutsideKey: r.outside})
 }
 
 func start(t *testing.T, s *external.System, r *record) {
@@ -103,7 +103,7 @@ func TestWhatARunLeaves(t *testing.T) {
 	require.EqualValues(t, 1202, admin.DBSize(t.Context()).Val())
 	require.Eventually(t, func() bool { return r.has(harness.EventRole, "r1", harness.RolePrimary) }, time.Minute,
 		time.Millisecond)
-	require.True(t, r.has(harness.EventServes, "r1", "g2"))
+	require.True(t, r.has(harness.EventServesWrites, "r1", "g2"))
 	require.NoError(t, s.Stop())
 	require.NoError(t, s.Stop(), "a second time")
 	require.EqualValues(t, 2, admin.DBSize(t.Context()).Val(), "keys of the run are left, or others are gone")
@@ -156,7 +156,7 @@ func TestAFailoverOfTheirs(t *testing.T) {
 	require.Eventually(t, func() bool { return c.Set(ctx, s.Prefix()+"k", "v", 0).Err() == nil }, time.Minute,
 		20*time.Millisecond)
 	require.Eventually(t, func() bool {
-		return r.has(harness.EventServes, "r2", "g0") && r.has(harness.EventRole, "r1", harness.RoleDown)
+		return r.has(harness.EventServesWrites, "r2", "g0") && r.has(harness.EventRole, "r1", harness.RoleDown)
 	}, time.Minute, 20*time.Millisecond)
 	require.True(t, r.has(harness.EventAnswers, "r2", "g0"))
 	require.True(t, r.has(harness.EventRolesEvery, "r2", "250ms"))

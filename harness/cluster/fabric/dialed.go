@@ -62,21 +62,21 @@ var (
 
 // Source says which host opens a connection of this process.
 type Source struct {
-	Host string // name of the host
-	IP   string // source address, without a port; empty: the kernel chooses one
-	Own  bool   // the connection is the harness's own: it meets the host's faults, and [Link.Touched] does not count it
+	Host      string // name of the host
+	IP        string // source address, without a port; empty: the kernel chooses one
+	Uncounted bool   // of the harness: it meets the host's faults, and [Link.Touched] does not count it
 }
 
 // Dial connects to the announced address of a host from the source address ip (no port) of another, as
-// [Fabric.DialFrom] does. A connection from an address of no host comes from [Outside].
+// [Fabric.DialFrom] does. A connection from an address of no host comes from [UnknownHost].
 func (f *Fabric) Dial(ctx context.Context, ip, announced string) (net.Conn, error) {
 	f.mu.Lock()
 	from, known := f.hosts[ip]
 	f.mu.Unlock()
 	if !known {
-		from = host{name: Outside}
+		from = host{name: UnknownHost}
 	}
-	return f.DialFrom(ctx, Source{Host: from.name, IP: ip, Own: from.own}, announced)
+	return f.DialFrom(ctx, Source{Host: from.name, IP: ip, Uncounted: from.own}, announced)
 }
 
 // DialFrom connects from a host to the announced address of another. The connection behaves as one of the kernel's to
@@ -99,7 +99,7 @@ func (f *Fabric) DialFrom(ctx context.Context, from Source, announced string) (n
 	}
 	link := f.Link(from.Host, to.name)
 	c := &dialed{
-		link: link, passage: passage{link: link, own: from.Own},
+		link: link, passage: passage{link: link, own: from.Uncounted},
 		local: &net.TCPAddr{IP: net.ParseIP(from.IP)}, remote: announcedAddr(announced),
 	}
 	c.peek.c = c

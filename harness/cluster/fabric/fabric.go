@@ -24,8 +24,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Outside is the host name of connections from an address that belongs to no host.
-const Outside = "outside"
+// UnknownHost is the host name of connections from an address that belongs to no host.
+const UnknownHost = "outside"
 
 // Fabric connects hosts. New creates one, and Close ends it.
 type Fabric struct {
@@ -92,9 +92,9 @@ func (f *Fabric) Listen(dst, announced, real string) error {
 	return err
 }
 
-// Door accepts connections for the host dst at a free port of the address ip, and carries them to its real address. It
-// returns ip with the port.
-func (f *Fabric) Door(dst, ip, real string) (address string, err error) {
+// Expose accepts connections for the host dst at a free port of the address ip, and carries them to its real address.
+// It returns ip with the port.
+func (f *Fabric) Expose(dst, ip, real string) (address string, err error) {
 	return f.listen(dst, net.JoinHostPort(ip, "0"), real)
 }
 
@@ -115,10 +115,10 @@ func (f *Fabric) listen(dst, at, real string) (address string, err error) {
 	return address, nil
 }
 
-// Place declares that the host dst announces itself at announced and is reached at real. Only connections of this
+// Announce declares that the host dst announces itself at announced and is reached at real. Only connections of this
 // process, by [Fabric.Dial] and [Fabric.DialFrom], reach it there: the fabric does not listen. The last Place or Listen
 // for an address counts.
-func (f *Fabric) Place(dst, announced, real string) {
+func (f *Fabric) Announce(dst, announced, real string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.places[announced] = hostPlace{dst, real}
@@ -185,5 +185,5 @@ func (f *Fabric) source(c net.Conn) host {
 	if h, ok := f.hosts[ip]; ok {
 		return h
 	}
-	return host{name: Outside}
+	return host{name: UnknownHost}
 }

@@ -228,7 +228,7 @@ func TestAnUnknownSourceComesFromOutside(t *testing.T) {
 		require.NoError(t, err)
 		defer c.Close()
 		require.NoError(t, w.echoes(c, "hello"))
-		require.Equal(t, 1, w.Link(fabric.Outside, "server").Connections())
+		require.Equal(t, 1, w.Link(fabric.UnknownHost, "server").Connections())
 	})
 }
 

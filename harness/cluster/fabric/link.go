@@ -14,8 +14,8 @@ import (
 	"github.com/Shopify/toxiproxy/v2/stream"
 )
 
-// dialWithin bounds the fabric's own dial to a host. The host is on this machine or, at a [Fabric.Place], close enough
-// for a load.
+// dialWithin bounds the fabric's own dial to a host. The host is on this machine or, at a [Fabric.Announce], close
+// enough for a load.
 const dialWithin = 2 * time.Second
 
 // mostDialing bounds how many dialed connections a link opens at the same time. Thousands at once would overflow the

@@ -17,7 +17,7 @@ func TestAPlaceNobodyListensAt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	const announced = "redis.example:7000" // a name that no resolver knows
-	w.Place("elsewhere", announced, w.real)
+	w.Announce("elsewhere", announced, w.real)
 	dial := func(from fabric.Source) error {
 		c, err := w.DialFrom(t.Context(), from, announced)
 		if err != nil {
@@ -33,7 +33,7 @@ func TestAPlaceNobodyListensAt(t *testing.T) {
 	require.Error(t, dial(fabric.Source{Host: "alice", IP: w.of(bob)}), "the name counts, not the address")
 	require.NoError(t, dial(fabric.Source{Host: "bob"}))
 	require.EqualValues(t, 2, w.Link("alice", "elsewhere").Touched().Reset)
-	require.Error(t, dial(fabric.Source{Host: "alice", Own: true}))
+	require.Error(t, dial(fabric.Source{Host: "alice", Uncounted: true}))
 	require.EqualValues(t, 2, w.Link("alice", "elsewhere").Touched().Reset, "our own connection is counted")
 	heal()
 	require.NoError(t, dial(fabric.Source{Host: "alice"}))
@@ -45,9 +45,9 @@ func TestAPlaceNobodyListensAt(t *testing.T) {
 func TestErrorsNameNoAddress(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.Place("nobody", "canary-1:7000", w.network+"9:7001")
-	w.Place("unknown", "canary-2:7000", "canary.invalid:7001")
-	w.Place("server", "canary-3:7000", w.real)
+	w.Announce("nobody", "canary-1:7000", w.network+"9:7001")
+	w.Announce("unknown", "canary-2:7000", "canary.invalid:7001")
+	w.Announce("server", "canary-3:7000", w.real)
 	for _, announced := range []string{"canary-1:7000", "canary-2:7000"} {
 		_, err := w.DialFrom(t.Context(), fabric.Source{Host: "alice"}, announced)
 		var op *net.OpError

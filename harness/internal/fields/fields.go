@@ -47,8 +47,8 @@ func (p Place) Has(field string) bool {
 // Line returns the place of one field.
 func (p Place) Line(field string) Place { return Place{file: p.file, line: p.lines[field]} }
 
-// Beside returns p with the lines of the fields that only defaults has.
-func (p Place) Beside(defaults Place) Place {
+// WithDefaults returns p with the lines of the fields that only defaults has.
+func (p Place) WithDefaults(defaults Place) Place {
 	lines := maps.Clone(defaults.lines)
 	if lines == nil {
 		return p
@@ -119,23 +119,27 @@ func (r Reader) Errorf(n *yaml.Node, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %w", r.File, n.Line, fmt.Errorf(format, args...))
 }
 
-// Fill sets the fields of s from a mapping. Its keys are the fields' yaml names.
+// Fill sets the fields of s from a mapping. Its keys are the fields' yaml names, or the earlier names in their tags
+// `was`.
 func (r Reader) Fill(n *yaml.Node, s reflect.Value) error {
 	if n = Followed(n); n.Kind != yaml.MappingNode {
 		return r.Errorf(n, "write fields and their values here, such as %q", yamlNames(s.Type())[0]+": ...")
 	}
-	where := Place{file: r.File, line: n.Line, lines: map[string]int{}}
+	where, seen := Place{file: r.File, line: n.Line, lines: map[string]int{}}, map[string]bool{}
 	for i := 0; i < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		f, ok := fieldNamed(s.Type(), key.Value)
 		if !ok {
-			meant := suggest.Meant(key.Value, yamlNames(s.Type()))
+			meant := suggest.DidYouMean(key.Value, yamlNames(s.Type()))
 			return r.Errorf(key, "unknown field %q: %s", Shortened(key.Value), meant)
 		}
-		if _, twice := where.lines[key.Value]; twice {
+		name := yamlName(f)
+		if _, twice := where.lines[name]; twice && seen[key.Value] {
 			return r.Errorf(key, "%s is given twice: leave one of them out", Shortened(key.Value))
+		} else if twice {
+			return r.Errorf(key, "%s and %s are the same field: leave %[2]s out", name, f.Tag.Get("was"))
 		}
-		where.lines[key.Value] = key.Line
+		where.lines[name], seen[key.Value] = key.Line, true
 		field, zero, set := s.FieldByIndex(f.Index), f.Tag.Get("zero"), r.set
 		if Followed(value).Kind == yaml.ScalarNode && hasFields(field) {
 			others := slices.DeleteFunc(yamlNames(s.Type()), func(name string) bool { return name == key.Value })
@@ -312,10 +316,10 @@ func yamlNames(t reflect.Type) (names []string) {
 	return names
 }
 
-// fieldNamed returns the field that has the name in files.
+// fieldNamed returns the field that has the name in files, or had it in earlier versions.
 func fieldNamed(t reflect.Type, name string) (field reflect.StructField, ok bool) {
 	for f := range Of(t) {
-		if yamlName(f) == name {
+		if yamlName(f) == name || name != "" && f.Tag.Get("was") == name {
 			return f, true
 		}
 	}

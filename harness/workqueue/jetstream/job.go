@@ -255,7 +255,7 @@ func (j *job) Unit() workqueue.Unit { return j.unit }
 
 func (j *job) Tries() []workqueue.Try { return triesOf(j.earlier) }
 
-func (j *job) Alive(ctx context.Context) error {
+func (j *job) Renew(ctx context.Context) error {
 	if err := j.msg.InProgress(); err != nil {
 		return err
 	}
@@ -343,8 +343,8 @@ func (q *Queue) read(ctx context.Context, key string, into any) (revision uint64
 	return e.Revision(), nil
 }
 
-// Look implements workqueue.Queue.
-func (q *Queue) Look(ctx context.Context, id string) (s workqueue.Standing, err error) {
+// State implements workqueue.Queue.
+func (q *Queue) State(ctx context.Context, id string) (s workqueue.UnitState, err error) {
 	k, err := q.outcome(ctx, id)
 	if err != nil && !isGone(err) {
 		return s, err

@@ -96,7 +96,7 @@ func (q *Queue) takeOver(ctx context.Context, head Head) error {
 	if err = q.agree(ctx, head); err == nil {
 		results, err = q.Results(ctx)
 	}
-	if errors.Is(err, ErrOther) && q.over || err == nil && (head.Anew || q.over && results == "") {
+	if errors.Is(err, ErrOther) && q.over || err == nil && (head.StartOver || q.over && results == "") {
 		return cmp.Or(q.remove(ctx), workqueue.ErrOver)
 	}
 	return err
@@ -273,7 +273,7 @@ func (q *Queue) End(ctx context.Context) error {
 	}
 	_ = q.nc.Publish(q.overSubject(), nil) // a worker that misses it asks
 	for end := time.Now().Add(leaveWithin); time.Now().Before(end); {
-		if has, err := q.HasOther(ctx, anybody); err != nil || !has {
+		if has, err := q.HasOtherWorker(ctx, anybody); err != nil || !has {
 			break
 		}
 		select {

@@ -75,8 +75,8 @@ func (q *Queue) findMember(ctx context.Context, r role, within time.Duration,
 	}
 }
 
-// HasOther implements workqueue.Queue.
-func (q *Queue) HasOther(ctx context.Context, is func(string) bool) (has bool, err error) {
+// HasOtherWorker implements workqueue.Queue.
+func (q *Queue) HasOtherWorker(ctx context.Context, is func(string) bool) (has bool, err error) {
 	err = q.try(ctx, "ask who works for "+q.name, attemptTime, func(ctx context.Context) error {
 		name, err := q.findMember(ctx, worker, answerWithin, is)
 		has = name != ""

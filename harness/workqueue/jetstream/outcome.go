@@ -68,7 +68,7 @@ func (q *Queue) whole(ctx context.Context, k storedOutcome) (workqueue.Outcome, 
 
 func (j *job) Done(ctx context.Context, r workqueue.Result) error {
 	defer j.sayAlive()()
-	k := storedOutcome{Worker: j.q.as, Claim: r.Claim, Try: j.tryID, Failed: workqueue.Whys(j.Tries()),
+	k := storedOutcome{Worker: j.q.as, Claim: r.Claim, Try: j.tryID, Failed: workqueue.Outcomes(j.Tries()),
 		Object: "result." + j.id + "." + j.tryID}
 	if len(r.Body) == 0 {
 		k.Object = ""
@@ -142,7 +142,7 @@ func (q *Queue) disputes(ctx context.Context) (ids []string, revision uint64, er
 
 // giveUp stores that the unit came to no result.
 func (j *job) giveUp(ctx context.Context) error {
-	return j.keep(ctx, storedOutcome{Try: j.tryID, Failed: workqueue.Whys(j.Tries())})
+	return j.keep(ctx, storedOutcome{Try: j.tryID, Failed: workqueue.Outcomes(j.Tries())})
 }
 
 // Disputed implements workqueue.Queue.

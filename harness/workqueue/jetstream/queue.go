@@ -30,7 +30,7 @@ type Head struct {
 	Lease time.Duration   `json:"lease"` // how long a worker may say nothing
 	Seed  uint64          `json:"seed,omitempty"`
 
-	Anew bool `json:"-"` // for Lead: remove what was begun under the name instead of taking it over
+	StartOver bool `json:"-"` // for Lead: remove what was begun under the name instead of taking it over
 }
 
 // Queue is a coordination, as seen by its coordinator or a worker.

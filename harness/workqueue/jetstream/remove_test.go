@@ -74,7 +74,7 @@ func TestWhereTheResultsAreIsKept(t *testing.T) {
 	q.Close()
 
 	anew := head
-	anew.Anew = true
+	anew.StartOver = true
 	q = leadOf(t, a, "main", anew, jetstream.Sizes{})
 	require.False(t, q.IsOver())
 	dir, err = q.Results(t.Context())
@@ -150,7 +150,7 @@ func comesBackAfterTheEnd(t *testing.T, a jetstream.Access) {
 	require.ErrorIs(t, jobs[1].Done(t.Context(), workqueue.Result{Claim: "x"}), workqueue.ErrOver)
 	require.ErrorIs(t, jobs[2].Fail(t.Context(), "x"), workqueue.ErrOver)
 	require.ErrorIs(t, jobs[3].GiveBack(t.Context(), 0), workqueue.ErrOver)
-	require.ErrorIs(t, jobs[4].Alive(t.Context()), workqueue.ErrOver)
+	require.ErrorIs(t, jobs[4].Renew(t.Context()), workqueue.ErrOver)
 	_, err := w.Take(t.Context())
 	require.ErrorIs(t, err, workqueue.ErrOver)
 	require.Less(t, time.Since(began), a.Patience/2)

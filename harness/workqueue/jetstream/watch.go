@@ -18,17 +18,17 @@ import (
 
 // watched is what was seen so far.
 type watched struct {
-	begun  map[string]workqueue.Begun // by ID
-	done   map[string]bool            // later changes of these units are ignored
+	begun  map[string]workqueue.OpenUnit // by ID
+	done   map[string]bool               // later changes of these units are ignored
 	barred map[string]string
 }
 
 // Watch implements workqueue.Queue.
-func (q *Queue) Watch() workqueue.Watched {
+func (q *Queue) Watch() workqueue.WorkState {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	w := workqueue.Watched{Done: len(q.seen.done), Barred: maps.Clone(q.seen.barred)}
-	w.Begun = slices.SortedFunc(maps.Values(q.seen.begun), func(a, b workqueue.Begun) int {
+	w := workqueue.WorkState{Done: len(q.seen.done), Withdrawn: maps.Clone(q.seen.barred)}
+	w.Begun = slices.SortedFunc(maps.Values(q.seen.begun), func(a, b workqueue.OpenUnit) int {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
 	})
 	return w
@@ -38,7 +38,7 @@ func (q *Queue) Watch() workqueue.Watched {
 // itself.
 func (q *Queue) follow(ctx context.Context) {
 	ctx, q.stop = context.WithCancel(context.WithoutCancel(ctx))
-	q.seen = watched{map[string]workqueue.Begun{}, map[string]bool{}, map[string]string{}}
+	q.seen = watched{map[string]workqueue.OpenUnit{}, map[string]bool{}, map[string]string{}}
 	q.watch.Go(func() {
 		for ctx.Err() == nil {
 			if keys, err := q.keys.WatchFiltered(ctx,
@@ -98,8 +98,8 @@ func (q *Queue) apply(e jetstream.KeyValueEntry) {
 }
 
 // begunOf returns the state of a unit whose tries have just changed.
-func begunOf(id string, tries []oneTry) workqueue.Begun {
-	b := workqueue.Begun{ID: id, Since: time.Now()}
+func begunOf(id string, tries []oneTry) workqueue.OpenUnit {
+	b := workqueue.OpenUnit{ID: id, Since: time.Now()}
 	for i, t := range tries {
 		if t.Failed || i < len(tries)-1 {
 			b.Failed = append(b.Failed, t.Why)
@@ -116,8 +116,8 @@ type barred struct {
 	Why    string `json:"why"`
 }
 
-// Bar implements workqueue.Queue.
-func (q *Queue) Bar(ctx context.Context, why string) error {
+// Withdraw implements workqueue.Queue.
+func (q *Queue) Withdraw(ctx context.Context, why string) error {
 	return q.try(ctx, "leave", attemptTime, func(ctx context.Context) error {
 		_, err := q.keys.Put(ctx, keyBarred+token(q.as), encoded(barred{q.as, why}))
 		return err

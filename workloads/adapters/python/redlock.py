@@ -1,4 +1,4 @@
-"""Redlock in Python (redis-py) for doublegrant: doublegrant run --topology masters:5 --client "python3 redlock.py"
+"""Redlock in Python (redis-py) for doublegrant: doublegrant run --topology masters:5 --adapter "python3 redlock.py"
 
 It is the lock of the Redis documentation, "Distributed Locks with Redis", on several masters that know nothing of each other. To test your
 own, change the class. With the word "two" after it, two masters are enough, which is wrong on five.

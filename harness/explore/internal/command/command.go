@@ -61,9 +61,9 @@ func SeenByOthers(args [][]byte) bool {
 	return true
 }
 
-// Timely reports whether the command's effect or reply depends on the time of day: it reads a TTL, sets one, or may do
-// either.
-func (c Command) Timely() bool {
+// DependsOnTime reports whether the command's effect or reply depends on the time of day: it reads a TTL, sets one, or
+// may do either.
+func (c Command) DependsOnTime() bool {
 	switch Name(c.Args) {
 	case "ttl", "pttl", "expiretime", "pexpiretime", "xadd":
 		return true

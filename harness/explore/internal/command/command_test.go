@@ -228,7 +228,7 @@ func TestWhatCommandsAreByTheirWords(t *testing.T) {
 	} {
 		x := parsed(t, strings.Fields(c.words)...)
 		require.Equal(t, c.blocks, x.Blocks(), "%s blocks", c.words)
-		require.Equal(t, c.timely, x.Timely(), "%s is timely", c.words)
+		require.Equal(t, c.timely, x.DependsOnTime(), "%s is timely", c.words)
 		require.Equal(t, c.clock, known.ReadsClock(x.Args), "%s reads the clock", c.words)
 		require.Equal(t, c.acks, x.WantedAcks(), "%s asks for replicas", c.words)
 		require.Equal(t, c.waits, x.WaitTimeout(), "%s waits", c.words)

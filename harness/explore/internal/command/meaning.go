@@ -30,7 +30,7 @@ func (s *Scripts) MeaningOf(c *Command, transaction []byte) (*Meaning, bool) {
 		return nil, false
 	}
 	means := Meaning{
-		Text: string(c.Raw), MS: c.Timely() || n == "exec", Sets: c.SetsTTL(), Clock: s.ReadsClock(c.Args),
+		Text: string(c.Raw), MS: c.DependsOnTime() || n == "exec", Sets: c.SetsTTL(), Clock: s.ReadsClock(c.Args),
 		Wants: c.WantedAcks(), Wait: c.WaitTimeout(),
 	}
 	all := [][][]byte{c.Args}

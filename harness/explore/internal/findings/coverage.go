@@ -17,7 +17,7 @@ type Coverage struct {
 	TellsTime bool `json:"tellsTime,omitempty"`
 	// more waits could have ended early than are tried: see maxEarlyWakes
 	WakesCut        bool `json:"wakesCut,omitempty"`
-	Subscribed      bool `json:"subscribed,omitempty"` // a program outside this process has subscribed
+	Subscribed      bool `json:"subscribed,omitempty"` // an adapter has subscribed
 	AskedForMessage bool `json:"heard,omitempty"`      // such a program has asked for a message
 	// an operation that was granted without a command, described; empty: none
 	GrantedFree string `json:"grantedFree,omitempty"`

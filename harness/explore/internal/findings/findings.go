@@ -16,10 +16,10 @@ import (
 // Findings is what a search has counted and found so far. The search's lock guards it.
 type Findings struct {
 	Schedules, Pruned, Steps int
-	Strays                   int64                 // commands sent outside of clients' turns, in other processes
+	OutOfTurn                int64                 // commands sent outside of clients' turns, in other processes
 	Doubt                    string                // why a schedule could not be judged; empty: all could
 	OKKinds                  map[harness.Kind]bool // kinds of operation that succeeded at least once
-	Found                    map[harness.Class]*Found
+	Counterexamples          map[harness.Class]*Counterexample
 	Coverage                 Coverage
 	Encounters               Encounters
 	Random                   Drawn // for a random search
@@ -27,7 +27,7 @@ type Findings struct {
 
 // New returns empty findings.
 func New() Findings {
-	return Findings{Found: map[harness.Class]*Found{}, OKKinds: map[harness.Kind]bool{}}
+	return Findings{Counterexamples: map[harness.Class]*Counterexample{}, OKKinds: map[harness.Kind]bool{}}
 }
 
 // Note adds a schedule that was judged.
@@ -47,11 +47,11 @@ func (f *Findings) Note(b interleave.Budget, o Outcome, said Judgement) {
 	if o.Covers.GrantedFree != "" {
 		return
 	}
-	for _, a := range said.Found {
+	for _, a := range said.Anomalies {
 		if a.To >= o.KnownUntil {
 			continue // the search reports that it cannot tell
 		}
-		f.keep(&Found{Budget: b, Schedule: o.Path, Class: a.Class, Length: o.LengthUntil(a.To)})
+		f.keep(&Counterexample{Budget: b, Schedule: o.Path, Class: a.Class, Length: o.LengthUntil(a.To)})
 		f.Random.note(a.Class, o.Draw.Number)
 	}
 }
@@ -64,14 +64,14 @@ func (f *Findings) NotePruned(steps int, d Draw) {
 }
 
 // keep stores a counterexample if it is the smallest of its class.
-func (f *Findings) keep(c *Found) {
-	if old := f.Found[c.Class]; old == nil || c.Smaller(old) {
-		f.Found[c.Class] = c
+func (f *Findings) keep(c *Counterexample) {
+	if old := f.Counterexamples[c.Class]; old == nil || c.Smaller(old) {
+		f.Counterexamples[c.Class] = c
 	}
 }
 
-// Found is a counterexample of a class.
-type Found struct {
+// Counterexample is a counterexample of a class.
+type Counterexample struct {
 	Class    harness.Class      `json:"class"`
 	Budget   interleave.Budget  `json:"budget"`
 	Length   int                `json:"length"` // steps and probes up to the violation
@@ -81,7 +81,7 @@ type Found struct {
 
 // Smaller reports whether c is smaller than another counterexample: by length, then by faults, then by choices. The
 // order is total, so the result does not depend on which worker was faster.
-func (c *Found) Smaller(than *Found) bool {
+func (c *Counterexample) Smaller(than *Counterexample) bool {
 	return cmp.Or(
 		cmp.Compare(c.Length, than.Length),
 		cmp.Compare(FaultsIn(c.Schedule), FaultsIn(than.Schedule)),
@@ -102,28 +102,28 @@ func FaultsIn(schedule []interleave.Choice) (n int) {
 // Tally is the serialised form of Findings, for a search or a piece of one. Tallies are added in the order of their
 // pieces. All but their texts come out the same in any order.
 type Tally struct {
-	Schedules  int            `json:"schedules"`
-	Pruned     int            `json:"pruned"`
-	Steps      int            `json:"steps"`
-	Strays     int64          `json:"strays,omitempty"`
-	Doubt      string         `json:"doubt,omitempty"`
-	OK         []harness.Kind `json:"ok,omitempty"`
-	Coverage   Coverage       `json:"coverage"`
-	Situations []Encounter    `json:"situations,omitempty"`
-	Found      []Found        `json:"found,omitempty"`
-	Random     Drawn          `json:"random"`
+	Schedules       int              `json:"schedules"`
+	Pruned          int              `json:"pruned"`
+	Steps           int              `json:"steps"`
+	OutOfTurn       int64            `json:"strays,omitempty"`
+	Doubt           string           `json:"doubt,omitempty"`
+	OK              []harness.Kind   `json:"ok,omitempty"`
+	Coverage        Coverage         `json:"coverage"`
+	Situations      []Encounter      `json:"situations,omitempty"`
+	Counterexamples []Counterexample `json:"found,omitempty"`
+	Random          Drawn            `json:"random"`
 }
 
 // Tally returns what was counted and found so far.
 func (f *Findings) Tally(strays int64) Tally {
 	t := Tally{
-		Schedules: f.Schedules, Pruned: f.Pruned, Steps: f.Steps, Strays: f.Strays + strays, Doubt: f.Doubt,
+		Schedules: f.Schedules, Pruned: f.Pruned, Steps: f.Steps, OutOfTurn: f.OutOfTurn + strays, Doubt: f.Doubt,
 		OK:       slices.Sorted(maps.Keys(f.OKKinds)),
 		Coverage: f.Coverage, Random: f.Random,
 	}
 	t.Random.FirstAt = maps.Clone(f.Random.FirstAt)
-	for _, class := range slices.Sorted(maps.Keys(f.Found)) {
-		t.Found = append(t.Found, *f.Found[class])
+	for _, class := range slices.Sorted(maps.Keys(f.Counterexamples)) {
+		t.Counterexamples = append(t.Counterexamples, *f.Counterexamples[class])
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Encounters.By)) {
 		t.Situations = append(t.Situations, *f.Encounters.By[name])
@@ -136,7 +136,7 @@ func (f *Findings) Add(t Tally) {
 	f.Schedules += t.Schedules
 	f.Pruned += t.Pruned
 	f.Steps += t.Steps
-	f.Strays += t.Strays
+	f.OutOfTurn += t.OutOfTurn
 	f.Doubt = cmp.Or(f.Doubt, t.Doubt)
 	for _, k := range t.OK {
 		f.OKKinds[k] = true
@@ -146,7 +146,7 @@ func (f *Findings) Add(t Tally) {
 	for _, e := range t.Situations {
 		f.Encounters.entry(e.Name).update(e.Situation, e.Budget, e.Schedule)
 	}
-	for _, c := range t.Found {
+	for _, c := range t.Counterexamples {
 		f.keep(&c)
 	}
 }

@@ -26,7 +26,7 @@ type Outcome struct {
 
 // Judgement is what the checkers say about one schedule.
 type Judgement struct {
-	Found      []harness.Anomaly
+	Anomalies  []harness.Anomaly
 	situations []harness.Situation
 	doubt      string // why a checker could not judge although there was something to judge; empty: all could
 }
@@ -34,9 +34,9 @@ type Judgement struct {
 // Check runs the checkers on a history.
 func Check(ctx context.Context, checkers []harness.Checker, h harness.History) (v Judgement) {
 	for _, c := range checkers {
-		g := c.Check(ctx, h, func(a harness.Anomaly) { v.Found = append(v.Found, a) })
+		g := c.Check(ctx, h, func(a harness.Anomaly) { v.Anomalies = append(v.Anomalies, a) })
 		v.situations = append(v.situations, g.Situations...)
-		if g.Doubt() && !g.Absent {
+		if g.InDoubt() && !g.NothingToJudge {
 			v.doubt = cmp.Or(v.doubt, c.Name()+": "+g.Reason)
 		}
 	}
@@ -48,7 +48,7 @@ func (o Outcome) Judge(ctx context.Context, checkers []harness.Checker) Judgemen
 	v := Check(ctx, checkers, o.History)
 	for _, own := range []*harness.Anomaly{o.Deadlock, o.Undeclared} {
 		if own != nil {
-			v.Found = append(v.Found, *own)
+			v.Anomalies = append(v.Anomalies, *own)
 		}
 	}
 	return v

@@ -23,8 +23,8 @@ func (r Round) Clone() Round {
 	return r
 }
 
-// Left counts the schedules of the round that remain.
-func (r Round) Left() int { return r.To - r.From + len(r.Retry) }
+// Remaining counts the schedules of the round that remain.
+func (r Round) Remaining() int { return r.To - r.From + len(r.Retry) }
 
 // Numbers lists them.
 func (r Round) Numbers() []int {
@@ -46,9 +46,9 @@ func (r Round) Split(n int) (parts []Round) {
 	return parts
 }
 
-// Ran records that the first of the remaining parts was run, except for the undrawn numbers. It returns an error if
+// MarkRun records that the first of the remaining parts was run, except for the undrawn numbers. It returns an error if
 // these are not numbers of that part.
-func (r *Round) Ran(part Round, undrawn []int) error {
+func (r *Round) MarkRun(part Round, undrawn []int) error {
 	all := part.Numbers()
 	for i, n := range undrawn {
 		if !slices.Contains(all, n) || slices.Contains(undrawn[:i], n) {
@@ -83,7 +83,7 @@ type Draws struct {
 }
 
 // Planned counts the schedules that remain of the round.
-func (f *Draws) Planned() int { return f.Left() }
+func (f *Draws) Planned() int { return f.Remaining() }
 
 // Next takes the next number of the round.
 func (f *Draws) Next() (Job, bool) {

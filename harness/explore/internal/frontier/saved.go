@@ -29,7 +29,7 @@ type savedMove struct {
 // flagsOf lists the flags of a move in the order of their bits. Add new ones at the end.
 func flagsOf(m *schedule.Move) []*bool {
 	return []*bool{
-		&m.World, &m.TimePasses, &m.Approaches, &m.Timely, &m.Begins, &m.Ends, &m.Silent, &m.Observes,
+		&m.World, &m.TimePasses, &m.Approaches, &m.DependsOnTime, &m.Begins, &m.Ends, &m.Silent, &m.Observes,
 		&m.Access.Everything, &m.Access.Scripts, &m.Access.TTL,
 	}
 }

@@ -51,7 +51,7 @@ func TestBranchesAreWrittenDown(t *testing.T) {
 	f := NewBranches(false)
 	asleep := named(2, 1)
 	asleep.SleepSet = []*schedule.Move{
-		{Choice: interleave.Run(1), Begins: true, Timely: true,
+		{Choice: interleave.Run(1), Begins: true, DependsOnTime: true,
 			Access: command.Access{Reads: []string{"\x00\xff"}, Writes: []string{"k"}, TTL: true}},
 		{Choice: interleave.Pass(1), World: true, Approaches: true},
 	}
@@ -141,21 +141,21 @@ func TestARoundThatNoSearchCanHaveIsRefused(t *testing.T) {
 func TestARoundIsDealtOut(t *testing.T) {
 	r := Round{From: 4, To: 14, KnownSteps: 7, Retry: []int{2}}
 	ran := map[int]int{}
-	for tries := 0; r.Left() > 0; tries++ {
+	for tries := 0; r.Remaining() > 0; tries++ {
 		require.Less(t, tries, 10)
 		for _, part := range r.Split(4) {
 			require.NoError(t, part.Check())
 			require.Equal(t, 7, part.KnownSteps)
-			require.LessOrEqual(t, part.Left(), 4)
+			require.LessOrEqual(t, part.Remaining(), 4)
 			all := part.Numbers()
-			require.Len(t, all, part.Left())
+			require.Len(t, all, part.Remaining())
 			undrawn := all[len(all)/2+1:] // the part stops half way
 			for _, n := range all[:len(all)/2+1] {
 				ran[n]++
 			}
-			require.Error(t, r.Ran(part, []int{100}))
-			require.Error(t, r.Ran(part, []int{all[0], all[0]}))
-			require.NoError(t, r.Ran(part, undrawn))
+			require.Error(t, r.MarkRun(part, []int{100}))
+			require.Error(t, r.MarkRun(part, []int{all[0], all[0]}))
+			require.NoError(t, r.MarkRun(part, undrawn))
 			require.NoError(t, r.Check())
 		}
 	}

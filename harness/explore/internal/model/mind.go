@@ -104,7 +104,7 @@ const (
 	Answered                    // Text is the reply
 	Unanswered                  // there was no answer
 	Cut                         // the connection's state was lost with its primary
-	Looked                      // At is the reading of the clock
+	ClockRead                   // At is the reading of the clock
 	Awake                       // its work or sleep is over
 	Crashed                     // the client has crashed and gets no answers
 	Observes                    // the program looks at the store after the operation in Text

@@ -127,7 +127,7 @@ func TestAQuestionHasAllThatDecidesItsAnswer(t *testing.T) {
 	require.Equal(t, ask(get, nil, nil, early, 0), ask(get, nil, nil, late, 1))
 	require.NotEqual(t, ask(pttl, nil, nil, early, 0), ask(pttl, nil, nil, late, 0))
 	require.NotEqual(t, ask(wait, nil, nil, early, 0), ask(wait, nil, nil, early, 1))
-	k := []Watched{{Name: "k", There: true}}
+	k := []Watched{{Name: "k", Existed: true}}
 	asked := []Question{ask(exec, open, k, early, 0), ask(exec, open, k, late, 0)}
 	Touch(k, []string{"other"})
 	require.Equal(t, asked[0], ask(exec, open, k, early, 0))

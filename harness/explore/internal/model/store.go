@@ -40,7 +40,7 @@ const AllScripts = "all"
 // Question is a command and everything that decides its outcome besides the store.
 type Question struct {
 	Transaction string // for an EXEC: commands of its MULTI
-	Hearing     int64  // for a WAIT: 1 more than the replicas that follow the primary; 0: another command
+	Followers   int64  // for a WAIT: 1 more than the replicas that follow the primary; 0: another command
 	Slow        bool   // a millisecond passes while it is executed
 
 	text    string
@@ -104,14 +104,14 @@ func (c *Contents) Has(key string) bool {
 	return slices.ContainsFunc(c.Keys, func(k keyspace.Key) bool { return k.Name == key })
 }
 
-// knowsScript reports whether the script cache has a script.
-func (c *Contents) knowsScript(sha string) bool {
+// hasScript reports whether the script cache has a script.
+func (c *Contents) hasScript(sha string) bool {
 	return c.Scripts == AllScripts || strings.Contains(c.Scripts, sha+" ")
 }
 
 // WithScript returns the contents with one more script in the cache.
 func (c *Contents) WithScript(m *Memory, sha string) *Contents {
-	if c.knowsScript(sha) {
+	if c.hasScript(sha) {
 		return c
 	}
 	all := append(strings.Fields(c.Scripts), sha)
@@ -134,7 +134,7 @@ func (m *Memory) Keep(c *Contents, q Question, t *Transition) {
 // Watched is a key that a client watches.
 type Watched struct {
 	Name    string
-	There   bool // it existed when the client began to watch it
+	Existed bool // it existed when the client began to watch it
 	Touched bool // it was written since then
 }
 
@@ -162,14 +162,14 @@ func (m *Memory) Ask(c *command.Command, on *command.Pending, watched []Watched,
 		q.at = now.Truncate(keyspace.Grain) + 1 // so that it is not 0
 	}
 	if means.Wants > 0 {
-		q.Hearing = hearing + 1
+		q.Followers = hearing + 1
 	}
 	if on != nil && on.Multi && command.Name(c.Args) == "exec" {
 		q.Transaction = string(on.Transaction)
 		remaining := store.At(m, now)
 		for _, k := range watched {
 			q.touched = q.touched || k.Touched
-			q.ended = q.ended || k.There && !k.Touched && !remaining.Has(k.Name)
+			q.ended = q.ended || k.Existed && !k.Touched && !remaining.Has(k.Name)
 		}
 	}
 	return q, true

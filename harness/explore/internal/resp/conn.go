@@ -29,8 +29,8 @@ type Silence struct {
 	dead  bool // connections wait for one more slice at most
 }
 
-// Times counts the slices in which a reply did not come. It is safe for concurrent use.
-func (s *Silence) Times() int { return int(s.times.Load()) }
+// Count counts the slices in which a reply did not come. It is safe for concurrent use.
+func (s *Silence) Count() int { return int(s.times.Load()) }
 
 // Conn is a connection to a Redis node at its Unix socket. It blocks in system calls and bypasses the runtime's poller.
 // That halves the time of a round trip, since only one command is under way at a time.
@@ -133,8 +133,8 @@ func wholeReplies(b []byte, most int) (n, size int, err error) {
 	return n, size, nil
 }
 
-// Until returns what Redis sends by itself, up to end. It keeps what follows for the next call.
-func (c *Conn) Until(end []byte) ([]byte, error) {
+// ReadUntil returns what Redis sends by itself, up to end. It keeps what follows for the next call.
+func (c *Conn) ReadUntil(end []byte) ([]byte, error) {
 	c.buf, c.rest = append(c.buf[:0], c.rest...), nil
 	for searched := 0; ; {
 		if at := bytes.Index(c.buf[searched:], end); at >= 0 {

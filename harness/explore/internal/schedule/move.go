@@ -15,17 +15,17 @@ const MaxSteps = 400
 
 // Move is a choice that can happen next, or has happened, with what it touches.
 type Move struct {
-	Choice     interleave.Choice
-	Cost       int // preemptions and faults that it adds
-	Access     command.Access
-	World      bool // it is not a client's step, and independent of no move unless it approaches
-	TimePasses bool // time passes during it
-	Approaches bool // time passes, but not beyond the end of a lease
-	Timely     bool // its effect or reply depends on the time of day
-	Begins     bool // a client's operation begins with it
-	Ends       bool // an operation may end with it. After the move: an operation did end
-	Silent     bool // it sends nothing to Redis
-	Observes   bool // the program looks at the store if an operation ends with it
+	Choice        interleave.Choice
+	Cost          int // preemptions and faults that it adds
+	Access        command.Access
+	World         bool // it is not a client's step, and independent of no move unless it approaches
+	TimePasses    bool // time passes during it
+	Approaches    bool // time passes, but not beyond the end of a lease
+	DependsOnTime bool // its effect or reply depends on the time of day
+	Begins        bool // a client's operation begins with it
+	Ends          bool // an operation may end with it. After the move: an operation did end
+	Silent        bool // it sends nothing to Redis
+	Observes      bool // the program looks at the store if an operation ends with it
 	// memory that it may read and write, shared by the clients of a process; 0: its client's alone
 	Memory int
 }
@@ -65,7 +65,7 @@ func Independent(did, other Move) bool {
 	case did.Approaches && !other.TimePasses && !other.World:
 		// A move that only reads, and does not read the time, returns the same as before while no lease has ended. A
 		// write may end a lease or move its end.
-		return !other.Begins && !other.Timely && !other.Access.Changes()
+		return !other.Begins && !other.DependsOnTime && !other.Access.Changes()
 	case did.World || did.TimePasses || other.TimePasses:
 		return false
 	case other.World:

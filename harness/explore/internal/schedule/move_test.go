@@ -53,7 +53,7 @@ func TestWhichMovesAreIndependent(t *testing.T) {
 			Move{Choice: interleave.LoseCommand(1)}, true},
 		{"to the last millisecond", near, b, true},
 		{"to the last millisecond, then begun", near, with(b, begins), false},
-		{"to the last millisecond, then timely", near, with(b, func(m *Move) { m.Timely = true }), false},
+		{"to the last millisecond, then timely", near, with(b, func(m *Move) { m.DependsOnTime = true }), false},
 		{"to the last millisecond, then time", near, with(b, func(m *Move) { m.TimePasses = true }), false},
 		{"to the last millisecond, then the world", near, with(b, func(m *Move) { m.World = true }), false},
 		{"time", Move{Choice: interleave.StopReplication, TimePasses: true}, b, false},

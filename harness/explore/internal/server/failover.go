@@ -127,12 +127,12 @@ func (s *Server) Promote(now time.Duration) error {
 
 // HearingReplicas returns the number of replicas that get what is written now.
 func (s *Server) HearingReplicas() int64 {
-	return s.Hearing(s.resumeReplication != nil, s.Primary != FirstPrimary)
+	return s.Followers(s.resumeReplication != nil, s.Primary != FirstPrimary)
 }
 
-// Hearing returns the number of replicas that get what is written, given whether replication is stopped and whether a
+// Followers returns the number of replicas that get what is written, given whether replication is stopped and whether a
 // replica was promoted.
-func (s *Server) Hearing(stopped, promoted bool) int64 {
+func (s *Server) Followers(stopped, promoted bool) int64 {
 	switch {
 	case len(s.Names) == 1:
 		return 0

@@ -49,7 +49,7 @@ func (s *Server) ScriptCalls() (all []ScriptCall, err error) {
 	if _, err := s.Ask(s.Primary, "ECHO", mark); err != nil {
 		return nil, err
 	}
-	text, err := s.monitors[s.Primary].Until([]byte(strconv.Quote(mark) + "\r\n"))
+	text, err := s.monitors[s.Primary].ReadUntil([]byte(strconv.Quote(mark) + "\r\n"))
 	if err != nil {
 		return nil, err
 	}

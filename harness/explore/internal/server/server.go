@@ -165,8 +165,8 @@ func (s *Server) Ask(node int, args ...string) ([]byte, error) {
 	return reply, err
 }
 
-// Knows reports whether the server has a command.
-func (s *Server) Knows(name string) bool {
+// HasCommand reports whether the server has a command.
+func (s *Server) HasCommand(name string) bool {
 	reply, err := s.Ask(s.Primary, "COMMAND", "INFO", name)
 	return err == nil && !strings.HasPrefix(string(reply), "*1\r\n*-1") &&
 		!strings.HasPrefix(string(reply), "*1\r\n$-1")

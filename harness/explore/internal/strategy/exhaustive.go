@@ -55,7 +55,7 @@ func (e *Exhaustive) Next(v View) (c interleave.Choice, decision Decision, err e
 			return c, Take, err
 		}
 	}
-	switch known, err := v.Visited(e.asleep); {
+	switch known, err := v.Visit(e.asleep); {
 	case err != nil:
 		return c, Take, err
 	case known:

@@ -47,9 +47,9 @@ func (*Replay) Took(schedule.Move) {}
 // Follow takes those choices of a schedule that are possible. Afterwards it lets the clients run to their ends one
 // after the other.
 type Follow struct {
-	Schedule []interleave.Choice
-	Unfit    string // first choice that was not possible, described; empty: none
-	at       int
+	Schedule        []interleave.Choice
+	FirstUnfollowed string // first choice that was not possible, described; empty: none
+	at              int
 }
 
 // Next returns the next choice that is possible.
@@ -63,12 +63,12 @@ func (f *Follow) Next(v View) (c interleave.Choice, decision Decision, err error
 		if f.at++; schedule.Contains(moves, c) {
 			return c, Take, nil
 		}
-		f.Unfit = cmp.Or(f.Unfit, fmt.Sprintf("step %d, %v, is no longer possible", f.at, c))
+		f.FirstUnfollowed = cmp.Or(f.FirstUnfollowed, fmt.Sprintf("step %d, %v, is no longer possible", f.at, c))
 	}
 	if len(moves) == 0 {
 		return c, Finish, nil
 	}
-	f.Unfit = cmp.Or(f.Unfit, "clients have not ended after its last step")
+	f.FirstUnfollowed = cmp.Or(f.FirstUnfollowed, "clients have not ended after its last step")
 	return moves[0].Choice, Take, nil
 }
 

@@ -59,7 +59,7 @@ func TestFollowingLeavesOutWhatIsNotPossible(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, Finish, decision)
 			require.Equal(t, f.want, path)
-			require.Equal(t, f.unfit, s.Unfit)
+			require.Equal(t, f.unfit, s.FirstUnfollowed)
 		})
 	}
 }

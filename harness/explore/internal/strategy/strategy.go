@@ -50,9 +50,9 @@ type View interface {
 	// FingerprintAfter returns the fingerprint after a choice; 0: unknown.
 	FingerprintAfter(interleave.Choice) uint64
 
-	// Visited reports whether another schedule was in this state with the same moves asleep. If not, the state counts
+	// Visit reports whether another schedule was in this state with the same moves asleep. If not, the state counts
 	// as visited from now on.
-	Visited(asleep []*schedule.Move) (bool, error)
+	Visit(asleep []*schedule.Move) (bool, error)
 
 	// Unpromoted reports whether replication has stopped without a promotion. Such a schedule shows nothing that one
 	// without a failover does not.

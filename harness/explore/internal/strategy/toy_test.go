@@ -70,7 +70,7 @@ func (v *toyView) FingerprintAfter(interleave.Choice) uint64 { return v.fingerpr
 func (v *toyView) Unpromoted() bool                          { return v.unpromoted }
 func (v *toyView) Disturbed() bool                           { return v.disturbed }
 
-func (v *toyView) Visited([]*schedule.Move) (bool, error) {
+func (v *toyView) Visit([]*schedule.Move) (bool, error) {
 	return v.visited != nil && v.visited(v.path), v.visitedErr
 }
 

@@ -151,7 +151,7 @@ func aLeaseIsRenewed(t *testing.T, open Open) {
 	var saying sync.WaitGroup
 	saying.Go(func() {
 		for ctx.Err() == nil {
-			_ = job.Alive(ctx) // the error does not matter here
+			_ = job.Renew(ctx) // the error does not matter here
 			select {
 			case <-ctx.Done():
 			case <-time.After(someLease / 6):
@@ -238,7 +238,7 @@ func theEnd(t *testing.T, open Open) {
 	worker := as("worker")
 	job := take(t, worker)
 	require.NoError(t, q.End(t.Context()))
-	require.ErrorIs(t, job.Alive(t.Context()), workqueue.ErrOver)
+	require.ErrorIs(t, job.Renew(t.Context()), workqueue.ErrOver)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err := worker.Take(ctx)

@@ -56,7 +56,7 @@ func aWorkerThatFailsWhereAnotherDoesNot(t *testing.T, open Open) {
 			return errors.New("no space left")
 		},
 	})
-	for i := 0; i < 100 && len(q.Watch().Barred) == 0; i++ {
+	for i := 0; i < 100 && len(q.Watch().Withdrawn) == 0; i++ {
 		pair := []workqueue.Unit{unit(fmt.Sprint(i, "a")), unit(fmt.Sprint(i, "b"))}
 		for _, u := range pair {
 			require.NoError(t, q.Put(t.Context(), u))
@@ -67,7 +67,7 @@ func aWorkerThatFailsWhereAnotherDoesNot(t *testing.T, open Open) {
 			require.LessOrEqual(t, len(o.Failed), 1)
 		}
 	}
-	require.Contains(t, q.Watch().Barred["bad"],
+	require.Contains(t, q.Watch().Withdrawn["bad"],
 		"it failed 2 units in a row that other workers completed; the last: no space left, which good then completed")
 	require.NoError(t, q.End(t.Context()))
 	come := ended()
@@ -138,7 +138,7 @@ func aWorkerThatFailedOnce(t *testing.T, open Open) {
 		by[outcome(t, q, unit(fmt.Sprint(i, "b"))).Worker] = true
 	}
 	require.True(t, by["once"], by)
-	require.Empty(t, q.Watch().Barred)
+	require.Empty(t, q.Watch().Withdrawn)
 	require.NoError(t, q.End(t.Context()))
 	require.Equal(t, map[string]error{"good": nil, "once": nil}, ended())
 }
@@ -148,19 +148,19 @@ func whatACoordinatorSees(t *testing.T, open Open) {
 	q := as("q")
 	require.Empty(t, q.Watch().Begun)
 	require.NoError(t, q.Put(t.Context(), unit("1")))
-	sees := func(what string, is func([]workqueue.Begun) bool) {
+	sees := func(what string, is func([]workqueue.OpenUnit) bool) {
 		t.Helper()
 		require.Eventually(t, func() bool { return is(q.Watch().Begun) }, time.Minute, time.Millisecond, what)
 	}
 	require.NoError(t, take(t, as("a")).Fail(t.Context(), "broken"))
-	sees("a try that failed", func(all []workqueue.Begun) bool {
+	sees("a try that failed", func(all []workqueue.OpenUnit) bool {
 		return len(all) == 1 && all[0].ID == unit("1").ID() && all[0].Worker == "" && len(all[0].Failed) == 1 &&
 			all[0].Failed[0] == "a: broken"
 	})
 	job := take(t, as("b"))
-	sees("who has it", func(all []workqueue.Begun) bool {
+	sees("who has it", func(all []workqueue.OpenUnit) bool {
 		return len(all) == 1 && all[0].Worker == "b" && len(all[0].Failed) == 1
 	})
 	require.NoError(t, job.Done(t.Context(), result("x")))
-	sees("that it is done", func(all []workqueue.Begun) bool { return len(all) == 0 })
+	sees("that it is done", func(all []workqueue.OpenUnit) bool { return len(all) == 0 })
 }

@@ -1,0 +1,220 @@
+package adapter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync/atomic"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// announcing is a process that drives itself through one schedule.
+type announcing struct {
+	cmd       *exec.Cmd
+	lastWords *cluster.LastWords
+	release   func()
+	ended     chan struct{}      // closed when it was waited for
+	killed    chan struct{}      // closed when a crash of its client has killed it
+	clock     *clock             // nil: none is preloaded
+	begun     atomic.Bool        // it has announced something: its questions about the time are steps from then on
+	failed    chan error         // why its clock cannot be answered; there is room for one
+	comes     chan *announcement // from the gate
+	first     *announcement      // that came before Next was called; nil: Next has returned it
+	open      *announcement      // that the process still waits for; nil: none
+	inOp      bool               // it has invoked something, and nothing came of it yet
+}
+
+// announcement is a line from the gate. The process that sent it waits until heard is closed.
+type announcement struct {
+	text  string
+	heard chan struct{}
+}
+
+var (
+	_ workloads.AnnouncingProcess = (*announcing)(nil)
+	_ timekeeper                  = (*announcing)(nil)
+)
+
+// StartAnnouncing starts a process that drives itself, for one schedule, and waits for its first announcement. The
+// errors of Drive, and of what it returns, wrap interleave.ErrAdapter and have the end of the process's standard error.
+func (p *Runner) StartAnnouncing(address string, environment ...string) (workloads.AnnouncingProcess, error) {
+	command, err := p.prepared()
+	if err != nil {
+		return nil, broken(err)
+	}
+	d := &announcing{
+		cmd: exec.Command(command[0], command[1:]...), lastWords: &cluster.LastWords{}, ended: make(chan struct{}),
+		killed: make(chan struct{}), comes: make(chan *announcement), failed: make(chan error, 1),
+	}
+	d.cmd.Env = append(append(os.Environ(), "REDIS_URL="+urlOf(address)), environment...)
+	d.cmd.Stderr, d.cmd.WaitDelay = d.lastWords, time.Second
+	p.Kill(address) // one of an earlier schedule may be about to end
+	if err := p.launch(address, d); err != nil {
+		return nil, broken(err)
+	}
+	if err := d.begin(); err != nil {
+		return nil, broken(err)
+	}
+	return d, nil
+}
+
+// launch starts the process, and hands what it announces from its start on to d.
+func (p *Runner) launch(address string, d *announcing) (err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return errClosed
+	}
+	if p.adapter.Clock == workloads.PreloadedClock {
+		if d.clock, err = p.clocks.make(d); err != nil {
+			return err
+		}
+		defer func() {
+			if err != nil {
+				d.clock.close()
+			}
+		}()
+		d.cmd.Env = append(d.cmd.Env, d.clock.environment()...)
+	}
+	if d.release, err = cluster.StartProcess(d.cmd); err != nil {
+		return notStarted(d.cmd, err)
+	}
+	go func() {
+		defer close(d.ended)
+		_ = d.cmd.Wait() // ProcessState tells how it ended
+		killGroup(d.cmd) // what it has started
+		d.release()
+		if d.clock != nil {
+			d.clock.close()
+		}
+	}()
+	p.announcing[address] = d
+	return nil
+}
+
+// begin waits for the first announcement. A start may take longer than a step.
+func (d *announcing) begin() error {
+	select {
+	case d.first = <-d.comes:
+		d.begun.Store(true)
+		if d.clock == nil {
+			return nil
+		}
+		if err := d.clock.checkHeeded(d.cmd.Process.Pid); err != nil {
+			return fmt.Errorf("its clock cannot be preloaded: %w, %s", err, page)
+		}
+	case <-d.ended: // Next says how
+	case <-time.After(startWithin):
+		return fmt.Errorf("it has announced nothing within %v%s: want ECHO \"dg invoke acquire lock-1\" at "+
+			"REDIS_URL, %s", startWithin, d.lastWords, page)
+	}
+	return nil
+}
+
+// OnAnnounced hands on what the program behind a gate has announced, and returns when the program may go on.
+func (p *Runner) OnAnnounced(address, text string) {
+	p.mu.Lock()
+	d := p.announcing[address]
+	p.mu.Unlock()
+	if d == nil {
+		return // of an earlier schedule
+	}
+	a := &announcement{text, make(chan struct{})}
+	select {
+	case d.comes <- a:
+		select {
+		case <-a.heard:
+		case <-d.ended:
+		}
+	case <-d.ended:
+	}
+}
+
+// underWay implements timekeeper. Before the first announcement a question about the time shows the machine's time.
+// From then on each is a step.
+func (d *announcing) underWay() <-chan struct{} {
+	if !d.begun.Load() {
+		return nil
+	}
+	return d.ended
+}
+
+// breakDown implements timekeeper. Next returns why.
+func (d *announcing) breakDown(why error) {
+	select {
+	case d.failed <- why:
+	default: // only the first reason counts
+	}
+}
+
+// Next lets the process go on and returns what it announces next. Meanwhile it answers questions about the time, with
+// the clock of ctx.
+func (d *announcing) Next(ctx context.Context) (text string, more bool, err error) {
+	if d.open != nil {
+		close(d.open.heard)
+		d.open = nil
+	}
+	if d.first != nil {
+		d.open, d.first = d.first, nil
+		d.inOp = true
+		return d.open.text, true, nil
+	}
+	if d.open, err = d.await(ctx); err != nil {
+		return "", false, broken(err)
+	}
+	if d.open != nil {
+		d.inOp = !d.inOp
+		return d.open.text, true, nil
+	}
+	select {
+	case <-d.killed:
+	default:
+		if !d.inOp && !d.cmd.ProcessState.Success() { // in an operation it may be a lost answer that ended it
+			return "", false, broken(fmt.Errorf("it ended (%v)%s", d.cmd.ProcessState, d.lastWords))
+		}
+	}
+	return "", false, nil
+}
+
+// await waits for the next announcement. It returns nil when the process has ended.
+func (d *announcing) await(ctx context.Context) (*announcement, error) {
+	var questions <-chan timeQuestion
+	if d.clock != nil {
+		questions = d.clock.questions
+	}
+	for {
+		select {
+		case a := <-d.comes:
+			return a, nil
+		case <-d.ended:
+			return nil, nil
+		case why := <-d.failed:
+			return nil, why
+		case q := <-questions:
+			if q.sleep == askTimer {
+				return nil, errTimer
+			}
+			q.answer(ctx)
+		}
+	}
+}
+
+// kill ends the process, if it has not ended.
+func (d *announcing) kill() {
+	select {
+	case <-d.ended: // its number may be another's
+	default:
+		close(d.killed)
+		killGroup(d.cmd)
+		<-d.ended
+	}
+}
+
+// errAnnounces says that a program that drives itself cannot be told what to do.
+var errAnnounces = errors.New(
+	"an adapter that drives itself is explored, and nothing else: it cannot be told what to do")

@@ -1,0 +1,367 @@
+package adapter
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// trialTTL is the lease and the window of a check. Neither ends during the check.
+const trialTTL = 10 * time.Second
+
+// answerWithin bounds each operation of a check. Tests shorten it.
+var answerWithin = 3 * time.Second
+
+// Servers returns count Redis clients, each of a Redis that is independent of the others. With replicated each Redis
+// has replicas.
+type Servers func(count int, replicated bool) ([]redis.UniversalClient, error)
+
+// Check starts the client's program, asks it for everything once, and calls say for each step. wrong is nil if the step
+// went as it should. Check returns the client with what the program says that it can do, and the first thing that was
+// wrong.
+//
+// The program first gets one Redis. If it says that it asks several masters, it is started again with as many. If
+// something is wrong and it has sent a WAIT, it is started again with replicas. The keys of the check begin with
+// doublegrant-trial. If the program is right, none remain.
+func Check(
+	ctx context.Context, c workloads.Adapter, servers Servers, say func(step string, wrong error),
+) (workloads.Adapter, error) {
+	return New(c).tryOn(ctx, servers, say, (*trial).askEverything)
+}
+
+// Describe starts the client's program as Check does, and asks it for one operation. It returns the client with what
+// the program says that it can do. It does not check the algorithm.
+func Describe(ctx context.Context, c workloads.Adapter, servers Servers) (workloads.Adapter, error) {
+	return New(c).tryOn(ctx, servers, func(string, error) {}, (*trial).askOnce)
+}
+
+// tryOn starts the program on the servers that it needs, and calls all for it.
+func (p *Runner) tryOn(ctx context.Context, servers Servers, say func(string, error),
+	all func(*trial, workloads.Adapter)) (workloads.Adapter, error) {
+	one, err := servers(1, false)
+	if err != nil {
+		return p.adapter, err
+	}
+	var told []func() // the steps of the first try, which count unless there is a second
+	c, err := p.try(ctx, one, func(step string, wrong error) { told = append(told, func() { say(step, wrong) }) }, all)
+	var waits awaitsReplicas
+	replicated := errors.As(err, &waits)
+	if !replicated && !errors.Is(err, errAsksMore) {
+		for _, tell := range told {
+			tell()
+		}
+		return c, err
+	}
+	more, err := servers(max(c.Masters, 1), replicated)
+	if err != nil {
+		return c, err
+	}
+	if c, err = p.try(ctx, more, say, all); errors.As(err, &waits) {
+		err = waits.error
+	}
+	return c, err
+}
+
+// errAsksMore is the error of a trial with fewer masters than the program asks.
+var errAsksMore = errors.New("it asks more masters than there are")
+
+// awaitsReplicas is the error of a trial in which something was wrong and the program has waited for replicas.
+type awaitsReplicas struct{ error }
+
+// try starts the program on the masters, and calls all for it.
+func (p *Runner) try(ctx context.Context, masters []redis.UniversalClient, say func(string, error),
+	all func(*trial, workloads.Adapter)) (workloads.Adapter, error) {
+	to, err := relaysTo(masters, true)
+	if err != nil {
+		return p.adapter, err
+	}
+	defer to.close()
+	t := &trial{ctx: ctx, to: to, say: say}
+	defer t.endProcesses()
+	began := time.Now()
+	c, err := t.begin(p)
+	if err == nil && c.Masters > len(to) {
+		return c, errAsksMore
+	}
+	say(fmt.Sprintf("init: it begins within %v (took %v)", startWithin, time.Since(began).Round(time.Millisecond)), err)
+	if err != nil {
+		return c, err
+	}
+	all(t, c)
+	if t.first != nil && t.to.awaited() {
+		return c, awaitsReplicas{t.first}
+	}
+	return c, t.first
+}
+
+// trial asks a program for one thing after the other, until something is wrong.
+type trial struct {
+	ctx       context.Context
+	processes []*process // one, or one for each of two clients
+	to        endpoints  // as relays
+	say       func(string, error)
+	first     error // the first thing that was wrong
+}
+
+// begin starts the program, a second time if a process serves one client only.
+func (t *trial) begin(p *Runner) (workloads.Adapter, error) {
+	for len(t.processes) == 0 || len(t.processes) == 1 && t.processes[0].ready.Clients == 1 {
+		one, err := p.start(t.to.init(), underLoad)
+		if err != nil {
+			return p.adapter, err
+		}
+		t.processes = append(t.processes, one)
+	}
+	ready := t.processes[0].ready
+	return p.adapter.WithDescription(ready.Can, ready.Symmetric, ready.Clock, ready.Masters)
+}
+
+func (t *trial) endProcesses() {
+	for _, c := range t.processes {
+		c.end()
+	}
+}
+
+// askEverything asks for everything that the program can do.
+func (t *trial) askEverything(c workloads.Adapter) {
+	so := ", so it is a " + string(c.As)
+	if c.Masters > 0 {
+		so += fmt.Sprintf(" on %d masters or more", c.Masters)
+	}
+	t.step("it can "+strings.Join(c.Can, ", ")+so, func() error { return nil })
+	switch c.As {
+	case workloads.Lock:
+		t.lock(slices.Contains(c.Can, workloads.DoExtend))
+	case workloads.Dedup:
+		t.dedup(slices.Contains(c.Can, workloads.DoConfirm))
+	default:
+		t.sequence()
+	}
+	t.checkHeard()
+	t.checkAsks()
+	t.step("its clock: "+string(cmp.Or(c.Clock, workloads.AskedClock)), func() error { return t.clock(c) })
+	if t.processes[0].ready.Reset {
+		t.step("reset: answered ok", func() error { return t.want(true, request{Do: doReset}) })
+	}
+	t.reconnects(c.As)
+	t.step("it writes nothing but answers", func() error { return t.broken() })
+}
+
+// clock starts the program as a search would, if its clock has to be preloaded for that.
+func (t *trial) clock(c workloads.Adapter) error {
+	if c.Clock != workloads.PreloadedClock {
+		return nil
+	}
+	p := New(c)
+	defer p.Close()
+	one, err := p.start(t.to.init(), inSearch)
+	if err == nil {
+		one.end()
+	}
+	return err
+}
+
+// askOnce asks for one operation.
+func (t *trial) askOnce(c workloads.Adapter) {
+	t.step("the first operation", func() error { return t.withAddress(t.firstOperation(c.As, workloads.TrialKey)) })
+	t.checkHeard()
+}
+
+// checkHeard checks that commands have come, to most of the masters if there are several.
+func (t *trial) checkHeard() {
+	names := "its commands come to the Redis that init names"
+	if len(t.to) > 1 {
+		names = "its commands come to most of the masters that init names"
+	}
+	t.step(names, func() error {
+		heard := t.to.heard()
+		switch {
+		case heard == 0:
+			return fmt.Errorf("none has come to %s: it talks to another Redis", t.to.init().Redis)
+		case heard <= len(t.to)/2:
+			return fmt.Errorf("they have come to %d of %d: a lock on fewer than most is none", heard, len(t.to))
+		}
+		return nil
+	})
+}
+
+// checkAsks checks that a program that has subscribed has asked for messages.
+func (t *trial) checkAsks() {
+	if !slices.ContainsFunc(t.to, func(w endpoint) bool { return w.relay.subscribed.Load() }) {
+		return
+	}
+	t.step("it has subscribed, and asks before it reads a message", func() error {
+		if !slices.ContainsFunc(t.processes, func(c *process) bool { return c.hears.Load() }) {
+			return fmt.Errorf("it has never asked for a message, and in a search nobody sees when it reads: let it "+
+				"ask before, %s", page)
+		}
+		return nil
+	})
+}
+
+// firstOperation does the first operation of a family on a name, and releases a lock again. It is no error if the
+// answer is no.
+func (t *trial) firstOperation(f workloads.Family, key string) (err error) {
+	ops := t.operations(1)
+	switch f {
+	case workloads.Lock:
+		if _, err = ops.Acquire(t.ctx, key, key, trialTTL); err == nil {
+			_, err = ops.Release(t.ctx, key, key)
+		}
+	case workloads.Dedup:
+		_, err = ops.First(t.ctx, key, trialTTL)
+	default:
+		_, err = ops.Next(t.ctx, key, "23")
+	}
+	return err
+}
+
+func (t *trial) lock(extends bool) {
+	acquire := request{Do: workloads.DoAcquire, Client: 1, Key: workloads.TrialKey, Owner: workloads.TrialKey + "-1",
+		TTL: milliseconds(trialTTL)}
+	other := acquire
+	other.Client, other.Owner = 2, workloads.TrialKey+"-2"
+	t.step("acquire: ok, for the lock is free", func() error { return t.want(true, acquire) })
+	t.step("acquire by another client: not ok, for it is taken", func() error { return t.want(false, other) })
+	if extends {
+		t.step("extend: ok, for the lock is the caller's", func() error {
+			return t.want(true, withOperation(acquire, workloads.DoExtend))
+		})
+	}
+	t.step("release: ok, for the lock is the caller's", func() error {
+		return t.want(true, withOperation(acquire, workloads.DoRelease))
+	})
+	t.step("acquire by another client: ok, for it was released", func() error { return t.want(true, other) })
+	t.step("release: ok", func() error { return t.want(true, withOperation(other, workloads.DoRelease)) })
+}
+
+func (t *trial) dedup(confirms bool) {
+	claim := request{Do: workloads.DoClaim, Client: 1, Key: workloads.TrialKey, TTL: milliseconds(trialTTL)}
+	other := claim
+	other.Client = 2
+	t.step("claim: ok, for the message is new", func() error { return t.want(true, claim) })
+	t.step("claim by another client: not ok, for it is claimed", func() error { return t.want(false, other) })
+	if confirms {
+		t.step("confirm: ok, for the claim is the caller's", func() error {
+			return t.want(true, withOperation(claim, workloads.DoConfirm))
+		})
+	}
+}
+
+func (t *trial) sequence() {
+	var last string
+	for _, n := range []string{"the first", "the second"} {
+		t.step("next: "+n+" number", func() error {
+			number, err := t.operations(1).Next(t.ctx, workloads.TrialKey, "23")
+			number = strings.TrimLeft(number, "0")
+			if err == nil && number == last {
+				err = fmt.Errorf("it is %s again", number)
+			}
+			last = number
+			return err
+		})
+	}
+}
+
+// reconnects closes the program's connections, as a search does where an answer is lost. The next operation may fail.
+// The one after it has to reach Redis again.
+func (t *trial) reconnects(f workloads.Family) {
+	t.step("it connects again when its connections were closed", func() (err error) {
+		t.to.cut()
+		for i := range 3 {
+			if err = t.firstOperation(f, fmt.Sprintf("%s-again-%d", workloads.TrialKey, i)); err == nil ||
+				t.processOf(1).isBroken() {
+				return err
+			}
+		}
+		return fmt.Errorf("three operations after it were not answered by ok, the last with: %w", err)
+	})
+}
+
+// processOf returns the process of a client.
+func (t *trial) processOf(client int) *process {
+	return t.processes[max(0, min(client, len(t.processes))-1)]
+}
+
+// operations asks the program as one of its clients, each time within answerWithin.
+func (t *trial) operations(client int) workloads.Operations {
+	return operations{func(ctx context.Context, r request) (answer, error) {
+		r.Client = client
+		return t.processOf(client).ask(ctx, r, answerWithin)
+	}}
+}
+
+// withOperation returns another operation of the same client on the same name.
+func withOperation(r request, do string) request {
+	if r.Do = do; do == workloads.DoRelease {
+		r.TTL = 0
+	}
+	return r
+}
+
+// want asks for an operation and returns an error unless the answer is as yes says.
+func (t *trial) want(yes bool, r request) error {
+	a, err := t.processOf(r.Client).ask(t.ctx, r, answerWithin)
+	if err != nil {
+		return err
+	}
+	got, err := a.result()
+	if err == nil && got != yes {
+		return fmt.Errorf("it answered ok: %t", got)
+	}
+	return t.withAddress(err)
+}
+
+// withAddress adds to an error where the operation's commands should have gone, if none has come.
+func (t *trial) withAddress(err error) error {
+	if err == nil || t.to.heard() > 0 {
+		return err
+	}
+	return fmt.Errorf("%w; no command has come to %s, the Redis that init names", err, t.to.init().Redis)
+}
+
+// broken returns why the program has broken down, a moment after its last answer. It returns nil if it has not.
+func (t *trial) broken() error {
+	select {
+	case <-t.processOf(1).broken:
+		return t.processOf(1).why
+	case <-t.processOf(2).broken:
+		return t.processOf(2).why
+	case <-time.After(50 * time.Millisecond): // there is no way to await that nothing comes
+		return nil
+	}
+}
+
+// step does one step and reports it. After something was wrong it does nothing.
+func (t *trial) step(what string, do func() error) {
+	if t.first != nil {
+		return
+	}
+	began := time.Now()
+	if err := do(); err != nil {
+		t.first = fmt.Errorf("%s: %w", what, err)
+		t.say(what, err)
+		return
+	}
+	t.say(what+slowness(time.Since(began)), nil)
+}
+
+// slowness remarks that a step took long; empty: it did not.
+func slowness(took time.Duration) string {
+	if took < slowAnswer {
+		return ""
+	}
+	return fmt.Sprintf(" (slow: %v, and a search asks thousands of times: let it ask for each sleep, %s)",
+		took.Round(time.Millisecond), page)
+}
+
+// slowAnswer is the time from which a step is said to be slow. Most take a millisecond.
+const slowAnswer = 300 * time.Millisecond

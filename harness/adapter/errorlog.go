@@ -1,0 +1,64 @@
+package adapter
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// longestLog bounds what is kept of a process's standard error, in bytes. A library may log each connection that a
+// fault breaks.
+var longestLog = 1 << 20
+
+// errorLog is the file with what one process writes to its standard error.
+type errorLog struct {
+	file *os.File
+
+	mu      sync.Mutex
+	kept    int  // bytes
+	leftOut int  // bytes
+	inLine  bool // what is kept ends within a line
+}
+
+// openLog opens the file for what a process writes to its standard error. It returns nil if dir is empty.
+func openLog(dir, name string) (*errorLog, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	file, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	return &errorLog{file: file}, nil
+}
+
+// Write keeps what is written until longestLog is reached.
+func (l *errorLog) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.kept >= longestLog {
+		l.leftOut += len(b)
+		return len(b), nil
+	}
+	l.kept += len(b)
+	l.inLine = !bytes.HasSuffix(b, []byte("\n"))
+	if _, err := l.file.Write(b); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// Close closes the file. Its last line says how much was left out.
+func (l *errorLog) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.leftOut > 0 {
+		if l.inLine {
+			fmt.Fprintln(l.file)
+		}
+		fmt.Fprintf(l.file, "... and %d bytes more, which were left out\n", l.leftOut) // as far as there is room
+	}
+	return l.file.Close()
+}

@@ -1,0 +1,91 @@
+package adapter
+
+import (
+	"encoding/json"
+	"io"
+	"runtime"
+	"sync"
+)
+
+// lines writes lines to a process from many goroutines. Lines that come at the same time are written in one piece,
+// which wakes the process once. The zero value is ready.
+type lines struct {
+	mu      sync.Mutex
+	writing bool   // a goroutine writes, and will write what waits
+	waiting []byte // lines that are not written yet
+	spare   []byte // the buffer for the next of them
+}
+
+// write writes a line, or leaves it to the goroutine that is writing. With others it first lets goroutines run that are
+// ready to write as well. It ignores an error of to: a process that has closed its input is about to end, and its
+// output tells why.
+func (l *lines) write(to io.Writer, line []byte, others bool) {
+	if !l.add(line) {
+		return
+	}
+	if others {
+		runtime.Gosched()
+	}
+	for some := l.take(); some != nil; some = l.take() {
+		_, _ = to.Write(some)
+	}
+}
+
+// add appends a line to those that wait, and reports whether the caller has to write them.
+func (l *lines) add(line []byte) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting = append(l.waiting, line...)
+	first := !l.writing
+	l.writing = true
+	return first
+}
+
+// take returns the lines that wait. They are valid until the next call. If there are none it returns nil, and the
+// caller is no longer the one that writes.
+func (l *lines) take() []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.waiting) == 0 {
+		l.writing = false
+		return nil
+	}
+	some := l.waiting
+	l.waiting, l.spare = l.spare[:0], some
+	return some
+}
+
+// send sends a request under the next id, and returns a channel for its answers.
+func (c *process) send(r request) (chan answer, error) {
+	answers, others, err := c.register(&r)
+	if err == nil {
+		c.write(r, others)
+	}
+	return answers, err
+}
+
+// register gives a request the next id, unless it is a thread's, which has one, and makes the channel for its answers.
+// others says that other operations are under way.
+func (c *process) register(r *request) (answers chan answer, others bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.why != nil {
+		return nil, false, c.why
+	}
+	if r.ID == 0 {
+		c.asked++
+		r.ID = c.asked
+	}
+	answers = make(chan answer, 1)
+	c.waiting[r.ID] = answers
+	if c.begun && c.clock != nil {
+		c.over = make(chan struct{})
+	}
+	return answers, len(c.waiting) > 1, nil
+}
+
+// write writes a line to the process, in one piece with those of others if there are any.
+func (c *process) write(r request, others bool) {
+	line, _ := json.Marshal(r) // of strings and numbers
+	c.lines.write(c.in, append(line, '\n'), others)
+}

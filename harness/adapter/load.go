@@ -1,0 +1,204 @@
+package adapter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+const (
+	// patience bounds the time of an operation under load. After that its process, which may hang for ever, is
+	// replaced.
+	patience = 15 * time.Second
+	// timeout is how long a program under load is asked to wait for an answer of Redis.
+	timeout = time.Second
+	// startAgainAfter is the least time between two starts of a process that could not begin.
+	startAgainAfter = time.Second
+)
+
+// LoadClient returns one more client, whose masters are those that the Redis clients lead to. Clients with the same
+// first master share processes, and addresses. If a process cannot be started, each operation returns the error.
+// Without masters, or with a nil one, nothing is started.
+func (p *Runner) LoadClient(masters ...redis.UniversalClient) workloads.Operations {
+	s := &loadClient{program: p, masters: masters}
+	if len(masters) > 0 && masters[0] != nil {
+		_ = s.ensureProcess() // ask says why
+	}
+	return operations{s.ask}
+}
+
+// Observer returns the client with which the harness itself looks at the end of a schedule: one for each r. Its process
+// is started with its first operation.
+func (p *Runner) Observer(r redis.UniversalClient) workloads.Operations {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.beside[r] == nil {
+		p.beside[r] = &loadClient{program: p, masters: []redis.UniversalClient{r}, what: inSearch}
+	}
+	return operations{p.beside[r].ask}
+}
+
+// loadClient is one client under load, or the harness's own in a search. It does one operation at a time.
+type loadClient struct {
+	program *Runner
+	masters []redis.UniversalClient
+	what    purpose
+	group   *group
+	process *process
+	number  int // of the client in its process, from 1
+}
+
+// ask sends a request to the client's process. If the process broke down, another one takes its place first.
+func (s *loadClient) ask(ctx context.Context, r request) (answer, error) {
+	if err := s.ensureProcess(); err != nil {
+		return answer{}, fmt.Errorf("%w: no process: %w", errNothingDone, err)
+	}
+	r.Client = s.number
+	s.group.watch(ctx)
+	a, err := s.process.ask(ctx, r, patience)
+	if err == nil && a.OK != nil && *a.OK && !s.group.hasHeard() {
+		s.process.breakDown(errElsewhere(r.Do, s.group.to[0].address))
+		return a, s.process.why
+	}
+	return a, err
+}
+
+// ensureProcess gives the client a process, if it has none that lives.
+func (s *loadClient) ensureProcess() (err error) {
+	if s.process != nil && !s.process.isBroken() {
+		return nil
+	}
+	if s.group, err = s.program.group(s.masters); err != nil {
+		return err
+	}
+	s.process, s.number, err = s.group.assign(s.program, s.what)
+	return err
+}
+
+// errElsewhere is the error of a program whose operations succeed without its Redis.
+func errElsewhere(do, address string) error {
+	return fmt.Errorf("%s was answered ok, and no command has come to %s: it talks to another Redis than the one "+
+		"that init names", do, urlOf(address))
+}
+
+// group holds the processes of one client group under load. They share addresses.
+type group struct {
+	to endpoints
+
+	mu       sync.Mutex
+	closed   bool
+	all      []*process
+	clients  map[*process]int // clients that a process has had
+	failed   error            // why the last process could not begin; nil: it could
+	failedAt time.Time
+
+	struck strikes
+}
+
+// group returns the group of the Redis clients, and makes it the first time.
+func (p *Runner) group(masters []redis.UniversalClient) (_ *group, err error) {
+	to := p.directTo(masters)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if g, ok := p.groups[masters[0]]; ok {
+		return g, nil
+	}
+	if p.closed {
+		return nil, errClosed
+	}
+	if to == nil {
+		if to, err = relaysTo(masters, false); err != nil {
+			return nil, err
+		}
+	}
+	g := &group{to: to, clients: map[*process]int{}}
+	p.groups[masters[0]] = g
+	return g, nil
+}
+
+// hasHeard reports whether a command has come to one of the group's addresses. For addresses of nodes directTo has
+// checked that.
+func (g *group) hasHeard() bool { return g.to[0].relay == nil || g.to.heard() > 0 }
+
+// assign returns a process that can take one more client, and the client's number in it.
+func (g *group) assign(p *Runner, what purpose) (*process, int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return nil, 0, errClosed
+	}
+	if c := g.free(p.adapter.Processes); c != nil {
+		g.clients[c]++
+		return c, g.clients[c], nil
+	}
+	if g.failed != nil && time.Since(g.failedAt) < startAgainAfter {
+		return nil, 0, g.failed
+	}
+	c, err := p.start(g.to.init(), what)
+	if g.failed = err; err != nil {
+		g.failedAt = time.Now()
+		return nil, 0, err
+	}
+	g.removeBroken()
+	g.all = append(g.all, c)
+	g.struck.add(c)
+	g.clients[c] = 1
+	return c, 1, nil
+}
+
+// free returns the process with the fewest clients that can take one more. It returns nil if another process is to be
+// started. The caller holds the lock.
+func (g *group) free(processes int) (best *process) {
+	alive := 0
+	for _, c := range g.all {
+		if c.isBroken() {
+			continue
+		}
+		alive++
+		if room := c.ready.Clients; (room == 0 || g.clients[c] < room) &&
+			(best == nil || g.clients[c] < g.clients[best]) {
+			best = c
+		}
+	}
+	if alive < processes {
+		return nil
+	}
+	return best
+}
+
+// removeBroken ends processes that broke down. The caller holds the lock.
+func (g *group) removeBroken() {
+	alive := g.all[:0]
+	for _, c := range g.all {
+		if c.isBroken() {
+			g.struck.drop(c)
+			c.end()
+			delete(g.clients, c)
+			continue
+		}
+		alive = append(alive, c)
+	}
+	g.all = alive
+}
+
+// close ends the group's processes, and closes its addresses.
+func (g *group) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+	g.struck.end()
+	var ending sync.WaitGroup
+	for _, c := range g.all {
+		c.breakDown(errors.New("the load is over"))
+		ending.Go(c.end)
+	}
+	ending.Wait()
+	g.all = nil
+	g.to.close()
+}

@@ -1,0 +1,158 @@
+package adapter
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// Version is the version of the protocol that both sides speak.
+const Version = 1
+
+// longestLine bounds a line of a program, in bytes.
+const longestLine = 64 << 10
+
+// page says, in messages, where the protocol is described.
+const page = "see workloads/adapters/README.md"
+
+// Names of the protocol beside its operations: requests to a program, and the questions that it may ask meanwhile.
+const (
+	doInit  = "init"
+	doReset = "reset"
+	doRun   = "run" // to a thread that the program has started
+
+	askNow   = "now"
+	askSleep = "sleep"
+	askStart = "start" // a thread
+	askStop  = "stop"  // one, whose sleeps are over from then on
+	askJoin  = "join"  // one, which is answered when it has ended
+
+	askMessage   = "message"   // before it reads one
+	askSubscribe = "subscribe" // before it subscribes without waiting for the confirmation
+)
+
+// questions lists what a program may ask while an operation or a thread is under way.
+var questions = []string{askNow, askSleep, askStart, askStop, askJoin, askMessage, askSubscribe}
+
+// request is a line to a program: an operation, or the answer to a question.
+type request struct {
+	ID       int      `json:"id"`           // of the operation, from 1
+	Do       string   `json:"do,omitempty"` // empty: the time
+	Version  int      `json:"version,omitempty"`
+	Family   string   `json:"family,omitempty"`
+	Redis    string   `json:"redis,omitempty"`
+	Masters  []string `json:"masters,omitempty"` // all that a lock is to ask; Redis is the first
+	Timeout  int64    `json:"timeout_ms,omitempty"`
+	Client   int      `json:"client,omitempty"` // from 1
+	Key      string   `json:"key,omitempty"`
+	Owner    string   `json:"owner,omitempty"`
+	TTL      int64    `json:"ttl_ms,omitempty"`
+	Proposed string   `json:"proposed,omitempty"`
+	Now      int64    `json:"now_ms,omitempty"`
+	Thread   int      `json:"thread,omitempty"`  // that was started, stopped or has ended
+	Message  bool     `json:"message,omitempty"` // there is one to read
+	TimedOut bool     `json:"timeout,omitempty"` // none has come in time
+	// Stopped says that the sleep was cut short: the thread was stopped, or its client has crashed.
+	Stopped bool `json:"stopped,omitempty"`
+}
+
+// answer is a line of a program: the outcome of an operation, or a question while it is under way.
+type answer struct {
+	ID   int    `json:"id"`
+	OK   *bool  `json:"ok"`
+	Fail string `json:"fail"` // certainly nothing was done, and why
+	Info string `json:"info"` // it is unknown whether it was done, and why
+
+	Number drawn `json:"number"` // what next has drawn
+
+	Ask    string `json:"ask"`    // askNow and the others
+	MS     int64  `json:"ms"`     // how long to sleep
+	Thread int    `json:"thread"` // which to stop or join
+
+	Timeout int64 `json:"timeout_ms"` // how long to wait for a message; 0: for ever
+
+	// Of the answer to init.
+	Version   int      `json:"version"`
+	Can       []string `json:"can"`
+	Clients   int      `json:"clients"` // how many clients one process serves at the same time; 0: any number
+	Reset     bool     `json:"reset"`   // it wants to hear of every new schedule
+	Symmetric bool     `json:"symmetric"`
+	Masters   int      `json:"masters"` // how many independent masters it asks at least; 0: it uses one Redis
+
+	Clock workloads.AdapterClock `json:"clock"`
+}
+
+// drawn is a number as its program has written it: a number of JSON, or a text of decimal digits. Leading zeros do not
+// count, as everywhere.
+type drawn string
+
+// UnmarshalJSON reads either form.
+func (d *drawn) UnmarshalJSON(b []byte) error {
+	text := string(b)
+	if text == "null" {
+		return nil
+	}
+	if b[0] == '"' {
+		if err := json.Unmarshal(b, &text); err != nil {
+			return err
+		}
+	}
+	if !json.Valid(b) || !decimal.MatchString(text) {
+		return fmt.Errorf("%w: %.40s", errNoNumber, b)
+	}
+	*d = drawn(text)
+	return nil
+}
+
+var (
+	decimal = regexp.MustCompile(`^-?[0-9]+$`)
+	// zerosIn finds a number with leading zeros. JSON has none, so such a line cannot be read.
+	zerosIn     = regexp.MustCompile(`"number"\s*:\s*(-?0[0-9]+)`)
+	errNoNumber = errors.New("want a whole number in decimal digits")
+)
+
+// parse reads a line of a program.
+func parse(line []byte) (a answer, err error) {
+	if err := json.Unmarshal(line, &a); err != nil {
+		if zeros := zerosIn.FindSubmatch(line); zeros != nil {
+			return a, fmt.Errorf("it drew the number %s, and JSON has none with zeros before it: leave them out, or "+
+				"put it in quotes, %s", zeros[1], page)
+		}
+		if errors.Is(err, errNoNumber) {
+			return a, fmt.Errorf("the number that it drew: %w, %s", err, page)
+		}
+		return a, fmt.Errorf("it wrote %.60q, which is not a line of the protocol: write nothing but answers to "+
+			"standard output, %s", line, page)
+	}
+	said := 0
+	for _, is := range []bool{a.OK != nil, a.Fail != "", a.Info != "", a.Ask != ""} {
+		if is {
+			said++
+		}
+	}
+	switch {
+	case a.ID == 0:
+		return a, fmt.Errorf("it wrote %.60q, which has no id: an answer has the id of what was asked, %s", line, page)
+	case said != 1:
+		return a, fmt.Errorf("it wrote %.60q: want one of ok, fail, info and ask, %s", line, page)
+	case a.Ask != "" && !slices.Contains(questions, a.Ask):
+		return a, fmt.Errorf("it asked for %q: it can ask for %s, %s", a.Ask, strings.Join(questions, ", "), page)
+	}
+	return a, nil
+}
+
+// result returns the outcome of an operation that was answered, as errors that a workload understands.
+func (a answer) result() (bool, error) {
+	switch {
+	case a.Info != "":
+		return false, errors.New(a.Info)
+	case a.Fail != "":
+		return false, fmt.Errorf("%w: %s", errNothingDone, a.Fail)
+	}
+	return *a.OK, nil
+}

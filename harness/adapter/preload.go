@@ -1,0 +1,279 @@
+package adapter
+
+import (
+	"context"
+	"debug/buildinfo"
+	_ "embed"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/internal/processes"
+)
+
+// This file gives processes of searches the schedule's time. A preloaded library turns each call that reads the time of
+// day, and each sleep, into a question of the process, like those that other programs ask by a line of the protocol.
+
+//go:embed clock.c
+var clockSource []byte
+
+// What a process asks over the socket of its clock. Any other number is how many nanoseconds to sleep; 0 asks for the
+// time.
+const (
+	askHello  = -1 // the library was loaded
+	askTimer  = -2 // a loop of events is about to wait for a timer
+	askGlance = -3 // what the time is, from any process that connects, outside of operations
+)
+
+// errTimer is why a program is refused whose event loop waits for a timer.
+var errTimer = fmt.Errorf("it waits for a timer of its event loop (setTimeout, asyncio.sleep), which a preloaded "+
+	"clock cannot answer: let it ask for sleep, %s", page)
+
+// clocks makes the clocks of a program's processes. The zero value has made none.
+type clocks struct {
+	mu     sync.Mutex
+	folder string
+	remove func() error
+	made   int
+}
+
+// libraryName is the name of the library in the folder.
+const libraryName = "clock.so"
+
+// prepare makes the folder with the library, if there is none. The caller holds the lock.
+func (s *clocks) prepare() (err error) {
+	if s.folder != "" {
+		return nil
+	}
+	library, err := cluster.PreloadLibrary(context.Background(), clockSource)
+	if err != nil {
+		return err
+	}
+	folder, remove, err := cluster.TempFolder()
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(folder, libraryName)
+	if strings.ContainsAny(path, " :") {
+		err = fmt.Errorf("its clock cannot be preloaded from %s: set TMPDIR to a path without spaces and colons",
+			folder)
+	} else {
+		err = os.WriteFile(path, library, 0o755)
+	}
+	if err != nil {
+		return errors.Join(err, remove())
+	}
+	s.folder, s.remove = folder, remove
+	return nil
+}
+
+// clear removes the folder. No process uses it, and none will.
+func (s *clocks) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.remove != nil {
+		_ = s.remove() // what stays does not outlive this process
+	}
+	s.folder, s.remove = "", nil
+}
+
+// clock answers what one process asks about the time.
+type clock struct {
+	library   string
+	l         net.Listener
+	owner     timekeeper
+	questions chan timeQuestion // questions during an operation
+	over      chan struct{}     // closed by close
+	loaded    atomic.Bool       // the library has said hello
+	shown     atomic.Int64      // what the clock showed last, in nanoseconds since 1970; 0: nothing yet
+}
+
+// timekeeper is the process of a clock.
+type timekeeper interface {
+	// underWay returns a channel that is closed when the operation under way is over. It is nil if there is none.
+	underWay() <-chan struct{}
+	breakDown(why error)
+}
+
+// timeQuestion asks for the time, or for a sleep, during an operation.
+type timeQuestion struct {
+	sleep time.Duration // 0: what the time is; askTimer: a timer
+	reply chan time.Time
+}
+
+// answer answers the question with the clock of ctx.
+func (q timeQuestion) answer(ctx context.Context) {
+	if q.sleep == 0 {
+		q.reply <- harness.Now(ctx)
+		return
+	}
+	_ = harness.Sleep(ctx, q.sleep) // a client that has crashed hears that from its connections
+	q.reply <- time.Time{}
+}
+
+// writtenWithin bounds how long an answer that a process has written may take to arrive.
+const writtenWithin = 200 * time.Millisecond
+
+// refuse breaks down a process that waits for a timer, unless its answer comes: then its operation was over.
+func (q timeQuestion) refuse(c *process, answers chan answer) {
+	select {
+	case a := <-answers:
+		answers <- a // there is room for one
+		q.reply <- time.Time{}
+	case <-time.After(writtenWithin):
+		c.breakDown(errTimer)
+	}
+}
+
+// make makes the clock of a process that is about to start. The error wraps cluster.ErrNoCompiler if the library cannot
+// be compiled.
+func (s *clocks) make(owner timekeeper) (*clock, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.prepare(); err != nil {
+		return nil, err
+	}
+	s.made++
+	socket := filepath.Join(s.folder, fmt.Sprintf("time-%d", s.made))
+	if err := cluster.CheckSocket(socket); err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		return nil, err
+	}
+	k := &clock{library: filepath.Join(s.folder, libraryName), l: l, owner: owner, questions: make(chan timeQuestion),
+		over: make(chan struct{})}
+	go k.serve()
+	return k, nil
+}
+
+// environment returns the variables by which a process loads the library and finds the socket.
+func (k *clock) environment() []string {
+	preload := k.library
+	if others := os.Getenv("LD_PRELOAD"); others != "" {
+		preload += ":" + others
+	}
+	return []string{"LD_PRELOAD=" + preload, "DOUBLEGRANT_TIME=" + k.l.Addr().String()}
+}
+
+func (k *clock) serve() {
+	for {
+		conn, err := k.l.Accept()
+		if err != nil {
+			if !errors.Is(err, net.ErrClosed) {
+				k.owner.breakDown(fmt.Errorf("its clock cannot be answered: %w", err))
+			}
+			return
+		}
+		go k.answer(conn)
+	}
+}
+
+// answer answers one question.
+func (k *clock) answer(conn net.Conn) {
+	defer conn.Close()
+	var b [16]byte
+	if _, err := io.ReadFull(conn, b[:8]); err != nil {
+		return
+	}
+	answered := true
+	switch question := int64(binary.NativeEndian.Uint64(b[:])); question {
+	case askHello:
+		k.loaded.Store(true)
+	case askGlance:
+		answered = k.wasShown(0)
+	default:
+		var ended bool
+		if answered, ended = k.ask(time.Duration(question)); ended {
+			return
+		}
+	}
+	clear(b[:])
+	if answered {
+		binary.NativeEndian.PutUint64(b[:], 1)
+		binary.NativeEndian.PutUint64(b[8:], uint64(k.shown.Load()))
+	}
+	_, _ = conn.Write(b[:]) // the process may have ended
+}
+
+// ask hands a question to the operation under way. Between two operations a question for the time gets what was shown
+// last. A sleep is left to the kernel, which answered false says, since it may be of a thread of the process's own.
+// ended says that the process ends meanwhile.
+func (k *clock) ask(sleep time.Duration) (answered, ended bool) {
+	over := k.owner.underWay()
+	if over == nil {
+		return k.wasShown(sleep), false
+	}
+	q := timeQuestion{sleep, make(chan time.Time, 1)}
+	select {
+	case k.questions <- q:
+	case <-over:
+		return k.wasShown(sleep), false
+	case <-k.over:
+		return false, true
+	}
+	select {
+	case t := <-q.reply:
+		if !t.IsZero() {
+			k.shown.Store(t.UnixNano())
+		}
+		return sleep > 0 || k.shown.Load() != 0, false
+	case <-k.over:
+		return false, true
+	}
+}
+
+// wasShown reports whether the program asks for the time, not to sleep, and was told a time before, which it can be
+// told again.
+func (k *clock) wasShown(sleep time.Duration) bool { return sleep == 0 && k.shown.Load() != 0 }
+
+// close ends the clock of a process that has ended.
+func (k *clock) close() {
+	close(k.over)
+	_ = k.l.Close()
+}
+
+// withoutTimers returns a command that sets no timers but the program's. V8 has a timer for its heap, which looks like
+// any other in the event loop of Node.
+func withoutTimers(command []string) []string {
+	if name := filepath.Base(command[0]); name != "node" && name != "nodejs" {
+		return command
+	}
+	return slices.Insert(slices.Clone(command), 1, "--no-memory-reducer")
+}
+
+// checkHeeded returns an error if the process, or one that it has started, does not use the clock.
+func (k *clock) checkHeeded(group int) error {
+	if !k.loaded.Load() {
+		return errors.New("it loads no library (LD_PRELOAD): let an adapter that is linked statically ask for the time")
+	}
+	for _, pid := range processes.InGroup(group) {
+		maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+		exe := fmt.Sprintf("/proc/%d/exe", pid)
+		name, linkErr := os.Readlink(exe)
+		if err != nil || linkErr != nil || len(maps) == 0 {
+			continue // it has ended
+		}
+		if !strings.Contains(string(maps), k.library) {
+			return fmt.Errorf("%s loads no library (LD_PRELOAD): let an adapter that is linked statically ask for the "+
+				"time", name)
+		}
+		if _, err := buildinfo.ReadFile(exe); err == nil {
+			return fmt.Errorf("%s is a program of Go's, which reads the clock without the C library: let it ask for "+
+				"the time", name)
+		}
+	}
+	return nil
+}

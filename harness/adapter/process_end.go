@@ -1,0 +1,98 @@
+package adapter
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// This file notices that a process has ended, and ends it.
+
+// breakDown notes why nothing more can be expected of the process. Only the first reason counts.
+func (c *process) breakDown(why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.why == nil {
+		c.why = why
+		close(c.broken)
+	}
+}
+
+// isBroken reports whether nothing more can be expected of the process.
+func (c *process) isBroken() bool {
+	select {
+	case <-c.broken:
+		return true
+	default:
+		return false
+	}
+}
+
+// deathReason says why nothing more comes from the process. rest is what it wrote without a newline.
+func (c *process) deathReason(rest []byte, err error) error {
+	if errors.Is(err, bufio.ErrBufferFull) {
+		return fmt.Errorf("it wrote a line of more than %d bytes, which begins with %.40q: write nothing but answers "+
+			"to standard output, %s", longestLine, rest, page)
+	}
+	half := ""
+	if len(rest) > 0 {
+		half = fmt.Sprintf(" in the middle of the line %.60q", rest)
+	}
+	if c.cmd == nil {
+		return fmt.Errorf("it closed the connection%s", half)
+	}
+	select {
+	case <-c.ended:
+		return fmt.Errorf("it ended%s (%v)%s", half, c.cmd.ProcessState, c.lastWords)
+	case <-time.After(time.Second):
+		return fmt.Errorf("it closed its output%s%s", half, c.lastWords)
+	}
+}
+
+// signal sends a signal to the process and all that it has started in its process group, unless it has been waited for.
+func (c *process) signal(s syscall.Signal) {
+	if c.cmd == nil {
+		return
+	}
+	select {
+	case <-c.ended: // its number may be another's
+	default:
+		_ = syscall.Kill(-c.cmd.Process.Pid, s) // it may have ended
+	}
+}
+
+// end ends the process, and all that it has started in its process group.
+func (c *process) end() {
+	_ = c.in.Close() // it may have ended
+	if c.cmd == nil {
+		return
+	}
+	killGroup(c.cmd)
+	<-c.ended
+	c.release()
+	if c.clock != nil {
+		c.clock.close()
+	}
+	_ = c.out.Close()
+	if c.log != nil {
+		_ = c.log.Close() // what it lacks is in lastWords
+	}
+}
+
+// killGroup kills a process, and all that it has started in its process group.
+func killGroup(cmd *exec.Cmd) {
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may have ended
+}
+
+// notStarted returns the error of a command that cannot be started. A plan may have its words in one text.
+func notStarted(cmd *exec.Cmd, err error) error {
+	if words := strings.Fields(cmd.Args[0]); len(words) > 1 && len(cmd.Args) == 1 {
+		return fmt.Errorf("%q cannot be started: %w: a command is a list of words: [%s]", cmd.Args[0], err,
+			strings.Join(words, ", "))
+	}
+	return fmt.Errorf("%q cannot be started: %w", cmd.Args[0], err)
+}

@@ -1,0 +1,75 @@
+package adapter
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"syscall"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// strikes applies what a nemesis does to a group's clients to their processes: it stops, continues and kills them.
+type strikes struct {
+	mu      sync.Mutex
+	stop    func() // ends the watch; nil: it has not begun
+	stopped bool
+	alive   []*process // their processes were not waited for by end
+}
+
+// watch lets nemeses that strike the client of ctx strike the group's processes, from its first operation on.
+func (g *group) watch(ctx context.Context) {
+	s := &g.struck
+	s.mu.Lock()
+	begun := s.stop != nil
+	if !begun {
+		s.stop = func() {}
+	}
+	s.mu.Unlock()
+	if begun {
+		return
+	}
+	stop := harness.OnStrike(ctx, s.strike) // which takes the lock
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stop = stop
+}
+
+func (s *strikes) strike(how harness.Strike) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	signal := map[harness.Strike]syscall.Signal{harness.Freezes: syscall.SIGSTOP, harness.Thaws: syscall.SIGCONT,
+		harness.Kills: syscall.SIGKILL}[how]
+	s.stopped = how == harness.Freezes || how == harness.Kills && s.stopped
+	for _, c := range s.alive {
+		c.signal(signal)
+	}
+}
+
+// add adds a new process. It is stopped if its group is.
+func (s *strikes) add(c *process) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.alive = append(s.alive, c)
+	if s.stopped {
+		c.signal(syscall.SIGSTOP)
+	}
+}
+
+// drop removes a process that is about to be waited for: after that its number may be another's.
+func (s *strikes) drop(c *process) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.alive = slices.DeleteFunc(s.alive, func(a *process) bool { return a == c })
+}
+
+// end ends the watch.
+func (s *strikes) end() {
+	s.mu.Lock()
+	stop := s.stop
+	s.alive = nil
+	s.mu.Unlock()
+	if stop != nil {
+		stop() // it waits for a strike that is under way, which takes the lock
+	}
+}

@@ -1,4 +1,0 @@
-package outside
-
-// How long a process has to begin, and for each operation of a check.
-var StartWithin, AnswerWithin = &startWithin, &answerWithin

@@ -1,0 +1,75 @@
+package results
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/adapter"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// CheckAdapter asks an adapter for everything once, on its own Redis, or on as many masters as it needs. It calls say
+// for each step, with the error or nil. It returns the client with the adapter's description, and the first error. The
+// error wraps plan.ErrUsage if the adapter is at fault.
+func CheckAdapter(ctx context.Context, c workloads.Adapter, o Options,
+	say func(step string, wrong error)) (workloads.Adapter, error) {
+	return onRedis(ctx, c, o, func(servers adapter.Servers) (workloads.Adapter,
+		error) {
+		return adapter.Check(ctx, c, servers, say)
+	})
+}
+
+// DescribeAdapter starts an adapter on its own Redis and makes it do one operation, so that a broken one is reported
+// before a run begins. It returns the client with the adapter's description. The error wraps plan.ErrUsage if the
+// adapter is at fault.
+func DescribeAdapter(ctx context.Context, c workloads.Adapter, o Options) (workloads.Adapter, error) {
+	return onRedis(ctx, c, o, func(servers adapter.Servers) (workloads.Adapter,
+		error) {
+		return adapter.Describe(ctx, c, servers)
+	})
+}
+
+// onRedis starts the servers that do asks for, runs do with an adapter, and stops the servers.
+func onRedis(ctx context.Context, c workloads.Adapter, o Options,
+	do func(adapter.Servers) (workloads.Adapter, error)) (workloads.Adapter, error) {
+	if _, err := adapter.Variant(c); err != nil {
+		return c, plan.Usagef("%w", err)
+	}
+	var running []*cluster.Cluster
+	var failed error // why a Redis did not start
+	c, err := do(func(count int, replicated bool) ([]redis.UniversalClient, error) {
+		s := cluster.Masters(count, cluster.Options{RedisServer: o.Redis})
+		if replicated && count == 1 {
+			s = cluster.Replicated(cluster.Options{RedisServer: o.Redis})
+		}
+		if failed = s.Start(ctx, harness.NewClock(), func(harness.Event) {},
+			slog.New(slog.DiscardHandler)); failed != nil {
+			return nil, failed
+		}
+		running = append(running, s)
+		return s.ConnectAll(0)
+	})
+	if err != nil && failed == nil {
+		err = plan.Usagef("client %s: %w", c, err)
+	}
+	for _, s := range running {
+		err = errors.Join(err, s.Stop())
+	}
+	return c, err
+}
+
+// described returns a client with its adapter's description. It asks the adapter unless it has been asked before.
+// Without a client it returns nil.
+func described(ctx context.Context, c *workloads.Adapter, o Options) (*workloads.Adapter, error) {
+	if c == nil || len(c.Can) > 0 || c.Announces {
+		return c, nil
+	}
+	result, err := DescribeAdapter(ctx, *c, o)
+	return &result, err
+}

@@ -1,0 +1,81 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// WithRemoteClients returns the cluster as faults see it when its clients run in other processes. links acts on the
+// links that client groups open.
+func WithRemoteClients(c Cluster, links harness.LinkControl) Cluster {
+	return remoteClients{Cluster: c, links: links}
+}
+
+type remoteClients struct {
+	Cluster
+	links harness.LinkControl // of the client groups
+}
+
+func (e remoteClients) isGroup(host string) bool { return slices.Contains(e.ClientGroups(), host) }
+
+// Impair does the fault to the links of clients first, and then to the others.
+func (e remoteClients) Impair(links []harness.Link, f harness.LinkFault) (heal func() error, err error) {
+	var theirs, ours []harness.Link
+	for _, l := range links {
+		switch {
+		case !e.isGroup(l.From):
+			ours = append(ours, l)
+		case !e.isGroup(l.To): // clients accept no connections
+			theirs = append(theirs, l)
+		}
+	}
+	var heals []func() error
+	heal = func() error {
+		var errs []error
+		for _, h := range heals {
+			errs = append(errs, h())
+		}
+		return errors.Join(errs...)
+	}
+	for _, part := range []struct {
+		links []harness.Link
+		of    harness.LinkControl
+	}{{theirs, e.links}, {ours, e.Cluster}} {
+		if len(part.links) == 0 || err != nil {
+			continue
+		}
+		var h func() error
+		h, err = part.of.Impair(part.links, f)
+		heals = append(heals, h)
+	}
+	return heal, err
+}
+
+func (e remoteClients) Connections(node string) int {
+	return e.links.Connections(node) + e.Cluster.Connections(node)
+}
+
+// linksFrom returns what acts on the links that a host opens.
+func (e remoteClients) linksFrom(host string) harness.LinkControl {
+	if e.isGroup(host) {
+		return e.links
+	}
+	return e.Cluster
+}
+
+func (e remoteClients) Touched(l harness.Link) harness.Touched { return e.linksFrom(l.From).Touched(l) }
+
+func (e remoteClients) Probe(ctx context.Context, from, to string) error {
+	return e.linksFrom(from).Probe(ctx, from, to)
+}
+
+func (e remoteClients) Echo(ctx context.Context, from, to string, size int) error {
+	return e.linksFrom(from).Echo(ctx, from, to, size)
+}
+
+func (e remoteClients) Hangup(ctx context.Context, from, to string) error {
+	return e.linksFrom(from).Hangup(ctx, from, to)
+}

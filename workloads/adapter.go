@@ -1,0 +1,354 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// Adapter is an algorithm in an adapter, in any language. The program is told what to do in lines of
+// JSON: see adapters/README.md. AdapterVariant makes a variant of it.
+type Adapter struct {
+	// As is Lock, Dedup or Sequence. By default it is derived from what the program can do.
+	As      Family   `json:"as,omitempty" yaml:"as,omitempty"`
+	Command []string `json:"command,omitempty" yaml:"command,omitempty"` // the program and its arguments
+	// Connect replaces Command: it says where a program listens, "unix:" and a path.
+	Connect string `json:"connect,omitempty" yaml:"connect,omitempty"`
+	// Name follows "client/" in the variant's id. By default it is derived from Command.
+	Name string `json:"name,omitempty" yaml:"name,omitempty"`
+
+	// Announces says that the program drives itself, and announces its operations by ECHO.
+	Announces bool `json:"announces,omitempty" yaml:"announces,omitempty"`
+	// Processes is how many processes share the clients of each client group under load; default 1.
+	Processes int `json:"processes,omitempty" yaml:"processes,omitempty"`
+	// RealCrash says that a crash in a search kills the process. Otherwise it only cuts the connection to Redis.
+	RealCrash bool `json:"realCrash,omitempty" yaml:"realCrash,omitempty"`
+
+	// Can lists the operations that the program says it can do, by their names in the protocol. Symmetric says that it
+	// compares tokens for equality only, Clock which clock it reads, Masters how many independent masters it needs at
+	// least (0: it uses one Redis). Whoever asks the program overwrites these fields. If Can is empty, the program was
+	// not asked. A program that Announces is not asked: its user sets Clock.
+	Can       []string     `json:"can,omitempty" yaml:"can,omitempty"`
+	Symmetric bool         `json:"symmetric,omitempty" yaml:"symmetric,omitempty"`
+	Masters   int          `json:"masters,omitempty" yaml:"masters,omitempty"`
+	Clock     AdapterClock `json:"clock,omitempty" yaml:"clock,omitempty"`
+}
+
+// AdapterClock says which clock a program outside reads in a search, by its name in the protocol. The zero value is
+// AskedClock. Under load every program may read the machine's clock.
+type AdapterClock string
+
+// The clocks of programs outside.
+const (
+	AskedClock AdapterClock = "asked" // it asks the harness for the time and for sleep, or needs neither
+	// PreloadedClock gets its time and sleeps from the C library, which a preloaded library replaces.
+	PreloadedClock AdapterClock = "preloaded"
+	RealClock      AdapterClock = "real" // the machine's; then a search can say nothing about the passing of time
+)
+
+// IsKnown reports whether c is one of the clocks, or the zero value.
+func (c AdapterClock) IsKnown() bool {
+	return c == "" || c == AskedClock || c == PreloadedClock || c == RealClock
+}
+
+// AdapterRunner runs the program of a Client. Package harness/adapter has one.
+type AdapterRunner interface {
+	// SearchClient returns the client of a search whose Redis is at address, for one schedule. If its process breaks
+	// down later, it calls harness.Abandon.
+	SearchClient(address string) (Operations, error)
+	// LoadClient returns a further client of a load, with a Redis client for each of its masters; most algorithms have
+	// one. If the first is nil, the client does nothing.
+	LoadClient(masters ...redis.UniversalClient) Operations
+	// Observer returns the client with which the harness itself looks at the end of a schedule, one for each r.
+	Observer(r redis.UniversalClient) Operations
+	// Kill ends the process of the client of a search whose Redis is at address. The next schedule has a new one.
+	Kill(address string)
+	// StartAnnouncing starts a program that drives itself, as the client of a search whose Redis is at address, for one
+	// schedule.
+	StartAnnouncing(address string, environment ...string) (AnnouncingProcess, error)
+	// OnAnnounced passes on what the program whose Redis is at address has announced. It returns when the program may
+	// go on.
+	OnAnnounced(address, text string)
+	// LogTo writes the standard error of processes that start from now on to files in the folder dir.
+	LogTo(dir string)
+	// ConnectDirectly lets processes of a load connect straight to a node, at the address that straight returns for the
+	// Redis client of their group. Where it returns "" they still connect through this process.
+	ConnectDirectly(straight func(redis.UniversalClient) string)
+	// Close ends all processes. It may be called twice.
+	Close()
+}
+
+// Operations are everything that the program of a Client may be asked for. Client.Can says what it can do.
+type Operations interface {
+	Extender
+	Deduper // First marks the message for a window, or claims it for a lease if Confirm is to follow
+	Sequencer
+	// Confirm marks the message that the caller has claimed as delivered, like that of a Confirmer.
+	Confirm(ctx context.Context, id string, window time.Duration) (bool, error)
+}
+
+// ErrNoEffect is the error of an operation that certainly changed nothing, and is not an answer of the algorithm.
+var ErrNoEffect = errors.New("certainly nothing was done")
+
+// requiredOperations lists what a program of each family has to be able to do, by the names of the protocol.
+var requiredOperations = map[Family][]string{Lock: {DoAcquire, DoRelease}, Dedup: {DoClaim}, Sequence: {DoNext}}
+
+// WithDescription returns the client with what its program says it can do. An error says why it is not an algorithm of
+// any family.
+func (c Adapter) WithDescription(can []string, symmetric bool, clock AdapterClock, masters int) (Adapter, error) {
+	if c.As == "" {
+		for _, f := range []Family{Lock, Dedup, Sequence} {
+			if slices.Contains(can, requiredOperations[f][0]) {
+				c.As = f
+				break
+			}
+		}
+	}
+	for _, want := range requiredOperations[c.As] {
+		if !slices.Contains(can, want) {
+			return c, fmt.Errorf("it says that it can do %s: a %s has to say %s", quotedWords(can), c.As,
+				quotedWords(requiredOperations[c.As]))
+		}
+	}
+	if c.As == "" {
+		return c, fmt.Errorf("it says that it can do %s, which is neither a lock (acquire, release), a dedup (claim) "+
+			"nor a sequence (next)", quotedWords(can))
+	}
+	switch {
+	case masters != 0 && c.As != Lock:
+		return c, fmt.Errorf("it says that it asks %d masters, which is for locks: a %s leaves masters out", masters,
+			c.As)
+	case masters < 0 || masters == 1 || masters > mostMasters:
+		return c, fmt.Errorf("it says that it asks %d masters: say 2 to %d, or leave masters out where it uses one "+
+			"Redis", masters, mostMasters)
+	}
+	c.Can = can
+	c.Symmetric = symmetric
+	c.Clock = clock
+	c.Masters = masters
+	return c, nil
+}
+
+// FamilyUnknown reports whether the family of the program is not known yet: its user has not said it, and the program
+// was not asked. It returns false for nil.
+func (c *Adapter) FamilyUnknown() bool { return c != nil && c.As == "" && len(c.Can) == 0 }
+
+// mostMasters is the largest number of masters that a topology has.
+const mostMasters = 9
+
+func quotedWords(words []string) string { return fmt.Sprintf("%q", words) }
+
+// AdapterVariant makes a variant of a program outside, which run runs. An error says what to change in the client's
+// settings.
+func AdapterVariant(c Adapter, run AdapterRunner) (Variant, error) {
+	if err := c.check(); err != nil {
+		return Variant{}, err
+	}
+	made, err := c.variant(run)
+	if c.Announces {
+		made.program = func(o Options) interleave.Program { return c.announcedProgram(o, run) }
+	}
+	return made, err
+}
+
+// variant makes the variant of a client whose settings are checked.
+func (c Adapter) variant(run AdapterRunner) (Variant, error) {
+	if c.As != "" && requiredOperations[c.As] == nil {
+		return Variant{}, fmt.Errorf("client %s: %q is not a family of clients: choose %s, %s or %s", c.name(), c.As,
+			Lock, Dedup, Sequence)
+	}
+	v := Variant{
+		Doc: "your adapter " + c.String(), Source: "your adapter", Claim: OneNode, ComparesNames: !c.Symmetric,
+		outside: run,
+	}
+	id := c.ID()
+	switch c.As {
+	case Dedup:
+		v.Flaws = []Flaw{{harness.LostMessage, Crash}, {harness.DuplicateDelivery, Failover}}
+		v.program = func(o Options) interleave.Program {
+			p := DedupProgram(DedupOptions{Name: id, Window: o.TTL, AtMostOnce: o.AtMostOnce, Habits: true},
+				func(r redis.UniversalClient) Deduper { return c.deduper(run.Observer(r)) })
+			return c.adapterProgram(p, run, func(i int, ops Operations) harness.Client {
+				return exploredDedupClient(c.deduper(ops), DedupOptions{Window: p.Lease}, i)
+			})
+		}
+		return dedupVariant(id, func(r redis.UniversalClient) Deduper { return c.deduper(run.LoadClient(r)) }, v), nil
+	case Sequence:
+		v.Flaws = []Flaw{{harness.DuplicateNumber, Failover}, {harness.Regression, Failover}}
+		v.program = func(o Options) interleave.Program {
+			p := SequenceProgram(SequenceOptions{Name: id, Regime: o.Regime, Habits: true}, nil)
+			return c.adapterProgram(p, run, func(i int, ops Operations) harness.Client {
+				return exploredSequenceClient(ops, SequenceOptions{Regime: o.Regime}, i)
+			})
+		}
+		return sequenceVariant(id, func(r redis.UniversalClient) Sequencer { return run.LoadClient(r) }, v), nil
+	default: // until the program was asked, its family may be open
+		if c.Masters > 0 {
+			return c.onMasters(id, run, v), nil
+		}
+		v.Flaws = []Flaw{{harness.DoubleGrant, Failover}}
+		v.program = func(o Options) interleave.Program {
+			p := LockProgram(LockOptions{Name: id, TTL: o.TTL, Habits: true},
+				func(r redis.UniversalClient) Locker { return c.locker(run.Observer(r)) })
+			return c.adapterProgram(p, run, func(i int, ops Operations) harness.Client {
+				return exploredLockClient(c.locker(ops), LockOptions{TTL: p.Lease}, exploredLock, i)
+			})
+		}
+		return lockVariant(id, func(r redis.UniversalClient) Locker { return c.locker(run.LoadClient(r)) }, v), nil
+	}
+}
+
+// onMasters makes the variant of a lock that asks several masters. The explorer has one Redis, so the variant has no
+// program there.
+func (c Adapter) onMasters(id string, run AdapterRunner, v Variant) Variant {
+	v.Flaws = forgottenByAMaster()
+	v = quorumVariant(id, func(masters []redis.UniversalClient) Locker { return c.locker(run.LoadClient(masters...)) },
+		v)
+	v.Masters = c.Masters
+	return v
+}
+
+// adapterProgram turns p into a program whose clients are processes, each with a gate of its own. client makes the
+// client at place i, which asks its process by ops.
+func (c Adapter) adapterProgram(
+	p interleave.Program, run AdapterRunner, client func(i int, ops Operations) harness.Client,
+) interleave.Program {
+	return c.gatedProgram(p, func(i int, address string) (harness.Client, error) {
+		ops, err := run.SearchClient(address)
+		if err != nil {
+			return nil, err
+		}
+		return client(i, ops), nil
+	}, c.kill(run))
+}
+
+// gatedProgram turns p into a program whose clients openAt makes, each with a gate of its own.
+func (c Adapter) gatedProgram(
+	p interleave.Program, openAt func(i int, address string) (harness.Client, error), kill func(address string),
+) interleave.Program {
+	p.Gate = interleave.TCP
+	p.Open = nil
+	p.OpenAt = openAt
+	p.Kill = kill
+	if c.Clock == RealClock {
+		p.RealClock, p.Finally = true, nil // Finally would let time pass
+	}
+	return p
+}
+
+// kill returns what a crash in a search does to a process; nil if it does nothing.
+func (c Adapter) kill(run AdapterRunner) func(address string) {
+	if !c.RealCrash {
+		return nil
+	}
+	return run.Kill
+}
+
+// SocketPrefix begins the address of a program that listens on a Unix socket.
+const SocketPrefix = "unix:"
+
+// check returns an error that says what to change in the client's settings, or nil.
+func (c Adapter) check() error {
+	switch path, isSocket := strings.CutPrefix(c.Connect, SocketPrefix); {
+	case c.Connect == "" && (len(c.Command) == 0 || c.Command[0] == ""):
+		return errors.New("adapter: no command: give the program and its arguments, such as python3 mylock.py")
+	case c.Connect == "":
+	case len(c.Command) > 0:
+		return fmt.Errorf("client: both a command (%s) and where to connect (%s): leave one of them out", c.Command[0],
+			c.Connect)
+	case !isSocket || path == "":
+		return fmt.Errorf("adapter: connect %q: give %s and the path of the socket on which it listens",
+			c.Connect, SocketPrefix)
+	case c.RealCrash:
+		return fmt.Errorf("client: a real crash kills the process, and %s was not started here: leave one of them out",
+			c.Connect)
+	}
+	if c.Announces {
+		switch {
+		case c.As == "":
+			return fmt.Errorf("client %s: it drives itself, so say what it is: as %s, %s or %s", c.name(), Lock, Dedup,
+				Sequence)
+		case c.Connect != "" || c.Processes != 0:
+			return fmt.Errorf("client %s: it drives itself, a process for each client: leave connect and processes out",
+				c.name())
+		}
+	}
+	if !c.Clock.IsKnown() {
+		return fmt.Errorf("adapter %s: clock %q: choose one of %s, %s and %s, or leave it out and let the adapter say",
+			c.name(), c.Clock, AskedClock, PreloadedClock, RealClock)
+	}
+	if c.Processes < 0 {
+		return fmt.Errorf("client: %d processes: ask for 1 or more", c.Processes)
+	}
+	return nil
+}
+
+// String returns the command line, or where the program listens.
+func (c Adapter) String() string {
+	if c.Connect != "" {
+		return c.Connect
+	}
+	return strings.Join(c.Command, " ")
+}
+
+// ID returns the id of the client's variant.
+func (c Adapter) ID() string { return AdapterPrefix + c.name() }
+
+// AdapterPrefix begins the ids of variants that are programs outside.
+const AdapterPrefix = "client/"
+
+// name returns the client's name: the one in its settings, or the last file name in its command.
+func (c Adapter) name() string {
+	if c.Name != "" {
+		return c.Name
+	}
+	words := c.Command
+	if c.Connect != "" {
+		words = []string{strings.TrimPrefix(c.Connect, SocketPrefix)}
+	}
+	name := words[0]
+	for _, word := range words[1:] {
+		if !strings.HasPrefix(word, "-") && filepath.Ext(word) != "" {
+			name = word
+		}
+	}
+	base := filepath.Base(name)
+	return strings.TrimSuffix(base, filepath.Ext(base))
+}
+
+// locker returns the operations of a lock, with only those methods that the program can do.
+func (c Adapter) locker(o Operations) Locker {
+	if slices.Contains(c.Can, DoExtend) {
+		return struct{ Extender }{o}
+	}
+	return struct{ Locker }{o}
+}
+
+// deduper returns the operations of a filter, with only those methods that the program can do.
+func (c Adapter) deduper(o Operations) Deduper {
+	if slices.Contains(c.Can, DoConfirm) {
+		return adapterClaims{o}
+	}
+	return struct{ Deduper }{o}
+}
+
+// adapterClaims is a filter that marks in two steps. A claim lasts for a quarter of the window.
+type adapterClaims struct{ Operations }
+
+var _ Confirmer = adapterClaims{}
+
+func (adapterClaims) Lease(window time.Duration) time.Duration { return dedupLease(window) }
+
+// First claims the message for the lease.
+func (f adapterClaims) First(ctx context.Context, id string, window time.Duration) (bool, error) {
+	return f.Operations.First(ctx, id, f.Lease(window))
+}
