@@ -87,7 +87,7 @@ var allowed = []room{
 	{"harness/outside", []string{"harness", "harness/cluster", "harness/interleave", "harness/internal/processes",
 		"workloads", "workloads/adapters"}},
 	{"reports/drawing", []string{"harness", "harness/analysis", "harness/interleave", "harness/tally",
-		"harness/units"}},
+		"harness/texttable", "harness/units"}},
 	{"reports/schemas", []string{"harness", "harness/tally"}},
 	{"reports", []string{
 		"harness", "harness/analysis", "harness/interleave", "harness/tally", "harness/texttable", "harness/units",

@@ -130,6 +130,7 @@ func (x *tab) canBeRead(how string) {
 	require.Greater(x, got.Texts, 5, how)
 	require.Empty(x, run[[]string](x, "look.keys()"), "%s: marks of a legend that cannot be told from the ground", how)
 	require.Empty(x, run[[]string](x, "look.wide()"), "%s: the page scrolls sideways", how)
+	require.Empty(x, run[[]string](x, "look.outside()"), "%s: what does not fit", how)
 }
 
 // namesAllControls checks that the browser has a name for every control and picture to read aloud.

@@ -1,6 +1,7 @@
 package drawing
 
 import (
+	"github.com/doublegrant/doublegrant/harness/texttable"
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
@@ -85,6 +86,17 @@ func (d *Drawing) side(class string, y float64, s string) {
 	d.Side = append(d.Side, Shape{
 		Tag: "text", Class: class, X: pixels(float64(d.Margin) - 8), Y: pixels(y), Anchor: "end", Text: s,
 	})
+}
+
+// sideWrapped writes a label into the left column, in two lines if it may be wider than that.
+func (d *Drawing) sideWrapped(class string, y float64, s string) {
+	lines := texttable.Wrap(s, int(float64(d.Margin-8)/letter))
+	if len(lines) != 2 {
+		d.side(class, y, s)
+		return
+	}
+	d.side(class+" small", y-5, lines[0])
+	d.side(class+" small", y+5, lines[1])
 }
 
 // width returns the width of a label in the narrowest plot, in percent.

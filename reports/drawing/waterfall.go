@@ -84,7 +84,7 @@ func (c *frame) cost(of analysis.Cost, start time.Duration) {
 	y := c.bottom
 	c.bottom += stageHeight
 	from, to := of.From-start, of.To-start
-	c.side("row-name", y+16, of.Name)
+	c.sideWrapped("row-name", y+16, of.Name)
 	c.rect("outage", c.x(from), c.x(to), y+5, y+stageHeight-5,
 		fmt.Sprintf("from %s to %s", units.At(of.From), units.At(of.To)))
 	c.text("stage-name strong", c.x(to)+1.2, y+16, "start", of.Lasted)

@@ -86,6 +86,13 @@ globalThis.look = (() => {
     return [`${document.documentElement.scrollWidth} of ${room} pixels`, ...out.slice(0, 5).map(name)];
   };
 
+  // outside lists texts of pictures that leave their section, and on a wide screen tables that have to be scrolled.
+  const outside = () => [...document.querySelectorAll('section svg text')].filter(e => {
+    const box = e.getBoundingClientRect(), room = e.closest('section').getBoundingClientRect();
+    return seen(e) && box.width > 0 && (box.left < room.left || !e.closest('.plot') && box.right > room.right);
+  }).concat(innerWidth < 1400 ? [] : [...document.querySelectorAll('.scroll')].filter(e =>
+    seen(e) && e.scrollWidth > e.clientWidth + 1)).map(name);
+
   // cut lists texts that are there and cannot be read: hidden, or longer than their boxes. A text of a picture may be cut
   // if a table has all of it. What only a screen shows, such as the steps of a walk, may be left out.
   const cut = leftOut => {
@@ -143,5 +150,5 @@ globalThis.look = (() => {
       bright: [...w.querySelectorAll('.strip label')].filter(paint).map(l => l.textContent),
     };
   };
-  return { contrast, keys, wide, cut, unreachable, stops, focused, followed, links, step };
+  return { contrast, keys, wide, outside, cut, unreachable, stops, focused, followed, links, step };
 })();
