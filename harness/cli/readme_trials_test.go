@@ -80,7 +80,6 @@ var trials = map[string]map[string]trial{
 	"reports/README.md": {
 		"REPORT_OUT=": {long: true, before: `cd "$ROOT"; export TMPDIR=$OLDPWD`,
 			instead: []string{"/tmp/reports", "$OLDPWD/reports"}},
-		"chromium": {cannot: "a browser is not everywhere; the tests of reports open pages in one"},
 	},
 	"workloads/bugs/README.md": {
 		"doublegrant reproduce bug/all": {cannot: "make bugs runs it, for minutes, and needs many libraries"},

@@ -95,8 +95,8 @@ func (d *Drawing) sideWrapped(class string, y float64, s string) {
 		d.side(class, y, s)
 		return
 	}
-	d.side(class+" small", y-5, lines[0])
-	d.side(class+" small", y+5, lines[1])
+	d.side(class+" small", y-6, lines[0])
+	d.side(class+" small", y+6, lines[1])
 }
 
 // width returns the width of a label in the narrowest plot, in percent.
