@@ -176,3 +176,15 @@ func (a *app) printBug(out trackrecord.Outcome, full bool) error {
 	a.println("%s", out.Line())
 	return nil
 }
+
+// printBugsAbout names the entries about a library, which is a variant of the catalogue, if there are some.
+func (a *app) printBugsAbout(variant string) error {
+	if a.json || a.markdown || !strings.HasPrefix(variant, "lib/") {
+		return nil
+	}
+	names, err := bugs.About(variant)
+	if err == nil && len(names) > 0 {
+		a.println("in the table of bugs: %s; doublegrant reproduce %s", strings.Join(names, ", "), names[0])
+	}
+	return err
+}

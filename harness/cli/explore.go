@@ -276,7 +276,7 @@ func (a *app) exploreOne(ctx context.Context, s plan.Search, how searchHow) erro
 		return err
 	}
 	a.printSaved(how.save)
-	return nil
+	return a.printBugsAbout(s.Variant)
 }
 
 // showExploration prints one search, as text or JSON, and sets the exit code by its verdict. The text has the steps to

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/doublegrant/doublegrant/workloads/adapters"
 	"github.com/doublegrant/doublegrant/workloads/bugs"
@@ -62,12 +63,13 @@ func Prepare(ctx context.Context, b bugs.Bug, build bugs.Build) (command []strin
 	return chain.command(dir, build)
 }
 
-// sources returns the files of an entry's program, by name.
+// sources returns the files of an entry's program, by name. The example for maintainers is another program.
 func sources(b bugs.Bug, chain toolchain) (map[string][]byte, error) {
 	files, err := b.Files()
 	if err != nil {
 		return nil, err
 	}
+	maps.DeleteFunc(files, func(name string, _ []byte) bool { return strings.HasPrefix(name, "example.") })
 	for name, from := range chain.shared {
 		if files[name], err = adapters.Files.ReadFile(from); err != nil {
 			return nil, err

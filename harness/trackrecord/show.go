@@ -24,8 +24,8 @@ type Ending string
 
 // The endings.
 const (
-	Shown   Ending = "shown"     // as the entry states, and the fixed version holds
-	Refuted Ending = "refuted"   // another class, none, or the fixed version has it too
+	Shown   Ending = "shown"     // as the entry states, and the other version holds
+	Refuted Ending = "refuted"   // another class, none, or the other version has it too
 	Unsaid  Ending = "undecided" // a search or run could tell nothing
 	Missing Ending = "missing"   // a version, an interpreter, a package or a server is missing
 )
@@ -36,7 +36,7 @@ type Outcome struct {
 	Ending Ending   `json:"ending"`
 	Why    string   `json:"why,omitempty"` // empty if it was shown
 	Shown  Trial    `json:"shown"`
-	Holds  *Trial   `json:"holds,omitempty"` // of the fixed version; nil: there is none, or it was not reached
+	Holds  *Trial   `json:"holds,omitempty"` // of the version that holds; nil: none, or not reached
 }
 
 // Trial is a search or run of one build.
@@ -80,7 +80,7 @@ func Show(ctx context.Context, b bugs.Bug, o results.Options) (out Outcome, err 
 	out.Holds = &fixed
 	switch {
 	case slices.Contains(fixed.Found, b.Class):
-		return out.end(Refuted, "%s %s, in which it is fixed, shows %s, too", b.Library, fixed.Version, b.Class)
+		return out.end(Refuted, "%s %s, which has to hold, shows %s, too", b.Library, fixed.Version, b.Class)
 	case fixed.Verdict != harness.Valid && len(fixed.Found) == 0:
 		return out.end(Unsaid, "%s %s: %s", b.Library, fixed.Version, fixed.Said)
 	}

@@ -28,6 +28,8 @@ type Bug struct {
 	Shown Build  `yaml:"shown" json:"shown"`                     // the build that shows it
 	Holds *Build `yaml:"holds,omitempty" json:"holds,omitempty"` // one in which the same search does not; may be nil
 
+	// Variant begins the ids of the catalogue's variants that run the same library, such as lib/redislock; optional.
+	Variant string `yaml:"variant,omitempty" json:"variant,omitempty"`
 	// Program is the id of the entry whose program this one runs; empty: its own.
 	Program string `yaml:"program,omitempty" json:"program,omitempty"`
 
@@ -118,6 +120,17 @@ func Find(id string) (Bug, error) {
 		ids[i] = b.ID
 	}
 	return Bug{}, fmt.Errorf("unknown bug %q: %s", id, suggest.Meant(id, ids))
+}
+
+// About lists the names of the entries about the library that is a variant of the catalogue.
+func About(variant string) (names []string, err error) {
+	all, err := All()
+	for _, b := range all {
+		if b.Variant != "" && strings.HasPrefix(variant, b.Variant) {
+			names = append(names, b.Name())
+		}
+	}
+	return names, err
 }
 
 // Files returns the files of the entry beside its description, by name: the adapter, and what it needs.
