@@ -24,13 +24,13 @@ func (l *lock) of(key string) *redis.RedisLock {
 	return l.locks[key]
 }
 
-func (l *lock) Acquire(ctx context.Context, key, _ string, ttl time.Duration) (bool, error) {
+func (l *lock) Acquire(_ context.Context, key, _ string, ttl time.Duration) (bool, error) {
 	l.of(key).SetExpire(int((ttl + time.Second - 1) / time.Second))
-	return l.of(key).AcquireCtx(ctx)
+	return l.of(key).Acquire()
 }
 
-func (l *lock) Release(ctx context.Context, key, _ string) (bool, error) {
-	return l.of(key).ReleaseCtx(ctx)
+func (l *lock) Release(_ context.Context, key, _ string) (bool, error) {
+	return l.of(key).Release()
 }
 
 func main() {
