@@ -110,7 +110,7 @@ func TestAWorkerRefuses(t *testing.T) {
 		"allow that with --allow-adapters": {Kind: KindRun, Program: "v1",
 			Body: run("name: x\nruns: [{name: c, adapter: {command: [rm]}}]\n")},
 		"needs a connection to the coordinator": {Kind: KindShare, Program: "v1", Body: []byte(`{"run":"x","number":1}`)},
-		"it starts the program": {Kind: KindPiece, Program: "v1",
+		"it starts the adapter": {Kind: KindPiece, Program: "v1",
 			Body: []byte(`{"search":{"variant":"x","client":{"command":["rm"]}},"piece":{}}`)},
 	} {
 		_, err := d.Do(t.Context(), u)

@@ -194,17 +194,18 @@ func (s Search) EveryRegime() (all []Search) {
 }
 
 // findVariant returns a variant of the catalogue, or makes one from a script or an adapter.
-func findVariant(id string, script *workloads.Script, client *workloads.Adapter) (workloads.Variant, error) {
-	own := map[bool]string{script != nil: "script", client != nil: "client"}[true]
-	switch {
-	case script != nil && client != nil:
-		return workloads.Variant{}, errors.New("both script and client are given: leave one of them out")
-	case own != "" && id != "" && !strings.HasPrefix(id, own+"/"): // under its own name it is in stored plans
-		return workloads.Variant{}, fmt.Errorf("both the variant %q and a %s are given: leave one of them out", id, own)
+func findVariant(id string, script *workloads.Script, program *workloads.Adapter) (workloads.Variant, error) {
+	switch { // stored plans have both, with an id that begins with script/ or client/
+	case script != nil && program != nil:
+		return workloads.Variant{}, errors.New("both a script and an adapter are given: leave one of them out")
+	case script != nil && id != "" && !strings.HasPrefix(id, "script/"):
+		return workloads.Variant{}, fmt.Errorf("both the variant %q and a script are given: leave one of them out", id)
+	case program != nil && id != "" && !strings.HasPrefix(id, workloads.AdapterPrefix):
+		return workloads.Variant{}, fmt.Errorf("both the variant %q and an adapter are given: leave one of them out", id)
 	case script != nil:
 		return workloads.ScriptVariant(*script)
-	case client != nil:
-		return adapter.Variant(*client)
+	case program != nil:
+		return adapter.Variant(*program)
 	}
 	v, err := workloads.Find(id)
 	return adapter.Runnable(v), err

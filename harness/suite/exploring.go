@@ -33,7 +33,7 @@ type Exploring struct {
 }
 
 // ofSearches lists the fields that a search may have.
-var ofSearches = []string{"name", "times", "variant", "script", "client", "regime", "ttl", "expect", "explore"}
+var ofSearches = []string{"name", "times", "variant", "script", "adapter", "regime", "ttl", "expect", "explore"}
 
 // dropLoadFields clears a search's fields about load. It refuses those that the run gives itself, and drops those from
 // the suite's defaults.

@@ -291,7 +291,7 @@ func (s Suite) tryScripts(ctx context.Context, o results.Options) error {
 		if run.Adapter != nil && run.On != string(cluster.OnDocker) {
 			known, err := results.DescribeAdapter(ctx, *run.Adapter, o)
 			if err != nil {
-				return fmt.Errorf("%s%w (in the run %q)", run.Place().At("client"), err, fields.Shortened(run.Title))
+				return fmt.Errorf("%s%w (in the run %q)", run.Place().At("adapter"), err, fields.Shortened(run.Title))
 			}
 			s.Runs[i].Adapter = &known
 			if run.Adapter.FamilyUnknown() {
