@@ -100,7 +100,7 @@ runs:
 	require.Contains(t, out, "a pass, repeated for 1h")
 	require.Regexp(t, `(?m)^      interrupted: had found .*duplicate-number.*, expected invalid: `, out)
 	require.NotContains(t, out, "not run: invalid")
-	named := regexp.MustCompile(`It ended early: interrupted in the run "endless", which is in (\S+)\. `).
+	named := regexp.MustCompile(`It ended early: interrupted during the run "endless", whose folder is (\S+)\. `).
 		FindStringSubmatch(unbroken(out))
 	require.Len(t, named, 2, out)
 	require.FileExists(t, filepath.Join(p.dir, "results/latest", named[1], "report.html"))

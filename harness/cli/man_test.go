@@ -54,7 +54,7 @@ func TestAManualPageHasTheHelp(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(p.dir, "man/doublegrant-explore.1"))
 	require.NoError(t, err)
 	page := string(text)
-	require.Contains(t, page, ".SS At random\n.TP\n.B \\-\\-random int\nrun so many schedules")
+	require.Contains(t, page, ".SS At random\n.TP\n.B \\-\\-random int\nrun this many schedules")
 	require.Contains(t, page, ".B \\-o, \\-\\-output string\n")
 	require.Contains(t, page, "(default 3)")
 	require.NotContains(t, page, "(default 0)")

@@ -164,7 +164,7 @@ func (r *Resolved) checkPlace() error {
 		return r.errorf("downAfter", "a downAfter of %v is too close to the Sentinels' ping period: ask for 1s or more",
 			r.DownAfter)
 	case r.On != "" && r.On != string(cluster.OnProcess) && r.On != string(cluster.OnDocker):
-		return r.errorf("on", "unknown on %q: choose process or docker", r.On)
+		return r.errorf("on", "unknown platform %q: choose process or docker", r.On)
 	case r.Image != "" && r.On != string(cluster.OnDocker):
 		return r.errorf("image", "an image is for containers: use --on docker")
 	}

@@ -131,7 +131,7 @@ func TestFaultsThatCannotBeAreRefusedWithTheRemedy(t *testing.T) {
 		{"topology: standalone\nnemesis: failover-storm", ":3: kill-primary needs --topology sentinel"},
 		{"faults:\n  - fault: kill\n    host: primry", `:4: unknown host "primry": did you mean primary? choose`},
 		{"faults:\n  - fault: kill-primary\n    host: replica",
-			":4: the name the name kill-primary already fixes host: leave host out"},
+			":4: the name kill-primary already fixes host: leave host out"},
 		{"faults:\n  - fault: partition\n    sides: both", `:4: unknown sides "both": choose split-brain`},
 		{"faults:\n  - fault: partition\n    how: gently",
 			`:4: unknown way to cut "gently": choose one of hold, drop, drop-replies, refuse`},

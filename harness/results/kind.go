@@ -38,7 +38,7 @@ func KindOf(dir string) (Kind, error) {
 		return Other, plan.Usagef("%s has a %s that is cut short, and no %s: its search or run has to be repeated", dir,
 			reports.VerdictFile, plan.File)
 	case has(reports.VerdictFile):
-		return Other, plan.Usagef("%s has a %s of a run, and no %s: give the whole results folder of the run; if "+
+		return Other, plan.Usagef("%s has the %s of a run but no %s: give the whole results folder of the run; if "+
 			"check --history wrote it, give that command its file again", dir, reports.VerdictFile, plan.File)
 	case has(reports.ReproductionFile):
 		return Other, plan.Usagef("%s is the results folder of an experiment, whose report.html only reproduce "+
