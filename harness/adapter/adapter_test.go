@@ -111,7 +111,7 @@ func TestAProgramOutsideIsSearchedAsOneInside(t *testing.T) {
 }
 
 func TestAProgramOutsideThatBreaksDown(t *testing.T) {
-	const broke = "client 1: the program outside has broken down: "
+	const broke = "client 1: the adapter has broken down: "
 	for _, c := range []struct {
 		client workloads.Adapter
 		want   string
@@ -120,13 +120,13 @@ func TestAProgramOutsideThatBreaksDown(t *testing.T) {
 		{lock("half"), broke + `it ended in the middle of the line "{\"id\":3,\"o" (exit status 0)`},
 		{lock("tomorrow"), "it speaks version 2 of the protocol, and this is version 1"},
 		{lock("sundial"), `it says that its clock is "sundial": choose one of "asked", "preloaded" and "real"`},
-		{lock("idles"), "client 1 neither sent a command nor finished within 2s: it never sent any"},
+		{lock("idles"), "client 1 neither sent a command nor finished within 5s: it never sent any"},
 		{lock("sleeps"),
-			"client 1 neither sent a command nor finished within 2s: it may wait for something other than a reply"},
+			"client 1 neither sent a command nor finished within 5s: it may wait for something other than a reply"},
 		{lock("babbles"), broke + `it wrote "releasing now", which is not a line of the protocol`},
 		{lock("long"), broke + "it wrote a line of more than 65536 bytes, which begins with "},
 		// of any client: the second answer may be read late
-		{lock("twice"), "the program outside has broken down: it answered 3 twice: "},
+		{lock("twice"), "the adapter has broken down: it answered 3 twice: "},
 		{lock("unasked"), broke + "it answered 4711, which was never asked: "},
 		{lock("counts"), broke + "it answered release with the number 0: answer ok with true or false"},
 		{lock("elsewhere"),
@@ -137,11 +137,11 @@ func TestAProgramOutsideThatBreaksDown(t *testing.T) {
 		{workloads.Adapter{As: workloads.Lock, Name: "no program", Command: []string{"no-such-program"}},
 			`"no-such-program" cannot be started: `},
 		{workloads.Adapter{As: workloads.Lock, Name: "no socket", Connect: "unix:/no/socket"},
-			"nobody listens on unix:/no/socket: start the program first"},
+			"nothing listens on unix:/no/socket: start the adapter first"},
 		{driver("drives-badly"), `it announced "invoke dance lock": "dance" is no operation of a lock`},
 		{driver("drives-out-of-order"), `it announced "return ok": want invoke, an operation and a name`},
 		{driver("drives-and-listens"),
-			"has subscribed, and subscriptions of a program that drives itself are not explored, since it cannot ask"},
+			"has subscribed, and subscriptions of an adapter that drives itself are not explored, since it cannot ask"},
 		{driver("drives-nowhere"), "it ended (exit status 4): no such module"},
 	} {
 		t.Run(c.client.Name, func(t *testing.T) {
@@ -159,7 +159,7 @@ func TestAProgramOutsideThatSaysNothing(t *testing.T) {
 	res := searched(t, outer(t, lock("mute"), interleave.TCP))
 	require.Equal(t, harness.Unknown, res.Verdict())
 	require.Contains(t, res.Stopped,
-		"client 1: the program outside has broken down: it has not answered init within 200ms")
+		"client 1: the adapter has broken down: it has not answered init within 200ms")
 }
 
 func TestASearchOfAProgramOutsideLeavesNothing(t *testing.T) {

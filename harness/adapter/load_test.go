@@ -211,6 +211,6 @@ func TestARelayNeedsOnePrimary(t *testing.T) {
 	ring := redis.NewRing(&redis.RingOptions{})
 	defer ring.Close()
 	_, err := adapter.Check(t.Context(), childOf(workloads.Lock, "compare"), sameFor(ring), func(string, error) {})
-	require.ErrorContains(t, err, "a program outside needs one primary")
+	require.ErrorContains(t, err, "an adapter needs one primary")
 	require.NotContains(t, err.Error(), "\n")
 }

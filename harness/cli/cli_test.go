@@ -71,11 +71,11 @@ func TestTheVersionIsOneLine(t *testing.T) {
 func TestHelpHasItsFlagsInGroups(t *testing.T) {
 	for command, titles := range map[string][]string{
 		"run": {"Variant and load", "Topology", "Generators", "External Redis", "Faults",
-			"Your own script or program", "Results"},
+			"Your own script or adapter", "Results"},
 		"compare": {"Variant and load", "Topology", "External Redis", "Faults",
-			"Your own script or program", "Results"},
+			"Your own script or adapter", "Results"},
 		"explore": {"Variant and search", "At random", "Faults, each tried wherever it makes a difference",
-			"Your own script or program", "In pieces", "Replay", "Results"},
+			"Your own script or adapter", "In pieces", "Replay", "Results"},
 	} {
 		out, _ := ends(t, 0, command, "--help")
 		var seen []string

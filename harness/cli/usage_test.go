@@ -131,7 +131,7 @@ func TestABadClientIsOneLineWithTheRemedy(t *testing.T) {
 		"want one of ok, fail, info and ask":                 "run --adapter cat",
 		"it ended (exit status 1)":                           "compare lock/set-nx-px -- false",
 		"by --adapter and after --":                          "explore --adapter true -- false",
-		"no program after --":                                "explore --",
+		"no adapter after --":                                "explore --",
 		"are about Lua, and true is a program":               "explore --keys k -- true",
 		"--adapter: a quote or backslash at its end is open": `explore --adapter "python3 'x"`,
 		"no adapter given":                                   "adapter check",
