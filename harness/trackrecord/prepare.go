@@ -35,7 +35,9 @@ type toolchain struct {
 }
 
 // toolchains lists how programs are made, by the language of their entry.
-var toolchains = map[string]toolchain{"Go": goToolchain}
+var toolchains = map[string]toolchain{
+	"Go": goToolchain, "Python": pythonToolchain, "PHP": phpToolchain, "Ruby": rubyToolchain,
+}
 
 // Prepare returns the command line of an entry's adapter with pinned versions. It makes the adapter when it is first
 // needed, and keeps it in the user's cache. The error wraps ErrMissing if a version, a compiler, an interpreter or a

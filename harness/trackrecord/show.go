@@ -139,7 +139,7 @@ func try(ctx context.Context, b bugs.Bug, build bugs.Build, o results.Options) (
 func entry(b bugs.Bug, build bugs.Build, command []string) (e suite.Entry, err error) {
 	run := maps.Clone(b.Run)
 	run["name"] = b.ID + " " + build.Version
-	run["client"] = workloads.Adapter{Name: b.ID, Command: command}
+	run["adapter"] = workloads.Adapter{Name: b.ID, Command: command}
 	text, err := yaml.Marshal(map[string]any{"name": b.ID, "runs": []any{run}})
 	if err != nil {
 		return e, err

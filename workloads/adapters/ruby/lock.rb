@@ -52,7 +52,7 @@ def heed(r)
   case r['do']
   when 'init'
     $init = r
-    say(id: r['id'], ok: true, version: 1, can: Lock::CAN, symmetric: true, clock: Lock::CLOCK)
+    say(id: r['id'], ok: true, version: 1, can: $kind::CAN, symmetric: true, clock: $kind::CLOCK)
   when 'reset'
     say(id: r['id'], ok: true)
   else
@@ -63,8 +63,9 @@ end
 # join makes the lock of one more client, and the thread that it needs.
 def join
   Thread.new { serve } unless CLIENTS.empty?
-  Lock.new($init['redis'], ($init['timeout_ms'] || 600_000) / 1000.0)
+  $kind.new($init['redis'], ($init['timeout_ms'] || 600_000) / 1000.0)
 end
 
 $stdout.sync = true
+$kind ||= Lock # a program that requires this file may have set another class
 serve

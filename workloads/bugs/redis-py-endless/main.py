@@ -1,0 +1,2 @@
+"""redis-py's Lock, unmodified."""
+import redis_py_lock  # runs it

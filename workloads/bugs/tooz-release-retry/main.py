@@ -1,0 +1,2 @@
+"""The lock of tooz, unmodified."""
+import tooz_lock  # runs it
