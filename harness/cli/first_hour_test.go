@@ -14,9 +14,9 @@ func TestWhatIsEasilyMistakenIsOneLineWithTheRemedy(t *testing.T) {
 		"did you mean run?":            "rnu lock/set-nx-px",
 		"did you mean lock/set-nx-px,": "run set-nx-px",
 		`both the variant "lock/set-nx-px" and a script are given: leave`: "suite @/both.yaml",
-		`both.yaml:2: `:                                      "suite @/both.yaml",
-		`and a script are given: leave one of them out`:                "run --plan @/both-run.yaml",
-		`a command is a list of words: [python3, mylock.py]`: "suite @/words.yaml",
+		`both.yaml:2: `: "suite @/both.yaml",
+		`and a script are given: leave one of them out`:                                "run --plan @/both-run.yaml",
+		`a command is a list of words: [python3, mylock.py]`:                           "suite @/words.yaml",
 		"is a counterexample of a Go test, which replays it first: go test -run '^Tes": "explore --replay @/saved.json",
 	})
 }

@@ -223,7 +223,7 @@ func TestNoFlagIsSilentlyOverruledByAPlan(t *testing.T) {
 	values := map[string]string{"int": "=1", "uint": "=1", "float": "=1", "duration": "=1s", "string": "=x",
 		"strings": "=x"}
 	beside := []string{"plan", "seed", "results", "redis-server", "output", "color", "no-color", "help", "as", "args",
-		"keys", "yes", "no-error", "release", "release-args", "script", "client", "connect", "announces", "clock",
+		"keys", "yes", "no-error", "release", "release-args", "script", "adapter", "verbose", "connect", "announces", "clock",
 		"processes", "real-crash",
 		"redis", "redis-url-file", "redis-ca", "redis-cert", "redis-key", "i-may-load", // which Redis is not in a plan
 		// nor where generators come from

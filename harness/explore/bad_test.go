@@ -185,7 +185,7 @@ func TestSpecsThatAreOfNoUse(t *testing.T) {
 		},
 		"5 clients: ask for 2 to 4, or for": func(s *Spec) { s.Clients = 5 },
 		"-1 schedules at random":            func(s *Spec) { s.Random = &Random{Schedules: -1} },
-		"without end":                       func(s *Spec) { s.Random, s.For = &Random{}, 0 },
+		"schedules at random need a limit":  func(s *Spec) { s.Random, s.For = &Random{}, 0 },
 		"depth 11: ask for 1 to 10":         func(s *Spec) { s.Random = &Random{Schedules: 1, Depth: 11} },
 		`unknown strategy "pso": choose pct or pos`: func(s *Spec) {
 			s.Random = &Random{Schedules: 1, Strategy: "pso"}

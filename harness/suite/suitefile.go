@@ -156,11 +156,11 @@ func read(name string, text []byte, scripts func(*Entry) error) (s Suite, err er
 	return s, s.nameRuns()
 }
 
-// fieldNames lists the fields that a run gives itself.
+// fieldNames lists the fields that a run gives itself, by their names of today.
 func fieldNames(n *yaml.Node) (all []string) {
 	n = fields.Followed(n)
 	for i := 0; i < len(n.Content); i += 2 {
-		all = append(all, n.Content[i].Value)
+		all = append(all, fields.Current(reflect.TypeFor[Entry](), n.Content[i].Value))
 	}
 	return all
 }

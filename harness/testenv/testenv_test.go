@@ -33,6 +33,7 @@ func TestWhatIsLeftOutIsNoted(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bin", "left-out")
 	t.Setenv("DOUBLEGRANT_LEFT_OUT", file)
 	t.Setenv("DOUBLEGRANT_REQUIRE_CLIENTS", "")
+	t.Setenv("DOUBLEGRANT_REQUIRE_BROWSER", "")
 	t.Run("a client", func(t *testing.T) { testenv.LeftOut(t, "clients in PHP", "install php-redis") })
 	t.Run("containers", func(t *testing.T) {
 		testenv.Noting(t, "containers", "install Docker").Skipf("no %s", "daemon")

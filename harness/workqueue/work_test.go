@@ -29,7 +29,7 @@ func (j deafJob) GiveBack(ctx context.Context, _ time.Duration) error { return j
 // deafQueue hands out one such unit.
 type deafQueue struct{ workqueue.Queue }
 
-func (deafQueue) Bar(ctx context.Context, _ string) error {
+func (deafQueue) Withdraw(ctx context.Context, _ string) error {
 	<-ctx.Done()
 	return ctx.Err()
 }

@@ -326,6 +326,15 @@ func fieldNamed(t reflect.Type, name string) (field reflect.StructField, ok bool
 	return field, false
 }
 
+// Current returns the name of today of the field of t that has the name, or had it in earlier versions. It returns name
+// if there is no such field.
+func Current(t reflect.Type, name string) string {
+	if f, ok := fieldNamed(t, name); ok {
+		return yamlName(f)
+	}
+	return name
+}
+
 // Given lists the names of the fields of s that are not zero.
 func Given(s any) (names []string) {
 	v := reflect.ValueOf(s)
