@@ -19,7 +19,7 @@ func clientFaults() []Entry {
 		},
 		{
 			Name:  "freeze-clients-HOST",
-			Doc:   "clients stand still, as in a long garbage collection, and then go on as if nothing had been",
+			Doc:   "clients stand still, as in a long garbage collection, and then continue as if nothing had happened",
 			Takes: []string{"host"}, Defaults: one, Strikes: "g", Does: Freezes,
 			make: func(f Configured, on Subject) harness.Nemesis {
 				return FreezeClients(on.Fleet, on.Cluster, f.target)
@@ -27,7 +27,7 @@ func clientFaults() []Entry {
 		},
 		{
 			Name:  "skew-clients-HOST",
-			Doc:   "clients' clocks are wrong by so much: ahead, or behind where it is negative",
+			Doc:   "clients' clocks are wrong by this much: ahead, or behind if it is negative",
 			Takes: []string{"host", "by"}, Defaults: Parameters{Host: "group", By: time.Minute}, Strikes: "g",
 			Does: Skews, prepare: prepareSkew,
 			make: func(f Configured, on Subject) harness.Nemesis {

@@ -15,7 +15,7 @@ func networkFaults() []Entry {
 	return []Entry{
 		{
 			Name:  "partition-SIDES",
-			Doc:   "the network falls apart; see SIDES for who loses whom, HOW for what becomes of bytes",
+			Doc:   "a network partition; SIDES says which hosts lose each other, HOW what happens to bytes",
 			Takes: []string{"sides", "how"}, Defaults: split, prepare: prepareShape, least: leastApart,
 			make: func(f Configured, on Subject) harness.Nemesis { return Partition(on.Cluster, f.shape, f.link) },
 		},
@@ -25,14 +25,14 @@ func networkFaults() []Entry {
 			make: func(_ Configured, on Subject) harness.Nemesis { return PartitionPrimary(on.Cluster) },
 		},
 		{
-			Name: "one-way", Doc: "the connections that from opens to to are cut, those the other way are not",
+			Name: "one-way", Doc: "connections that from opens to to are cut, and those that to opens are not",
 			Takes: []string{"from", "to", "how"}, Defaults: cut, prepare: prepareOneWay,
 			make: func(f Configured, on Subject) harness.Nemesis {
 				return Partition(on.Cluster, OneWay(f.from, f.to), f.link)
 			},
 		},
 		{
-			Name: "cut", Doc: "all connections between from and to are cut, whoever opens them",
+			Name: "cut", Doc: "all connections between from and to are cut",
 			Takes: []string{"from", "to", "how"}, Defaults: cut, prepare: prepareCut, make: makeDegrade,
 		},
 	}
@@ -53,7 +53,7 @@ func linkFaults() []Entry {
 			link:     func(p Parameters) harness.LinkFault { return harness.Latency(p.Latency, p.Jitter) },
 		},
 		{
-			Name: "bandwidth", Doc: "so many bytes a second pass in each connection, each way",
+			Name: "bandwidth", Doc: "each connection passes at most this many bytes a second, each way",
 			Takes: between("bandwidth"), Defaults: defaults(Parameters{Bandwidth: 20_000}), make: makeDegrade,
 			prepare: prepareLink,
 			link:    func(p Parameters) harness.LinkFault { return harness.Bandwidth(int64(p.Bandwidth)) },
@@ -65,13 +65,13 @@ func linkFaults() []Entry {
 			link:     func(p Parameters) harness.LinkFault { return harness.Slice(p.Size, p.Delay) },
 		},
 		{
-			Name: "limit-data", Doc: "connections end after so many bytes, in the middle of a command or answer",
+			Name: "limit-data", Doc: "connections end after this many bytes, in the middle of a command or answer",
 			Takes: between("bytes"), Defaults: defaults(Parameters{Bytes: 5000}), make: makeDegrade,
 			prepare: prepareLink,
 			link:    func(p Parameters) harness.LinkFault { return harness.LimitData(int64(p.Bytes)) },
 		},
 		{
-			Name: "slow-close", Doc: "who closes a connection is heard only after delay",
+			Name: "slow-close", Doc: "the end of a connection arrives only after delay",
 			Takes: between("delay"), Defaults: defaults(Parameters{Delay: 500 * time.Millisecond}), make: makeDegrade,
 			prepare: prepareLink,
 			link:    func(p Parameters) harness.LinkFault { return harness.SlowClose(p.Delay) },

@@ -97,7 +97,7 @@ func sentinelFaults() []Entry {
 		},
 		{
 			Name:  "sentinel-crash-after-promotion",
-			Doc:   "the Sentinel that promoted a replica crashes before it tells anybody",
+			Doc:   "the Sentinel that promoted a replica crashes before it tells any other host",
 			Needs: NeedsSentinels, Does: MayLose,
 			make: func(_ Configured, on Subject) harness.Nemesis {
 				return SimulateFailure(on.Cluster, AfterPromotion())
@@ -112,13 +112,14 @@ func commandFaults() []Entry {
 	return []Entry{
 		{
 			Name:  "script-flush-HOST",
-			Doc:   "SCRIPT FLUSH: EVALSHA answers NOSCRIPT until somebody loads the script again",
+			Doc:   "SCRIPT FLUSH: EVALSHA answers NOSCRIPT until a client loads the script again",
 			Takes: []string{"host"}, Defaults: primary, For: time.Second, Strikes: "r",
 			make: func(f Configured, on Subject) harness.Nemesis { return ScriptFlush(on.Cluster, f.target) },
 		},
 		{
-			Name:  "client-kill-HOST",
-			Doc:   "CLIENT KILL of every connection for commands: some or their answers are lost; subscriptions stay",
+			Name: "client-kill-HOST",
+			Doc: "CLIENT KILL of every connection for commands: some commands or answers are lost; subscriptions " +
+				"stay",
 			Takes: []string{"host"}, Defaults: primary, For: time.Second, Strikes: "r", Acts: OnSomePrimary,
 			make: func(f Configured, on Subject) harness.Nemesis { return ClientKill(on.Cluster, f.target) },
 		},

@@ -79,7 +79,7 @@ func TestAShortPauseNeedsNoFailover(t *testing.T) {
 			}
 			seen, err := prove(context.WithTimeout(t.Context(), 300*time.Millisecond))
 			require.NoError(t, err)
-			require.Equal(t, "nobody was promoted within 300ms, and Sentinels may take 4s", seen)
+			require.Equal(t, "no replica was promoted within 300ms, and Sentinels may take 4s", seen)
 			_, err = prove(context.WithTimeout(t.Context(), 5*time.Second))
 			require.ErrorContains(t, err, "no failover")
 			ended, cancel := context.WithCancel(t.Context())

@@ -142,7 +142,7 @@ func (chosen targets) failover(c primary) func(context.Context) (string, error) 
 		lasts := time.Until(ends).Round(time.Millisecond)
 		seen, err := awaitPromoted(ctx, c, chosen.old)
 		if err != nil && ever && lasts < c.Patience() && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return fmt.Sprintf("nobody was promoted within %v, and Sentinels may take %v", lasts, c.Patience()), nil
+			return fmt.Sprintf("no replica was promoted within %v, and Sentinels may take %v", lasts, c.Patience()), nil
 		}
 		return seen, err
 	}

@@ -97,7 +97,7 @@ type cutHosts struct {
 func (c cutHosts) probe(ctx context.Context, p Partitionable) (string, error) {
 	shut := c.linksToProbe(p.ClientGroups())
 	if len(shut) == 0 {
-		return "", errors.New("nobody connects to anybody over this cut")
+		return "", errors.New("no host connects to another across this partition")
 	}
 	errs := await.All(len(shut)+len(c.open), func(i int) error {
 		if i < len(shut) {
@@ -165,7 +165,7 @@ func twoPrimaries(ctx context.Context, c Partitionable, old string) (string, err
 func stillPrimary(ctx context.Context, c Partitionable, old, seen string) (string, error) {
 	now, err := c.Primary(ctx)
 	if err != nil {
-		return "", fmt.Errorf("%s, but nobody knows the primary: %w", seen, err)
+		return "", fmt.Errorf("%s, but the primary is unknown: %w", seen, err)
 	}
 	if now != old {
 		return "", fmt.Errorf("%s, but %s is primary now: a failover", seen, now)

@@ -97,7 +97,7 @@ func TestPartitionsThatDoNotApply(t *testing.T) {
 		"no link fault given": nemesis.Partition(s, nemesis.ClientsFromPrimary(), harness.LinkFault{}),
 		"no shape given":      nemesis.Partition(s, nemesis.Shape{}, harness.Withhold()),
 		"is not a partition":  nemesis.Partition(s, nemesis.ClientsFromPrimary(), harness.Latency(time.Second, 0)),
-		"over this cut": nemesis.Partition(s, nemesis.OneWay(nemesis.Primary(), nemesis.Clients()),
+		"across this partition": nemesis.Partition(s, nemesis.OneWay(nemesis.Primary(), nemesis.Clients()),
 			harness.Withhold()),
 		"no host \"r9\"": nemesis.Partition(s, nemesis.OneWay(nemesis.Named("r9"), nemesis.Primary()),
 			harness.Withhold()),

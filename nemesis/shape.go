@@ -83,7 +83,7 @@ func SplitBrainWithReplica() Shape {
 // ClientsFromPrimary cuts the primary off from two fifths of the client groups, and from no other host. The proof: the
 // other groups still reach it, and it stays primary.
 func ClientsFromPrimary() Shape {
-	return withPrimary("clients-primary", "2/5 of the client groups lose the primary, nobody else does: no failover",
+	return withPrimary("clients-primary", "only 2/5 of the client groups lose the primary: no failover",
 		shapeNeeds{1, 0, 2}, func(p hostsByRole) cutHosts {
 			other := harness.Link{From: p.many[0], To: p.old}
 			return cutHosts{
@@ -115,7 +115,7 @@ func PrimaryFromReplica() Shape {
 // PrimaryFromSentinels cuts the primary off from all Sentinels. They fail over although every client reaches it. The
 // proof: two primaries, as in SplitBrain.
 func PrimaryFromSentinels() Shape {
-	return withPrimary("primary-sentinels", "the primary loses all Sentinels, no client loses anybody: two primaries",
+	return withPrimary("primary-sentinels", "the primary loses all Sentinels, clients lose no host: two primaries",
 		shapeNeeds{2, 1, 1}, func(p hostsByRole) cutHosts { return p.cutPrimaryFrom(p.sentinels) })
 }
 
@@ -145,7 +145,7 @@ func PrimaryFromSentinel() Shape {
 // proof: two primaries, as in SplitBrain.
 func IsolatePrimary() Shape {
 	return withPrimary("isolate-primary",
-		"the primary loses replicas and Sentinels, no client loses anybody: two primaries",
+		"the primary loses replicas and Sentinels, clients lose no host: two primaries",
 		shapeNeeds{2, 1,
 			1}, func(p hostsByRole) cutHosts { return p.cutPrimaryFrom(slices.Concat(p.replicas, p.sentinels)) })
 }

@@ -175,7 +175,7 @@ func TestARedisThatCannotBeUsedIsOneLine(t *testing.T) {
 		args []string
 	}{
 		{"would hit " + address + ": if that is allowed, give --i-may-load " + address, cli.ExitUsage, "", nil},
-		{"none that is known here", cli.ExitUsage, "canary", []string{may}},
+		{"has an unknown form", cli.ExitUsage, "canary", []string{may}},
 		{"WRONGPASS", cli.ExitFailed, "redis://canary-user:canary-wrong@" + address, []string{may}},
 		{"NOAUTH", cli.ExitFailed, "redis://" + address, []string{may}},
 		{"cannot be reached", cli.ExitFailed, "redis://canary-user:canary-password@127.0.0.1:1",

@@ -38,8 +38,8 @@ func (imageError) Is(target error) bool { return target == ErrNoDocker }
 func (e imageError) Unwrap() error { return e.error }
 
 // errNoWatchdog is the error for a program that has not called Watchdog: its containers would stay if it were killed.
-var errNoWatchdog = errors.New("docker: nobody would remove the containers of this program if it were killed: call " +
-	"docker.Watchdog first thing in main, or in TestMain")
+var errNoWatchdog = errors.New("docker: containers would remain if this program were killed: call docker.Watchdog " +
+	"first in main, or in TestMain")
 
 // Platform runs nodes in containers. The zero value is a usable default.
 type Platform struct {

@@ -33,7 +33,7 @@ func TestAProgramThatCannotWatchItsContainersMakesNone(t *testing.T) {
 	t.Setenv("DOUBLEGRANT_REQUIRE_DOCKER", "")
 	_, err := cluster.Options{Platform: Platform{}}.Preflight()
 	require.ErrorIs(t, err, errNoWatchdog)
-	require.ErrorContains(t, err, "call docker.Watchdog first thing in main, or in TestMain")
+	require.ErrorContains(t, err, "call docker.Watchdog first in main, or in TestMain")
 	var r recorder
 	Need(&r)
 	require.Equal(t, recorder{"failed"}, r[:1], "the test would be skipped for ever")

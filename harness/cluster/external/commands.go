@@ -63,7 +63,7 @@ func everySecond(args []string) (keys []string, err error) {
 // counted returns the keys of a script command, whose argument 2 is their number.
 func counted(args []string) ([]string, error) {
 	if len(args) < 3 {
-		return nil, fmt.Errorf("%s says no number of keys", args[0])
+		return nil, fmt.Errorf("%s gives no number of keys", args[0])
 	}
 	n, err := strconv.Atoi(args[2])
 	if err != nil || n < 0 || n > len(args)-3 {
@@ -80,7 +80,7 @@ func only(harmless ...string) keysOf {
 				return nil, nil
 			}
 		}
-		return nil, fmt.Errorf("%s is not among the commands that are sent to a Redis of others",
+		return nil, fmt.Errorf("%s is not among the commands that are sent to an external Redis",
 			strings.ToUpper(strings.Join(args[:min(2, len(args))], " ")))
 	}
 }
@@ -100,7 +100,7 @@ func check(args []string, prefix string) error {
 	name := strings.ToLower(args[0])
 	keys, ok := allowed[name]
 	if !ok {
-		return fmt.Errorf("%.40q is not among the commands that are sent to a Redis of others", strings.ToUpper(name))
+		return fmt.Errorf("%.40q is not among the commands that are sent to an external Redis", strings.ToUpper(name))
 	}
 	found, err := keys(args)
 	if err != nil {
@@ -108,7 +108,7 @@ func check(args []string, prefix string) error {
 	}
 	for _, k := range found {
 		if !strings.HasPrefix(k, prefix) {
-			return fmt.Errorf("%s names %.60q, which is outside of the run's keys %s*", strings.ToUpper(name), k,
+			return fmt.Errorf("%s names %.60q, which is outside the run's keys %s*", strings.ToUpper(name), k,
 				prefix)
 		}
 	}

@@ -66,7 +66,7 @@ func askSentinels(ctx context.Context, seeds clients.Deployment) (d clients.Depl
 		}
 		refusals = append(refusals, err.Error())
 	}
-	return seeds, fmt.Errorf("external: no Sentinel tells where the primary is: %s",
+	return seeds, fmt.Errorf("external: no Sentinel says where the primary is: %s",
 		strings.Join(slices.Compact(refusals), "; "))
 }
 

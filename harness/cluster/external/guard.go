@@ -11,7 +11,7 @@ import (
 
 // ErrOutside marks a command that was not sent: a key is outside the run's prefix, or the command is not on the list of
 // those that may be sent.
-var ErrOutside = errors.New("not sent to the Redis of others")
+var ErrOutside = errors.New("not sent to the external Redis")
 
 // guardedConn is a connection that checks every command before it is sent, whether a client library or an adapter sends
 // it. A command with a key outside the prefix never reaches the server whole.
@@ -83,7 +83,7 @@ func (c *guardedConn) checkCommands(b []byte) error {
 	return nil
 }
 
-var errNotRESP = errors.New("what is written is not a command of the Redis protocol")
+var errNotRESP = errors.New("the client sent something other than a command of the Redis protocol")
 
 // nextCommand reads the first command of b, an array of strings. args is nil if b has only a part of it.
 func nextCommand(b []byte) (args []string, rest []byte, err error) {

@@ -19,7 +19,8 @@ func (s *System) removeKeys() {
 	ctx, cancel := context.WithTimeout(context.Background(), removeWithin)
 	defer cancel()
 	if err := s.remove(ctx); err != nil && s.opts.Note != nil {
-		s.opts.Note(fmt.Sprintf("keys that begin with %s may be left: %v; to remove them: redis-cli --scan --pattern "+
+		s.opts.Note(fmt.Sprintf("keys that begin with %s may be left over: %v; to remove them: redis-cli --scan "+
+			"--pattern "+
 			"'%s*' | xargs redis-cli unlink",
 			s.opts.Prefix, err, s.opts.Prefix))
 	}

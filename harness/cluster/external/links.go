@@ -78,7 +78,7 @@ func (s *System) Role(ctx context.Context, node string) (string, error) {
 	return s.roleOf(ctx, i), nil
 }
 
-var errNotOurs = errors.New("external: nobody but the deployment's owner knows")
+var errNotOurs = errors.New("external: only the owner of the deployment knows")
 
 // Suspects returns an error: the harness does not ask Sentinels for their view.
 func (s *System) Suspects(context.Context, string) (bool, error) { return false, errNotOurs }

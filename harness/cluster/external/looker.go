@@ -136,7 +136,7 @@ func plainError(err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case strings.Contains(err.Error(), "sentinels specified"):
-		return &redactedError{"cannot be asked for: no Sentinel answers", err}
+		return &redactedError{"cannot be found: no Sentinel answers", err}
 	}
 	return &redactedError{"cannot be reached", err}
 }
@@ -146,11 +146,11 @@ func plainRefusal(reply string) string {
 	word, _, _ := strings.Cut(reply, " ")
 	switch word {
 	case "WRONGPASS":
-		return "does not accept user and password (WRONGPASS)"
+		return "rejects the user and password (WRONGPASS): correct the URL"
 	case "NOAUTH":
-		return "wants a password (NOAUTH): give it in the URL"
+		return "requires a password (NOAUTH): give it in the URL"
 	case "NOPERM":
-		return "does not let the user do this (NOPERM): see what it needs in harness/cluster/external/README.md"
+		return "denies the user a permission (NOPERM): the permissions needed are in harness/cluster/external/README.md"
 	}
 	return fmt.Sprintf("refuses: %s", word)
 }

@@ -226,7 +226,7 @@ func TestWhoCannotBeRunOn(t *testing.T) {
 		"7.0 or newer is needed": "redis://" + fakeRedis(t, "6.2.14", "standalone"),
 		"Redis Cluster":          "redis://" + fakeRedis(t, "7.2.4", "cluster"),
 		"redis+sentinel://":      "redis://" + fakeRedis(t, "7.2.4", "sentinel"),
-		"no Sentinel tells":      "redis+sentinel://" + address + "/canary",
+		"no Sentinel says":       "redis+sentinel://" + address + "/canary",
 	} {
 		err := preflight(url, "")
 		require.ErrorContains(t, err, want)

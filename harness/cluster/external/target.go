@@ -44,7 +44,7 @@ func Parse(text string) (Target, error) {
 	sentinel := strings.HasSuffix(scheme, "+sentinel")
 	plain := strings.TrimSuffix(scheme, "+sentinel")
 	if !ok || plain != "redis" && plain != "rediss" {
-		return Target{}, errors.New("the URL of Redis is none that is known here: write " + forms)
+		return Target{}, errors.New("the URL of Redis has an unknown form: write " + forms)
 	}
 	var t Target
 	if plain == "rediss" {

@@ -41,9 +41,9 @@ func TestURLs(t *testing.T) {
 
 func TestAWrongURLIsNotRepeated(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                   "none that is known",
-		"canary:6379":                        "none that is known",
-		"http://canary":                      "none that is known",
+		"":                                   "has an unknown form",
+		"canary:6379":                        "has an unknown form",
+		"http://canary":                      "has an unknown form",
 		"redis://":                           "HOST or HOST:PORT",
 		"redis://canary:x":                   "HOST or HOST:PORT",
 		"redis://canary:99999":               "HOST or HOST:PORT",
