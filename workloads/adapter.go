@@ -163,7 +163,7 @@ func AdapterVariant(c Adapter, run AdapterRunner) (Variant, error) {
 // variant makes the variant of a client whose settings are checked.
 func (c Adapter) variant(run AdapterRunner) (Variant, error) {
 	if c.As != "" && requiredOperations[c.As] == nil {
-		return Variant{}, fmt.Errorf("client %s: %q is not a family of clients: choose %s, %s or %s", c.name(), c.As,
+		return Variant{}, fmt.Errorf("adapter %s: %q is not a family: choose %s, %s or %s", c.name(), c.As,
 			Lock, Dedup, Sequence)
 	}
 	v := Variant{
@@ -275,10 +275,10 @@ func (c Adapter) check() error {
 	if c.Announces {
 		switch {
 		case c.As == "":
-			return fmt.Errorf("client %s: it drives itself, so say what it is: as %s, %s or %s", c.name(), Lock, Dedup,
+			return fmt.Errorf("adapter %s: it drives itself, so say what it is: as %s, %s or %s", c.name(), Lock, Dedup,
 				Sequence)
 		case c.Connect != "" || c.Processes != 0:
-			return fmt.Errorf("client %s: it drives itself, a process for each client: leave connect and processes out",
+			return fmt.Errorf("adapter %s: it drives itself, a process for each client: leave connect and processes out",
 				c.name())
 		}
 	}

@@ -8,7 +8,7 @@ func TestWhatIsEasilyMistakenIsOneLineWithTheRemedy(t *testing.T) {
 		"take.lua":      "return 1",
 		"both.yaml":     "runs:\n  - variant: lock/set-nx-px\n    script: {as: lock, file: take.lua}\n    explore: {}\n",
 		"both-run.yaml": "variant: lock/set-nx-px\nscript: {as: lock, file: take.lua}\n",
-		"words.yaml":    "runs:\n  - {name: a, client: {command: python3 mylock.py}, explore: {}}\n",
+		"words.yaml":    "runs:\n  - {name: a, adapter: {command: python3 mylock.py}, explore: {}}\n",
 		"saved.json":    `{"format": 1, "kind": "lock", "again": "go test -run '^TestMyLock$' ./mine", "counterexample": {}}`,
 	}, map[string]string{
 		"did you mean run?":            "rnu lock/set-nx-px",

@@ -132,11 +132,11 @@ func TestABadClientIsOneLineWithTheRemedy(t *testing.T) {
 		"it ended (exit status 1)":                           "compare lock/set-nx-px -- false",
 		"by --adapter and after --":                          "explore --adapter true -- false",
 		"no adapter after --":                                "explore --",
-		"are about Lua, and true is a program":               "explore --keys k -- true",
+		"are about Lua, and true is an adapter":              "explore --keys k -- true",
 		"--adapter: a quote or backslash at its end is open": `explore --adapter "python3 'x"`,
 		"no adapter given":                                   "adapter check",
-		"nobody listens on unix:/no/such: start":             "explore --connect unix:/no/such",
-		"are about a program in another language":            "run lock/set-nx-px --processes 2",
+		"nothing listens on unix:/no/such: start":            "explore --connect unix:/no/such",
+		"are about an adapter":                               "run lock/set-nx-px --processes 2",
 		"-1 processes: ask for 1 or more":                    "run --adapter true --processes -1",
 		"says its clock itself":                              "explore --clock preloaded -- true",
 		`clock "sundial": choose one of`:                     "explore --announces --clock sundial --as lock -- true",
@@ -223,7 +223,8 @@ func TestNoFlagIsSilentlyOverruledByAPlan(t *testing.T) {
 	values := map[string]string{"int": "=1", "uint": "=1", "float": "=1", "duration": "=1s", "string": "=x",
 		"strings": "=x"}
 	beside := []string{"plan", "seed", "results", "redis-server", "output", "color", "no-color", "help", "as", "args",
-		"keys", "yes", "no-error", "release", "release-args", "script", "adapter", "verbose", "connect", "announces", "clock",
+		"keys", "yes", "no-error", "release", "release-args", "script", "adapter", "verbose", "connect", "announces",
+		"clock",
 		"processes", "real-crash",
 		"redis", "redis-url-file", "redis-ca", "redis-cert", "redis-key", "i-may-load", // which Redis is not in a plan
 		// nor where generators come from

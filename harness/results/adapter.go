@@ -56,7 +56,7 @@ func onRedis(ctx context.Context, c workloads.Adapter, o Options,
 		return s.ConnectAll(0)
 	})
 	if err != nil && failed == nil {
-		err = plan.Usagef("client %s: %w", c, err)
+		err = plan.Usagef("adapter %s: %w", c, err)
 	}
 	for _, s := range running {
 		err = errors.Join(err, s.Stop())

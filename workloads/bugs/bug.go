@@ -43,7 +43,7 @@ type Bug struct {
 	// Suggestion tells the maintainers what they could do. It is required if no issue is known.
 	Suggestion string `yaml:"suggestion,omitempty" json:"suggestion,omitempty"`
 
-	// Run has the fields of a run of a suite, without client and expect: see harness/suite. A search has explore.
+	// Run has the fields of a run of a suite, without adapter and expect: see harness/suite. A search has explore.
 	Run map[string]any `yaml:"run" json:"run"`
 }
 

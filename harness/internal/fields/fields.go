@@ -157,6 +157,7 @@ func (r Reader) Fill(n *yaml.Node, s reflect.Value) error {
 			written := Shortened(Followed(value).Value)
 			return r.Errorf(value, "%s is %s: ask for more than 0, or leave it out", key.Value, written)
 		}
+		key.Value = name // callers that read the node again know only this name
 	}
 	if p, ok := s.Addr().Interface().(Placed); ok {
 		p.Put(where)
