@@ -68,6 +68,25 @@ func TestLossesAreNumbersForPeople(t *testing.T) {
 	}
 }
 
+// TestOneFailoverOfASuiteHasNoDistribution, so its times are said once.
+func TestOneFailoverOfASuiteHasNoDistribution(t *testing.T) {
+	r := report(t, analysistest.Kills(1), valid())
+	require.Equal(t, "1 failover: first write 1.70 s; no client that asked was answered 1.70 s",
+		FailoversLine(figuresOf(r.Failovers)))
+}
+
+// TestAFailoverBeyondItsLimitComesWithWhatToLookAt has one limit that the client library can exceed, and one that it
+// cannot.
+func TestAFailoverBeyondItsLimitComesWithWhatToLookAt(t *testing.T) {
+	r := tally.Run{Ending: tally.NotMet, Limit: "first write", Expected: "valid"}
+	require.Contains(t, advice(r), "which stage takes longest")
+	require.Contains(t, advice(r), "the client library")
+	r.Limit = "takes writes"
+	require.NotContains(t, advice(r), "the client library")
+	r.Ending = tally.Undecided
+	require.Contains(t, advice(r), "a fault that moves the primary")
+}
+
 // TestFailoversThatShowNotEverythingAreCounted has a cost that is a range, and a failover without a client write.
 func TestFailoversThatShowNotEverythingAreCounted(t *testing.T) {
 	h := analysistest.Kills(5)
