@@ -4,6 +4,7 @@ import (
 	"context"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/doublegrant/doublegrant/workloads/bugs"
 )
@@ -92,5 +93,29 @@ var rubyToolchain = toolchain{
 		gems := "GEM_PATH=" + filepath.Join(root, "share/rubygems-integration/all")
 		return append([]string{"env", gems, ruby, "-I", filepath.Join(root, "lib/ruby/vendor_ruby"),
 			filepath.Join(dir, "main.rb")}, build.Args...), nil
+	},
+}
+
+// perlToolchain runs Debian's Perl, in which the unpacked modules come before those of the machine.
+var perlToolchain = toolchain{
+	shared: map[string]string{"serve.pl": "perl/serve.pl"},
+	make:   unpack,
+	command: func(dir string, build bugs.Build) ([]string, error) {
+		perl, err := interpreter("/usr/bin/perl", "perl", "-MJSON::PP", "-e", "")
+		if err != nil {
+			return nil, err
+		}
+		root := filepath.Join(dir, unpacked, "usr")
+		compiled, err := filepath.Glob(filepath.Join(root, "lib/*/perl5/*")) // by architecture and version
+		if err != nil {
+			return nil, err
+		}
+		libraries, err := filepath.Glob(filepath.Join(root, "lib/*-linux-gnu*"))
+		if err != nil {
+			return nil, err
+		}
+		modules := append(compiled, filepath.Join(root, "share/perl5"))
+		return append([]string{"env", "PERL5LIB=" + strings.Join(modules, ":"),
+			"LD_LIBRARY_PATH=" + strings.Join(libraries, ":"), perl, filepath.Join(dir, "main.pl")}, build.Args...), nil
 	},
 }
