@@ -69,7 +69,8 @@ var pythonToolchain = toolchain{
 
 // phpToolchain runs PHP, in which the unpacked packages come before those of the machine.
 var phpToolchain = toolchain{
-	make: unpack,
+	shared: map[string]string{"serve.php": "php/serve.php"},
+	make:   unpack,
 	command: func(dir string, build bugs.Build) ([]string, error) {
 		php, err := interpreter("php", "php-cli php-redis", "-r", "exit(extension_loaded('redis') ? 0 : 1);")
 		if err != nil {
