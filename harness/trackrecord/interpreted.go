@@ -120,3 +120,16 @@ var perlToolchain = toolchain{
 			"LD_LIBRARY_PATH=" + strings.Join(libraries, ":"), perl, filepath.Join(dir, "main.pl")}, build.Args...), nil
 	},
 }
+
+// nodeToolchain runs Node.js, in which the unpacked packages come before those of the machine.
+var nodeToolchain = toolchain{
+	make: unpack,
+	command: func(dir string, build bugs.Build) ([]string, error) {
+		node, err := interpreter("node", "nodejs", "-e", "")
+		if err != nil {
+			return nil, err
+		}
+		path := "NODE_PATH=" + filepath.Join(dir, unpacked, "usr/share/nodejs")
+		return append([]string{"env", path, node, filepath.Join(dir, "main.js")}, build.Args...), nil
+	},
+}
