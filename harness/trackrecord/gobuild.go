@@ -50,9 +50,26 @@ func buildGo(ctx context.Context, dir string, b bugs.Bug, build bugs.Build) erro
 	said, err := cmd.CombinedOutput()
 	var failed *exec.ExitError
 	if errors.As(err, &failed) && ctx.Err() == nil {
-		return missingf("it cannot be built: %s", lastLine(said))
+		return missingf("it cannot be built: %s; set GOPROXY to a module proxy that is reached and has this version",
+			refusal(said))
 	}
 	return err
+}
+
+// refusal returns what the go command failed for, as one line: its first word about anything but its progress, and what
+// is indented below it.
+func refusal(said []byte) (why string) {
+	for line := range strings.Lines(string(said)) {
+		switch text := strings.TrimSpace(line); {
+		case why != "" && !strings.HasPrefix(line, "\t"):
+			return why
+		case why != "":
+			why += " " + text
+		case !strings.HasPrefix(line, "go: downloading") && !strings.HasPrefix(line, "#"):
+			why = text
+		}
+	}
+	return why
 }
 
 // lastLine returns the last line of a command's output, which has the reason of its failure.

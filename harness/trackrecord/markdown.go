@@ -17,9 +17,12 @@ func Markdown(w io.Writer, out Outcome) error {
 	fmt.Fprintf(&t, "# %s %s: %s\n\n%s\n\n", b.Library, b.Shown.Version, b.Class, b.Happens)
 	fmt.Fprintf(&t, "- **When:** %s\n- **Where:** %s\n- **Promised by:** %s\n", b.Conditions, b.Where, b.Promise)
 	if b.Fixed != "" {
-		fmt.Fprintf(&t, "- **Fixed in:** %s\n", b.Fixed)
+		fmt.Fprintf(&t, "- **Fixed in:** %s %s\n", b.Fixed, b.FixedOn)
 	}
 	fmt.Fprintf(&t, "- **Known as:** %s\n", b.Upstream)
+	if b.Upstream.Searched != "" {
+		fmt.Fprintf(&t, "- **Searched:** %s\n", b.Upstream.Searched)
+	}
 	if b.Suggestion != "" {
 		fmt.Fprintf(&t, "- **Suggestion:** %s\n", b.Suggestion)
 	}
@@ -28,7 +31,7 @@ func Markdown(w io.Writer, out Outcome) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(&t, "## A program\n\n`%s`, with %s:\n\n```%s\n%s```\n\n", name, versions(b.Package, b.Shown),
+	fmt.Fprintf(&t, "## A program\n\n`%s`, with %s:\n\n```%s\n%s```\n\n", name, versions(b),
 		strings.ToLower(b.Language), text)
 	if _, err := io.WriteString(w, t.String()); err != nil || out.Shown.Search.Name == "" {
 		return err
@@ -36,11 +39,11 @@ func Markdown(w io.Writer, out Outcome) error {
 	return reports.IssueMarkdown(w, out.Shown.Search)
 }
 
-// versions lists what a build pins.
-func versions(library string, build bugs.Build) string {
-	all := library + " " + build.Version
-	for name, v := range build.With {
-		all += ", " + name + " " + v
+// versions lists what the build that shows the bug pins.
+func versions(b bugs.Bug) string {
+	var all []string
+	for _, v := range pinned(b, b.Shown) {
+		all = append(all, v.Name+" "+v.Version)
 	}
-	return all
+	return strings.Join(all, ", ")
 }

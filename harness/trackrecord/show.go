@@ -124,7 +124,7 @@ func try(ctx context.Context, b bugs.Bug, build bugs.Build, o results.Options) (
 	t.Version = build.Version
 	began := time.Now()
 	if e.Explore != nil {
-		err = t.search(ctx, b, e, o)
+		err = t.search(ctx, b, build, e, o)
 	} else {
 		err = t.load(ctx, e, o)
 	}
@@ -151,13 +151,13 @@ func entry(b bugs.Bug, build bugs.Build, command []string) (e suite.Entry, err e
 }
 
 // search makes the entry's searches: one, or one for each regime of a sequence.
-func (t *Trial) search(ctx context.Context, b bugs.Bug, e suite.Entry, o results.Options) error {
+func (t *Trial) search(ctx context.Context, b bugs.Bug, build bugs.Build, e suite.Entry, o results.Options) error {
 	for _, s := range e.Searches() {
 		out, err := results.Explore(ctx, s, o)
 		if err != nil {
 			return err
 		}
-		x := named(out.Exploration, b, t.Version)
+		x := named(out.Exploration, b, build)
 		first := t.Said == ""
 		for _, c := range x.Result.Counterexamples {
 			if !slices.Contains(t.Found, c.Anomaly.Class) {
@@ -177,11 +177,23 @@ func (t *Trial) search(ctx context.Context, b bugs.Bug, e suite.Entry, o results
 	return nil
 }
 
-// named returns a search under the name of the bug. Paths of this machine's programs say nothing to others.
-func named(x reports.Exploration, b bugs.Bug, version string) reports.Exploration {
+// named returns a search under the name of the bug. Paths of this machine's programs say nothing to others, and neither
+// do versions of the libraries that doublegrant links.
+func named(x reports.Exploration, b bugs.Bug, build bugs.Build) reports.Exploration {
 	x.Name, x.Variant, x.Command, x.Replay = b.Name(), b.Name(), "doublegrant reproduce "+b.Name(), ""
-	x.Doc, x.Source = b.Library+" "+version+" ("+b.Language+"), unmodified", b.Package
+	x.Doc, x.Source = b.Library+" "+build.Version+" ("+b.Language+"), unmodified", b.Package
+	// doublegrant and the server come first.
+	x.Versions = append(slices.Clone(x.Versions[:min(2, len(x.Versions))]), pinned(b, build)...)
 	return x
+}
+
+// pinned lists the library and what else a build pins, by name.
+func pinned(b bugs.Bug, build bugs.Build) []reports.Version {
+	all := []reports.Version{{Name: b.Package, Version: build.Version}}
+	for _, name := range slices.Sorted(maps.Keys(build.With)) {
+		all = append(all, reports.Version{Name: name, Version: build.With[name]})
+	}
+	return all
 }
 
 // load makes the entry's run.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,6 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/harness/testenv"
+	"github.com/doublegrant/doublegrant/reports"
 	"github.com/doublegrant/doublegrant/workloads/bugs"
 )
 
@@ -45,6 +47,45 @@ func TestWhatIsMissingIsAnOutcome(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Missing, out.Ending)
 	require.Contains(t, out.Why, "install Go")
+}
+
+// What the go command says of a version that is not to be had fits into one line, without its progress.
+func TestARefusedVersionIsOneLine(t *testing.T) {
+	t.Parallel()
+	said := "go: downloading a.b/c v1.0.0\n" +
+		"main.go:2:8: a.b/c@v1.0.0: 403 Forbidden\n\tserver response: no\nmain.go:3:8: x\n"
+	require.Equal(t, "main.go:2:8: a.b/c@v1.0.0: 403 Forbidden server response: no", refusal([]byte(said)))
+	require.Empty(t, refusal(nil))
+}
+
+// A version that no proxy has is an outcome, so that the other entries go on, and it says what to do.
+func TestAVersionThatIsNotToBeHad(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("GOPROXY", "off")
+	b, err := bugs.Find("redislock-token")
+	require.NoError(t, err)
+	b.Shown.Version = "v0.0.99"
+	out, err := Show(t.Context(), b, results.Options{})
+	require.NoError(t, err)
+	require.Equal(t, Missing, out.Ending)
+	require.Contains(t, out.Why, "set GOPROXY")
+	require.NotContains(t, out.Why, "\n")
+	require.Equal(t, 3, ExitCode([]Outcome{out, {Bug: b, Ending: Shown}}))
+}
+
+// The report names what was searched, and the pinned versions, not those that doublegrant links.
+func TestTheReportIsAboutTheLibrary(t *testing.T) {
+	t.Parallel()
+	b, err := bugs.Find("redislock-token")
+	require.NoError(t, err)
+	linked := []reports.Version{{Name: "doublegrant"}, {Name: "Redis"}, {Name: "redislock"}}
+	x := named(reports.Exploration{Versions: linked}, b, b.Shown)
+	require.Equal(t, []reports.Version{{Name: "doublegrant"}, {Name: "Redis"}, {Name: b.Package, Version: b.Shown.Version},
+		{Name: "github.com/redis/go-redis/v9", Version: "v9.23.0"}}, x.Versions)
+	var text strings.Builder
+	require.NoError(t, Markdown(&text, Outcome{Bug: b, Ending: Shown}))
+	require.Contains(t, text.String(), "- **Searched:** "+b.Upstream.Searched)
+	require.Contains(t, text.String(), b.Package+" "+b.Shown.Version+", github.com/redis/go-redis/v9 v9.23.0:")
 }
 
 func TestEveryRunOfTheTableIsPossible(t *testing.T) {

@@ -52,8 +52,11 @@ func (out Outcome) cells() []string {
 		shown = strings.TrimPrefix(out.Shown.found(b.Class), string(b.Class)+" in ")
 	}
 	fixed := cmp.Or(b.Fixed, "-")
+	if b.FixedOn != "" {
+		fixed += ", " + b.FixedOn
+	}
 	if out.Holds != nil && out.Ending == Shown {
-		fixed += fmt.Sprintf(", %s holds", out.Holds.Version)
+		fixed += fmt.Sprintf("; %s holds", out.Holds.Version)
 	}
 	return []string{fmt.Sprintf("[%s](%s/%s)", b.ID, b.ID, bugs.Entry), b.Library + " " + b.Shown.Version,
 		string(b.Class), b.Conditions, shown, fixed, b.Upstream.String()}

@@ -25,6 +25,9 @@ type Bug struct {
 
 	Since string `yaml:"since,omitempty" json:"since,omitempty"` // first version that is known to have it; optional
 	Fixed string `yaml:"fixed,omitempty" json:"fixed,omitempty"` // first version without it; empty: none is known
+	// FixedOn is the day on which that version was released, 2006-01-02; optional.
+	FixedOn string `yaml:"fixedOn,omitempty" json:"fixedOn,omitempty"`
+
 	Shown Build  `yaml:"shown" json:"shown"`                     // the build that shows it
 	Holds *Build `yaml:"holds,omitempty" json:"holds,omitempty"` // one in which the same search does not; may be nil
 

@@ -3,6 +3,7 @@ package bugs
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/mod/semver"
@@ -31,6 +32,11 @@ func TestEveryEntrySaysWhatAReaderNeeds(t *testing.T) {
 			require.NotEmpty(t, b.Suggestion, "%s: what the maintainers could do", b.ID)
 		}
 		require.True(t, b.Affects(b.Shown.Version), "%s: the version that shows it has it", b.ID)
+		if b.FixedOn != "" {
+			require.NotEmpty(t, b.Fixed, b.ID)
+			_, err := time.Parse(time.DateOnly, b.FixedOn)
+			require.NoError(t, err, "%s: when it was fixed", b.ID)
+		}
 		if b.Holds != nil {
 			require.False(t, b.Affects(b.Holds.Version), "%s: the version that holds does not", b.ID)
 		}
