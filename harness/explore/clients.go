@@ -74,7 +74,10 @@ func (ex *live) openClient(place, i int) (c harness.Client, err error) {
 	defer ex.w.giveTurn()()
 	p := ex.spec.Program
 	if ex.sharesMemory() {
-		return ex.openMember(place, i), nil
+		if ex.process(i) == i {
+			ex.member = p.Process(ex.w.clients[i])
+		}
+		return ex.member(place), nil
 	}
 	if p.Gate == interleave.InProcess {
 		return p.Open(place, ex.w.clients[i]), nil
@@ -181,7 +184,7 @@ func (ex *live) whyStuck(a *actor) string {
 	return ": it may wait for something other than a reply"
 }
 
-// This file distinguishes a client that does not go on from a machine, a process or a Redis that stands still.
+// What follows distinguishes a client that does not go on from a machine, a process or a Redis that stands still.
 
 // standstills counts how often this process stood still or its Redis did not answer in time. The caller has the turn.
 func (w *world) standstills() int {

@@ -73,7 +73,9 @@ func (ex *execution) delay(a *actor) (event model.Event, err error) {
 		for i := range late.commands[1:] { // the first has its Access already
 			late.commands[i+1].Access, _ = command.AccessOf(late.commands[i+1].Args)
 		}
-		late.watched, a.watched = takeWatched(late.pending, a.watched)
+		if len(late.pending.Watched) > 0 {
+			late.watched, a.watched = a.watched, nil
+		}
 	}
 	ex.lateCommands = append(ex.lateCommands, late)
 	return event, nil
@@ -96,23 +98,17 @@ func (ex *execution) noteEffects(c command.Command, reply []byte) {
 	if c.Changes() {
 		ex.wroteSinceStop = ex.wroteSinceStop || ex.replicationStopped
 	}
-	ex.noteClock(c)
+	if c.Meaning != nil { // computed before
+		ex.TTLSet, ex.ClockRead = ex.TTLSet || c.Meaning.Sets, ex.ClockRead || c.Meaning.Clock
+	} else {
+		ex.TTLSet, ex.ClockRead = ex.TTLSet || c.SetsTTL(), ex.ClockRead || ex.w.Scripts.ReadsClock(c.Args)
+	}
 	if saysNoScript(reply) {
 		ex.noteSituation(harness.ScriptMissing)
 	}
 }
 
-// noteClock records whether a command gives a key a TTL or reads the time of day.
-func (ex *execution) noteClock(c command.Command) {
-	if c.Meaning != nil { // computed before
-		ex.TTLSet, ex.ClockRead = ex.TTLSet || c.Meaning.Sets, ex.ClockRead || c.Meaning.Clock
-		return
-	}
-	ex.TTLSet = ex.TTLSet || c.SetsTTL()
-	ex.ClockRead = ex.ClockRead || ex.w.Scripts.ReadsClock(c.Args)
-}
-
-// This file handles late commands, which their client has given up and Redis may still execute.
+// What follows handles late commands, which their client has given up and Redis may still execute.
 
 // giveUp lets the client go on without an answer. It returns the connection with its unsent commands, for a later
 // Arrive.

@@ -25,7 +25,7 @@ type dialer struct {
 	actor        atomic.Pointer[actor] // the current schedule's client; nil: none, and commands take no step
 	open         atomic.Int64          // open connections
 	greeting     []string              // what the client sends on a new connection: see greetingOf
-	pooled       pooled                // connections of pools that libraries opened
+	pooled       sync.Map              // of *conn: open connections of pools that libraries opened
 }
 
 // mostConnections bounds the connections that a client may have open when a schedule begins. Pools are far smaller, and
@@ -61,7 +61,6 @@ func (s *dialer) acting() *actor {
 	return a.runningActor()
 }
 
-// dial opens a connection for the Redis client.
 func (s *dialer) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	defer s.takeTurn()()
 	s.open.Add(1)
@@ -73,7 +72,7 @@ func (s *dialer) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 	if s.client && !c.ofAdapter && ctx.Value(ownDial{}) == nil {
 		c.usedIn = s.world.schedules
-		s.pooled.add(c)
+		s.pooled.Store(c, true)
 		return c, nil
 	}
 	if err := c.connect(); err != nil {
@@ -130,7 +129,7 @@ func (w *world) noteOutOfTurn(c command.Command) {
 // mostStrays bounds how many of these commands are named.
 const mostStrays = 3
 
-// This file handles connection pools that libraries open themselves, with the dialer of the Redis client they are
+// What follows handles connection pools that libraries open themselves, with the dialer of the Redis client they are
 // given. A pool opens idle connections at any time, in its own goroutines, and a library that is created for each
 // schedule leaves them open. So such a connection is connected to Redis on first use, and closed when it is left
 // behind.
@@ -158,29 +157,6 @@ func (dialsForItself) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 	return next
 }
 
-// pooled holds a client's open connections from libraries' own pools.
-type pooled struct {
-	mu   sync.Mutex
-	open map[*conn]bool
-}
-
-// add stores a new connection.
-func (p *pooled) add(c *conn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.open == nil {
-		p.open = map[*conn]bool{}
-	}
-	p.open[c] = true
-}
-
-// remove removes a closed connection.
-func (p *pooled) remove(c *conn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.open, c)
-}
-
 // connectOnUse connects a pool's connection on its first use.
 func (c *conn) connectOnUse() error {
 	if c.usedIn = c.dialer.world.schedules; c.wire != nil || c.failed != nil || c.isGone() {
@@ -189,28 +165,23 @@ func (c *conn) connectOnUse() error {
 	return c.connect()
 }
 
-// leftBehind lists the connections that were not used in the last schedule, if there are more than mostIdle in all.
-func (p *pooled) leftBehind(schedules int) (all []*conn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.open) <= mostIdle {
-		return nil
-	}
-	for c := range p.open {
-		if c.usedIn < schedules-1 {
-			all = append(all, c)
-		}
-	}
-	return all
-}
-
 // closeLeftBehind closes the connections that libraries' pools have left behind. A library that still uses one finds it
 // closed and opens another.
 func (w *world) closeLeftBehind() {
 	w.schedules++
 	for _, d := range w.dialers {
-		for _, c := range d.pooled.leftBehind(w.schedules) {
-			_ = c.Close() // always nil
+		var unused []*conn
+		open := 0
+		for c := range d.pooled.Range {
+			open++
+			if c := c.(*conn); c.usedIn < w.schedules-1 {
+				unused = append(unused, c)
+			}
+		}
+		for _, c := range unused {
+			if open > mostIdle {
+				_ = c.Close() // always nil
+			}
 		}
 	}
 }

@@ -36,7 +36,6 @@ type gates struct {
 	announced func(address, text string) // see interleave.Program; nil: no announcements
 }
 
-// open opens an address for each dialer.
 func (g *gates) open(kind interleave.Gate, dialers []*dialer, announced func(address, text string)) error {
 	if kind == interleave.InProcess {
 		return nil
@@ -197,7 +196,7 @@ func (g *gates) close() (err error) {
 	return err
 }
 
-// This file tracks what an adapter does on a connection, also when the program does not wait for an
+// What follows tracks what an adapter does on a connection, also when the program does not wait for an
 // answer.
 
 // activity is what the gate's goroutine does for one connection of an adapter. The zero value waits
@@ -217,14 +216,12 @@ const (
 	handlesAdapter                       // it handles what the program has sent
 )
 
-// set stores what the gate's goroutine does from now on.
 func (e *activity) set(to activityState) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.state = to
 }
 
-// readAdapter reads what the program sends next.
 func (e *activity) readAdapter(outer net.Conn, in []byte) (n int, err error) {
 	raw, err := rawOf(outer)
 	if err != nil {

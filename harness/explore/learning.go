@@ -137,13 +137,6 @@ type observation struct {
 	acts  []model.Act
 }
 
-// beginObservation starts to learn a look of the program at the store.
-func (ex *live) beginObservation(began model.Event) {
-	if ex.learns() {
-		ex.observation = &observation{mind: &ex.memory.Root, heard: began}
-	}
-}
-
 // observationAsks records what the look did since it read something, and what it asks for next.
 func (ex *live) observationAsks(next model.Ask) {
 	l := ex.observation
@@ -234,7 +227,7 @@ func (ex *execution) isWatching() bool {
 	return false
 }
 
-// This file learns what clients do after what they have read.
+// What follows learns what clients do after what they have read.
 
 // noteAct stores an act of the actor until it waits again.
 func (a *actor) noteAct(done model.Act) {

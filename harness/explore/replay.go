@@ -138,7 +138,7 @@ var digits = regexp.MustCompile(`\d+`)
 // compareReplay returns an error that describes the first difference between a replay and the counterexample, and wraps
 // ErrDiverged; nil: none. Random tokens may differ if they map one to one.
 func compareReplay(want, got interleave.Counterexample) error {
-	names := renaming{map[string]string{}, map[string]string{}}
+	names := newRenaming()
 	for i := range max(len(want.Steps), len(got.Steps)) {
 		if i >= len(want.Steps) || i >= len(got.Steps) {
 			return fmt.Errorf("%w: %d steps, %d were recorded", ErrDiverged, len(got.Steps), len(want.Steps))

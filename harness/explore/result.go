@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,19 +38,21 @@ func (s *search) result(worlds []*world, background string) interleave.Result {
 		r.Limits = append(r.Limits, fmt.Sprintf("3 clients or more: clients wait or have their own goroutines, so "+
 			"the search has %d (--clients 3 asks for more, and may take long)", fewerClients))
 	}
-	if why := s.vacuousAtRandom(worlds, background); why != "" {
-		r.Stopped = why
+	found := len(s.seen.Counterexamples) > 0
+	if s.stopped == interleave.DrawnAtRandom && !found && s.seen.Random.Drawn >= enoughToTell {
+		r.Stopped = cmp.Or(s.vacuous(worlds, background), r.Stopped)
 	}
 	r.Exhausted = r.Stopped == "" && s.failure == nil
-	if r.Exhausted && len(s.seen.Counterexamples) == 0 {
+	if r.Exhausted && !found {
 		r.Stopped = s.vacuous(worlds, background)
 		r.Exhausted = r.Stopped == ""
 	}
-	if background != "" && s.stopped != "" && len(s.seen.Counterexamples) == 0 {
+	if background != "" && s.stopped != "" && !found {
 		r.Stopped += " (it does something by itself: " + background + ")"
 	}
-	if limit := s.asymmetryLimit(); limit != "" {
-		r.Limits = append(r.Limits, limit)
+	if s.asymmetry != "" {
+		r.Limits = append(r.Limits, "the promise that clients differ in their names only, which does not hold ("+
+			s.asymmetry+"): clients begin in every order")
 	}
 	if s.spec.Program.RealClock {
 		r.Limits = append(r.Limits, "the clients read the machine's clock, so time did not pass, and it was not "+
@@ -87,8 +90,8 @@ func (s *search) checkPieces(ctx context.Context) {
 	}
 }
 
-// This file collects the situations that schedules meet. Checkers see some of them in the history; the explorer causes
-// the others.
+// What follows collects the situations that schedules meet. Checkers see some of them in the history; the explorer
+// causes the others.
 
 // noteSituation adds a situation that the explorer caused.
 func (ex *execution) noteSituation(name harness.SituationName) {
@@ -98,8 +101,8 @@ func (ex *execution) noteSituation(name harness.SituationName) {
 // rerunSituations runs the shortest schedule of each situation again, and returns the situations with their steps.
 func (s *search) rerunSituations(ctx context.Context, w *world) (all []interleave.Situation, err error) {
 	r := newRunner(s.spec, w)
-	for _, name := range slices.Sorted(maps.Keys(s.seen.Encounters.By)) {
-		e := s.seen.Encounters.By[name]
+	for _, name := range slices.Sorted(maps.Keys(s.seen.Encounters)) {
+		e := s.seen.Encounters[name]
 		situation := interleave.Situation{Situation: e.Situation}
 		if e.Count > 0 {
 			situation.Steps, err = r.stepsOf(context.WithoutCancel(ctx), e.Budget, e.Schedule)
@@ -126,8 +129,8 @@ func (r runner) stepsOf(ctx context.Context, budget interleave.Budget,
 	return ex.trace.Steps, nil
 }
 
-// This file describes, for a search that ended early, what it has covered, what most of the remaining work is, and what
-// to ask for instead.
+// What follows describes, for a search that ended early, what it has covered, what most of the remaining work is, and
+// what to ask for instead.
 
 // share is a part of the planned schedules, and the flag that would avoid them.
 type share struct {
@@ -140,18 +143,17 @@ func shares() []share {
 	kind := func(k interleave.Kind) func(interleave.Choice) bool {
 		return func(c interleave.Choice) bool { return c.Kind() == k }
 	}
+	is := func(one interleave.Choice) func(interleave.Choice) bool {
+		return func(c interleave.Choice) bool { return c == one }
+	}
 	return []share{
 		{of: "a crash", flag: "--crashes 0", has: interleave.Choice.IsCrash},
 		{of: "the end of a lease, or a stop before it", flag: "--expiries 0", has: interleave.Choice.IsTime},
 		{of: "a lost answer", flag: "--lost-answers 0", has: kind(interleave.LosesAnswers)},
 		{of: "a lost command", flag: "--lost-commands 0", has: kind(interleave.LosesCommands)},
 		{of: "a late command", flag: "--late 0", has: kind(interleave.Delays)},
-		{of: "a failover", flag: "--failovers 0", has: func(c interleave.Choice) bool {
-			return c == interleave.StopReplication
-		}},
-		{of: "a script flush", flag: "--flushes 0", has: func(c interleave.Choice) bool {
-			return c == interleave.FlushScripts
-		}},
+		{of: "a failover", flag: "--failovers 0", has: is(interleave.StopReplication)},
+		{of: "a script flush", flag: "--flushes 0", has: is(interleave.FlushScripts)},
 		{of: "steps of goroutines or subscriptions", has: func(c interleave.Choice) bool { return c.Thread() > 0 }},
 	}
 }

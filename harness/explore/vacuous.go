@@ -93,7 +93,7 @@ func countOutOfTurn(worlds []*world) (n int64) {
 	return n
 }
 
-// This file checks that a search met the situations in which most locks and filters go wrong.
+// What follows checks that a search met the situations in which most locks and filters go wrong.
 
 // promised lists the situations that a search with expiries has to meet, by a kind of operation of the program. A lock
 // that renews itself has no late releases, so some are required only if another situation was met.
@@ -118,11 +118,11 @@ func (s *search) unmet() string {
 		return ""
 	}
 	for _, one := range promised {
-		met := s.seen.Encounters.By[one.situation]
+		met := s.seen.Encounters[one.situation]
 		if !slices.Contains(p.Kinds, one.kind) || met == nil || met.Count > 0 {
 			continue
 		}
-		if before := s.seen.Encounters.By[one.after]; one.after != "" && (before == nil || before.Count == 0) {
+		if before := s.seen.Encounters[one.after]; one.after != "" && (before == nil || before.Count == 0) {
 			continue
 		}
 		return fmt.Sprintf("no schedule met %q, so the search does not cover it: time passed to the end of each "+

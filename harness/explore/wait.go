@@ -3,7 +3,6 @@ package explore
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -133,9 +132,6 @@ func (ex *live) timeOut(a *actor) error {
 	return nil
 }
 
-// errTimedOut is the error of a read whose time-out has passed.
-var errTimedOut = os.ErrDeadlineExceeded
-
 // nap makes an actor sleep that has other threads. It returns when the time is over or ctx is canceled.
 func (a *actor) nap(ctx context.Context, d time.Duration) error {
 	a.wakeAt = max(a.wakeAt, a.ex.now) + d
@@ -146,7 +142,7 @@ func (a *actor) nap(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// This file lets time pass during a wait of the harness itself, and after the last step of a schedule. Threads that
+// What follows lets time pass during a wait of the harness itself, and after the last step of a schedule. Threads that
 // still run act meanwhile.
 
 // forgoMemory stops the use of memory, since the program's look at the store waits while time passes.

@@ -72,7 +72,7 @@ func (k worker) attempt(ctx context.Context, v *jobRun) (liveRun *execution, err
 		return nil, err
 	}
 	if k.search.states != nil && k.search.followsTrails(k.w) {
-		ex.beginTrails()
+		ex.trails = &trails{byClient: make([]visited.ID, len(ex.actors)), strays: ex.w.outOfTurn}
 	}
 	v.ex = ex.execution
 	return v.ex, k.drive(ctx, v)
@@ -175,7 +175,7 @@ func (k worker) runLive(ctx context.Context, path []interleave.Choice) (*executi
 	})
 }
 
-// This file runs a source's schedules by workers. If schedules can be run from memory, one worker does so, and the
+// What follows runs a source's schedules by workers. If schedules can be run from memory, one worker does so, and the
 // others judge. When memory stops working, all run schedules live.
 
 // runSource runs the source's schedules, with a worker in each world.
@@ -186,21 +186,17 @@ func (s *search) runSource(ctx context.Context, worlds []*world) {
 	toJudge := make(chan jobRun, judgedAtOnce)
 	for i, w := range worlds {
 		working.Go(func() {
-			if i > 0 {
-				s.judgeAll(ctx, toJudge)
-				s.work(ctx, w)
-				return
+			if i == 0 {
+				s.workFromMemory(ctx, w, toJudge, len(worlds) > 1)
+			} else {
+				for v := range toJudge {
+					s.judge(ctx, v)
+				}
 			}
-			s.workFromMemory(ctx, w, toJudge, len(worlds) > 1)
-			s.work(ctx, w)
+			s.goThrough(ctx, w, s.judge, func() bool { return true })
 		})
 	}
 	working.Wait()
-}
-
-// work runs schedules in one world.
-func (s *search) work(ctx context.Context, w *world) {
-	s.goThrough(ctx, w, s.judge, func() bool { return true })
 }
 
 // remembers reports whether the search may run schedules from memory. It may not if clients read the machine's clock,
@@ -224,13 +220,4 @@ func (s *search) workFromMemory(ctx context.Context, w *world, toJudge chan<- jo
 		judge = func(_ context.Context, v jobRun) { toJudge <- v }
 	}
 	s.goThrough(ctx, w, judge, s.memory.Works)
-}
-
-// judgeAll judges schedules until the channel is closed.
-func (s *search) judgeAll(ctx context.Context, all <-chan jobRun) {
-	for v := range all {
-		if err := s.judgeSafely(ctx, v, s.judge); err != nil {
-			s.fail(err)
-		}
-	}
 }

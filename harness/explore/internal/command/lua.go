@@ -48,7 +48,7 @@ func scriptRepeats(body string) bool {
 	})
 }
 
-// This file recognises Lua scripts that touch only their KEYS, so that they need not be monitored.
+// What follows recognises Lua scripts that touch only their KEYS, so that they need not be monitored.
 
 var (
 	// luaKeyCall finds calls whose first argument is one of KEYS or a name, and whether it is their only argument.

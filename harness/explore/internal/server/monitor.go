@@ -96,19 +96,17 @@ func (s *Server) KeysOf(args []string) (keys []string, err error) {
 	if err != nil || reply[0] != '*' { // an error from Redis: the command touches none
 		return nil, err
 	}
-	header, at := resp.Line(reply)
-	n, err := resp.ArrayLength(header)
-	for range n {
-		key, size, err := resp.Bulk(reply[at:])
+	for _, element := range resp.Elements(reply) {
+		key, err := resp.Text(element)
 		if err != nil {
 			return nil, err
 		}
-		keys, at = append(keys, string(key)), at+size
+		keys = append(keys, key)
 	}
-	return keys, err
+	return keys, nil
 }
 
-// This file finds which keys are written, by watching them as a client would.
+// What follows finds which keys are written, by watching them as a client would.
 
 // WatchKeys watches keys, each on its own connection.
 func (s *Server) WatchKeys(keys []string) error {
