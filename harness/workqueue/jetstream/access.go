@@ -91,10 +91,8 @@ func (a Access) connect(ctx context.Context, as string) (*nats.Conn, error) {
 			a.Waiting(fmt.Sprintf("cannot reach %s (%v): trying for %v", a, err, a.patience()))
 			warned = true
 		}
-		select {
-		case <-ctx.Done():
+		if rest(ctx); ctx.Err() != nil {
 			return nil, ctx.Err()
-		case <-time.After(pause):
 		}
 	}
 }
@@ -134,20 +132,19 @@ func (a Access) options(as string) ([]nats.Option, error) {
 	if a.Token != "" {
 		o = append(o, nats.Token(a.Token))
 	}
-	for _, file := range []struct {
-		path   string
-		option func() nats.Option
-	}{
-		{a.Credentials, func() nats.Option { return nats.UserCredentials(a.Credentials) }},
-		{a.CA, func() nats.Option { return nats.RootCAs(a.CA) }},
-	} {
-		if file.path == "" {
+	for _, path := range []string{a.Credentials, a.CA} {
+		if path == "" {
 			continue
 		}
-		if _, err := os.ReadFile(file.path); err != nil {
+		if _, err := os.ReadFile(path); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrAccess, err)
 		}
-		o = append(o, file.option())
+	}
+	if a.Credentials != "" {
+		o = append(o, nats.UserCredentials(a.Credentials))
+	}
+	if a.CA != "" {
+		o = append(o, nats.RootCAs(a.CA))
 	}
 	return o, nil
 }

@@ -88,8 +88,7 @@ func (s *Server) start(dir, host string, port int) (err error) {
 		}
 	}
 	if err := was.write(dir); err != nil {
-		s.nats.Shutdown()
-		s.nats.WaitForShutdown()
+		s.end()
 		return notWritten(dir, strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	return nil
@@ -131,18 +130,10 @@ func splitAddress(listen string) (host string, port int, err error) {
 	return host, port, nil
 }
 
-// Stop stops the NATS and keeps its folder.
-func (s *Server) Stop() error {
-	s.nats.Shutdown()
-	s.nats.WaitForShutdown()
-	return s.lock.Close()
-}
-
 // Remove stops the NATS and removes its state, and the folder if nothing else is in it. Until then no other process
 // serves from the folder.
 func (s *Server) Remove() error {
-	s.nats.Shutdown()
-	s.nats.WaitForShutdown()
+	s.end()
 	return errors.Join(removeState(s.dir), s.lock.Close())
 }
 
@@ -160,7 +151,12 @@ type storeLog struct {
 // brokenStore lists words by which the log says that the store cannot be written.
 var brokenStore = []string{"Critical write error", "out of space", "out of resources"}
 
-// Errorf implements server.Logger.
+// storeLog is a server.Logger.
+
+func (*storeLog) Noticef(string, ...any)             {}
+func (*storeLog) Debugf(string, ...any)              {}
+func (*storeLog) Tracef(string, ...any)              {}
+func (l *storeLog) Warnf(format string, args ...any) { l.Errorf(format, args...) }
 func (l *storeLog) Errorf(format string, args ...any) {
 	line := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " ")
 	for _, words := range brokenStore {
@@ -170,24 +166,11 @@ func (l *storeLog) Errorf(format string, args ...any) {
 	}
 }
 
-// Fatalf implements server.Logger.
 func (l *storeLog) Fatalf(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	l.fatal.CompareAndSwap(nil, &line)
 	l.Errorf("%s", line)
 }
-
-// Warnf implements server.Logger.
-func (l *storeLog) Warnf(format string, args ...any) { l.Errorf(format, args...) }
-
-// Noticef implements server.Logger.
-func (*storeLog) Noticef(string, ...any) {}
-
-// Debugf implements server.Logger.
-func (*storeLog) Debugf(string, ...any) {}
-
-// Tracef implements server.Logger.
-func (*storeLog) Tracef(string, ...any) {}
 
 // broken returns an error that wraps workqueue.ErrFull if the store can no longer be written.
 func (s *Server) broken() error {
@@ -206,4 +189,15 @@ func (s *Server) broken() error {
 func notWritten(dir, why string) error {
 	return fmt.Errorf("%w: cannot write to the state folder %s: %s: free some space, and run the same command again",
 		workqueue.ErrFull, dir, why)
+}
+
+// Stop stops the NATS and keeps its folder.
+func (s *Server) Stop() error {
+	s.end()
+	return s.lock.Close()
+}
+
+func (s *Server) end() {
+	s.nats.Shutdown()
+	s.nats.WaitForShutdown()
 }
