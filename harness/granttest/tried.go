@@ -189,9 +189,9 @@ var inFields = strings.NewReplacer(
 
 // limitsText lists, one per line, what a search did not cover.
 func limitsText(limits []string) string {
-	var b strings.Builder
+	text := ""
 	for _, limit := range limits {
-		b.WriteString("\n  not covered: " + inFields.Replace(limit))
+		text += "\n  not covered: " + inFields.Replace(limit)
 	}
-	return b.String()
+	return text
 }
