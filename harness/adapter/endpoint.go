@@ -55,7 +55,6 @@ func (to endpoints) awaited() bool {
 	return slices.ContainsFunc(to, func(w endpoint) bool { return w.relay != nil && w.relay.awaits.Load() })
 }
 
-// cut closes every connection of the relays.
 func (to endpoints) cut() {
 	for _, w := range to {
 		if w.relay != nil {
