@@ -85,7 +85,11 @@ func (p *Runner) try(ctx context.Context, masters []redis.UniversalClient, say f
 	}
 	defer to.close()
 	t := &trial{ctx: ctx, to: to, say: say}
-	defer t.endProcesses()
+	defer func() {
+		for _, c := range t.processes {
+			c.end()
+		}
+	}()
 	began := time.Now()
 	c, err := t.begin(p)
 	if err == nil && c.Masters > len(to) {
@@ -124,12 +128,6 @@ func (t *trial) begin(p *Runner) (workloads.Adapter, error) {
 	return p.adapter.WithDescription(ready.Can, ready.Symmetric, ready.Clock, ready.Masters)
 }
 
-func (t *trial) endProcesses() {
-	for _, c := range t.processes {
-		c.end()
-	}
-}
-
 // askEverything asks for everything that the program can do.
 func (t *trial) askEverything(c workloads.Adapter) {
 	so := ", so it is a " + string(c.As)
@@ -149,10 +147,10 @@ func (t *trial) askEverything(c workloads.Adapter) {
 	t.checkAsks()
 	t.step("its clock: "+string(cmp.Or(c.Clock, workloads.AskedClock)), func() error { return t.clock(c) })
 	if t.processes[0].ready.Reset {
-		t.step("reset: answered ok", func() error { return t.want(true, request{Do: doReset}) })
+		t.ask("reset: answered ok", true, request{Do: doReset})
 	}
 	t.reconnects(c.As)
-	t.step("it writes nothing but answers", func() error { return t.broken() })
+	t.step("it writes nothing but answers", t.broken)
 }
 
 // clock starts the program as a search would, if its clock has to be preloaded for that.
@@ -229,30 +227,24 @@ func (t *trial) lock(extends bool) {
 		TTL: milliseconds(trialTTL)}
 	other := acquire
 	other.Client, other.Owner = 2, workloads.TrialKey+"-2"
-	t.step("acquire: ok, for the lock is free", func() error { return t.want(true, acquire) })
-	t.step("acquire by another client: not ok, for it is taken", func() error { return t.want(false, other) })
+	t.ask("acquire: ok, for the lock is free", true, acquire)
+	t.ask("acquire by another client: not ok, for it is taken", false, other)
 	if extends {
-		t.step("extend: ok, for the lock is the caller's", func() error {
-			return t.want(true, withOperation(acquire, workloads.DoExtend))
-		})
+		t.ask("extend: ok, for the lock is the caller's", true, withOperation(acquire, workloads.DoExtend))
 	}
-	t.step("release: ok, for the lock is the caller's", func() error {
-		return t.want(true, withOperation(acquire, workloads.DoRelease))
-	})
-	t.step("acquire by another client: ok, for it was released", func() error { return t.want(true, other) })
-	t.step("release: ok", func() error { return t.want(true, withOperation(other, workloads.DoRelease)) })
+	t.ask("release: ok, for the lock is the caller's", true, withOperation(acquire, workloads.DoRelease))
+	t.ask("acquire by another client: ok, for it was released", true, other)
+	t.ask("release: ok", true, withOperation(other, workloads.DoRelease))
 }
 
 func (t *trial) dedup(confirms bool) {
 	claim := request{Do: workloads.DoClaim, Client: 1, Key: workloads.TrialKey, TTL: milliseconds(trialTTL)}
 	other := claim
 	other.Client = 2
-	t.step("claim: ok, for the message is new", func() error { return t.want(true, claim) })
-	t.step("claim by another client: not ok, for it is claimed", func() error { return t.want(false, other) })
+	t.ask("claim: ok, for the message is new", true, claim)
+	t.ask("claim by another client: not ok, for it is claimed", false, other)
 	if confirms {
-		t.step("confirm: ok, for the claim is the caller's", func() error {
-			return t.want(true, withOperation(claim, workloads.DoConfirm))
-		})
+		t.ask("confirm: ok, for the claim is the caller's", true, withOperation(claim, workloads.DoConfirm))
 	}
 }
 
@@ -286,7 +278,6 @@ func (t *trial) reconnects(f workloads.Family) {
 	})
 }
 
-// processOf returns the process of a client.
 func (t *trial) processOf(client int) *process {
 	return t.processes[max(0, min(client, len(t.processes))-1)]
 }
@@ -365,3 +356,8 @@ func slowness(took time.Duration) string {
 
 // slowAnswer is the time from which a step is said to be slow. Most take a millisecond.
 const slowAnswer = 300 * time.Millisecond
+
+// ask is a step that asks for an operation, to be answered as yes says.
+func (t *trial) ask(what string, yes bool, r request) {
+	t.step(what, func() error { return t.want(yes, r) })
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -62,8 +63,10 @@ func (s *loadClient) ask(ctx context.Context, r request) (answer, error) {
 	r.Client = s.number
 	s.group.watch(ctx)
 	a, err := s.process.ask(ctx, r, patience)
-	if err == nil && a.OK != nil && *a.OK && !s.group.hasHeard() {
-		s.process.breakDown(errElsewhere(r.Do, s.group.to[0].address))
+	// of addresses of nodes directTo has checked that commands come to them
+	if to := s.group.to; err == nil && a.OK != nil && *a.OK && to[0].relay != nil && to.heard() == 0 {
+		s.process.breakDown(fmt.Errorf("%s was answered ok, and no command has come to %s: it talks to another Redis "+
+			"than the one that init names", r.Do, urlOf(to[0].address)))
 		return a, s.process.why
 	}
 	return a, err
@@ -79,12 +82,6 @@ func (s *loadClient) ensureProcess() (err error) {
 	}
 	s.process, s.number, err = s.group.assign(s.program, s.what)
 	return err
-}
-
-// errElsewhere is the error of a program whose operations succeed without its Redis.
-func errElsewhere(do, address string) error {
-	return fmt.Errorf("%s was answered ok, and no command has come to %s: it talks to another Redis than the one "+
-		"that init names", do, urlOf(address))
 }
 
 // group holds the processes of one client group under load. They share addresses.
@@ -121,10 +118,6 @@ func (p *Runner) group(masters []redis.UniversalClient) (_ *group, err error) {
 	p.groups[masters[0]] = g
 	return g, nil
 }
-
-// hasHeard reports whether a command has come to one of the group's addresses. For addresses of nodes directTo has
-// checked that.
-func (g *group) hasHeard() bool { return g.to[0].relay == nil || g.to.heard() > 0 }
 
 // assign returns a process that can take one more client, and the client's number in it.
 func (g *group) assign(p *Runner, what purpose) (*process, int, error) {
@@ -174,17 +167,15 @@ func (g *group) free(processes int) (best *process) {
 
 // removeBroken ends processes that broke down. The caller holds the lock.
 func (g *group) removeBroken() {
-	alive := g.all[:0]
-	for _, c := range g.all {
-		if c.isBroken() {
-			g.struck.drop(c)
-			c.end()
-			delete(g.clients, c)
-			continue
+	g.all = slices.DeleteFunc(g.all, func(c *process) bool {
+		if !c.isBroken() {
+			return false
 		}
-		alive = append(alive, c)
-	}
-	g.all = alive
+		g.struck.drop(c)
+		c.end()
+		delete(g.clients, c)
+		return true
+	})
 }
 
 // close ends the group's processes, and closes its addresses.

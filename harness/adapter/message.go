@@ -129,16 +129,12 @@ func parse(line []byte) (a answer, err error) {
 		return a, fmt.Errorf("it wrote %.60q, which is not a line of the protocol: write nothing but answers to "+
 			"standard output, %s", line, page)
 	}
-	said := 0
-	for _, is := range []bool{a.OK != nil, a.Fail != "", a.Info != "", a.Ask != ""} {
-		if is {
-			said++
-		}
-	}
+	said := []bool{a.OK != nil, a.Fail != "", a.Info != "", a.Ask != ""}
+	said = slices.DeleteFunc(said, func(is bool) bool { return !is })
 	switch {
 	case a.ID == 0:
 		return a, fmt.Errorf("it wrote %.60q, which has no id: an answer has the id of what was asked, %s", line, page)
-	case said != 1:
+	case len(said) != 1:
 		return a, fmt.Errorf("it wrote %.60q: want one of ok, fail, info and ask, %s", line, page)
 	case a.Ask != "" && !slices.Contains(questions, a.Ask):
 		return a, fmt.Errorf("it asked for %q: it can ask for %s, %s", a.Ask, strings.Join(questions, ", "), page)

@@ -23,17 +23,14 @@ func (o operations) Acquire(ctx context.Context, key, owner string, ttl time.Dur
 	return o.yes(ctx, request{Do: workloads.DoAcquire, Key: key, Owner: owner, TTL: milliseconds(ttl)})
 }
 
-// Extend renews the lease.
 func (o operations) Extend(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 	return o.yes(ctx, request{Do: workloads.DoExtend, Key: key, Owner: owner, TTL: milliseconds(ttl)})
 }
 
-// Release gives the lock up.
 func (o operations) Release(ctx context.Context, key, owner string) (bool, error) {
 	return o.yes(ctx, request{Do: workloads.DoRelease, Key: key, Owner: owner})
 }
 
-// First asks whether the message is new.
 func (o operations) First(ctx context.Context, id string, window time.Duration) (bool, error) {
 	return o.yes(ctx, request{Do: workloads.DoClaim, Key: id, TTL: milliseconds(window)})
 }
@@ -43,7 +40,6 @@ func (o operations) Confirm(ctx context.Context, id string, window time.Duration
 	return o.yes(ctx, request{Do: workloads.DoConfirm, Key: id, TTL: milliseconds(window)})
 }
 
-// Next draws a number.
 func (o operations) Next(ctx context.Context, key, proposed string) (string, error) {
 	a, err := o.ask(ctx, request{Do: workloads.DoNext, Key: key, Proposed: proposed})
 	if err != nil {

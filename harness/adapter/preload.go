@@ -181,7 +181,6 @@ func (k *clock) serve() {
 	}
 }
 
-// answer answers one question.
 func (k *clock) answer(conn net.Conn) {
 	defer conn.Close()
 	var b [16]byte

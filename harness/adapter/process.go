@@ -51,12 +51,17 @@ type process struct {
 	broken chan struct{} // closed when why is set
 }
 
+func newProcess() *process {
+	return &process{lastWords: &cluster.LastWords{}, ended: make(chan struct{}), broken: make(chan struct{}),
+		waiting: map[int]chan answer{}}
+}
+
 // start starts a process, sends it init, and waits for its answer. Its standard error goes to log as well, if that is
 // not nil. log is closed with the process. If preload is not nil, the process's clock is preloaded.
 func start(command []string, log *errorLog, init request, preload *clocks) (_ *process, err error) {
 	cmd := exec.Command(command[0], command[1:]...)
-	c := &process{cmd: cmd, lastWords: &cluster.LastWords{}, ended: make(chan struct{}), broken: make(chan struct{}),
-		waiting: map[int]chan answer{}}
+	c := newProcess()
+	c.cmd = cmd
 	if err := c.launch(log, preload); err != nil {
 		return nil, err
 	}
@@ -113,8 +118,8 @@ func connect(address string, init request) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("nothing listens on %s: start the adapter first (%w)", address, err)
 	}
-	c := &process{in: conn, out: conn, lastWords: &cluster.LastWords{}, ended: make(chan struct{}),
-		broken: make(chan struct{}), waiting: map[int]chan answer{}}
+	c := newProcess()
+	c.in, c.out = conn, conn
 	return c, c.begin(init)
 }
 

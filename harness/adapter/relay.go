@@ -52,7 +52,6 @@ func newRelay(r redis.UniversalClient, tries bool) (*relay, error) {
 	return y, nil
 }
 
-// address returns where programs connect.
 func (y *relay) address() string { return y.listener.Addr().String() }
 
 func (y *relay) accept() {
@@ -137,7 +136,6 @@ func (y *relay) drop(outer net.Conn) {
 	}
 }
 
-// cut closes every connection.
 func (y *relay) cut() {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -146,7 +144,6 @@ func (y *relay) cut() {
 	}
 }
 
-// close closes the address and every connection.
 func (y *relay) close() {
 	y.mu.Lock()
 	y.closed = true

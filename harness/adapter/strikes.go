@@ -11,6 +11,7 @@ import (
 
 // strikes applies what a nemesis does to a group's clients to their processes: it stops, continues and kills them.
 type strikes struct {
+	begin   sync.Once // begins the watch
 	mu      sync.Mutex
 	stop    func() // ends the watch; nil: it has not begun
 	stopped bool
@@ -20,19 +21,12 @@ type strikes struct {
 // watch lets nemeses that strike the client of ctx strike the group's processes, from its first operation on.
 func (g *group) watch(ctx context.Context) {
 	s := &g.struck
-	s.mu.Lock()
-	begun := s.stop != nil
-	if !begun {
-		s.stop = func() {}
-	}
-	s.mu.Unlock()
-	if begun {
-		return
-	}
-	stop := harness.OnStrike(ctx, s.strike) // which takes the lock
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stop = stop
+	s.begin.Do(func() {
+		stop := harness.OnStrike(ctx, s.strike) // which takes the lock
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.stop = stop
+	})
 }
 
 func (s *strikes) strike(how harness.Strike) {
@@ -63,7 +57,6 @@ func (s *strikes) drop(c *process) {
 	s.alive = slices.DeleteFunc(s.alive, func(a *process) bool { return a == c })
 }
 
-// end ends the watch.
 func (s *strikes) end() {
 	s.mu.Lock()
 	stop := s.stop

@@ -58,7 +58,6 @@ func (c *process) runThread(ctx context.Context, id int) {
 // searched is the key of contexts of searches, which end when a process breaks down.
 type searched struct{}
 
-// end removes a thread that has ended.
 func (t *threads) end(id int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

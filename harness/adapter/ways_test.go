@@ -103,13 +103,13 @@ func TestClientsShareProcesses(t *testing.T) {
 
 func TestClientsThatCannotBe(t *testing.T) {
 	for want, c := range map[string]workloads.Adapter{
-		"no command: give the program":               {},
-		"both a command (a) and where to connect":    {Command: []string{"a"}, Connect: "unix:b"},
-		"give unix: and the path":                    {Connect: "tcp:1"},
-		"was not started here":                       {Connect: "unix:a", RealCrash: true},
-		"it drives itself, so say what it is":        {Command: []string{"a"}, Announces: true},
-		"a process for each client: leave connect":   {Connect: "unix:a", Announces: true, As: workloads.Lock},
-		`"queue" is not a family of clients: choose`: {Command: []string{"a"}, As: "queue"},
+		"no command: give the program":             {},
+		"both a command (a) and where to connect":  {Command: []string{"a"}, Connect: "unix:b"},
+		"give unix: and the path":                  {Connect: "tcp:1"},
+		"was not started here":                     {Connect: "unix:a", RealCrash: true},
+		"it drives itself, so say what it is":      {Command: []string{"a"}, Announces: true},
+		"a process for each client: leave connect": {Connect: "unix:a", Announces: true, As: workloads.Lock},
+		`"queue" is not a family: choose`:          {Command: []string{"a"}, As: "queue"},
 	} {
 		_, err := adapter.Variant(c)
 		require.ErrorContains(t, err, want)

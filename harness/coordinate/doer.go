@@ -40,9 +40,8 @@ func (d *Executor) Close() error {
 	if d.runner == nil {
 		return nil
 	}
-	w := d.runner
-	d.runner = nil
-	return w.Stop()
+	defer func() { d.runner = nil }()
+	return d.runner.Stop()
 }
 
 // Do does a unit. The error wraps workqueue.ErrRefused if this machine or program cannot or must not do it.
@@ -62,7 +61,6 @@ func (d *Executor) Do(ctx context.Context, u workqueue.Unit) (workqueue.Result, 
 		"doublegrant", u.Kind)
 }
 
-// refuse returns an error that wraps workqueue.ErrRefused.
 func refuse(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", workqueue.ErrRefused, fmt.Errorf(format, args...))
 }
@@ -151,8 +149,8 @@ func (d *Executor) run(ctx context.Context, u workqueue.Unit) (res workqueue.Res
 	if ctx.Err() != nil {
 		return res, ctx.Err()
 	}
-	if err != nil {
-		return res, withoutMark(err)
+	if err != nil { // without the words that mark wrong usage: it is shown on another machine than that of the user
+		return res, errors.New(strings.ReplaceAll(err.Error(), plan.ErrUsage.Error()+": ", ""))
 	}
 	if made.Run.Ending == tally.Failed { // it may succeed on another machine
 		return res, errors.New(made.Run.Why)
@@ -195,9 +193,4 @@ func (d *Executor) share(ctx context.Context, u workqueue.Unit) (res workqueue.R
 		err = fmt.Errorf("%w: %w", workqueue.ErrUnreachable, err)
 	}
 	return workqueue.Result{Claim: KindShare}, err
-}
-
-// withoutMark removes the words that mark wrong usage: the error is shown on another machine than that of the user.
-func withoutMark(err error) error {
-	return errors.New(strings.ReplaceAll(err.Error(), plan.ErrUsage.Error()+": ", ""))
 }

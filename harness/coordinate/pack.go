@@ -63,7 +63,6 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 	return b.text.Write(p)
 }
 
-// packOne adds a folder or a file.
 func packOne(w *tar.Writer, path, name string, folder bool) error {
 	if folder {
 		return w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o755})
@@ -125,11 +124,8 @@ func unpack(packed []byte, dir string) error {
 // isOfThisMachine reports whether an error comes from the local disk. Errors about invalid or repeated names come from
 // the packed files.
 func isOfThisMachine(err error) bool {
-	var number syscall.Errno
-	if !errors.As(err, &number) {
-		return false
-	}
-	return !slices.Contains([]syscall.Errno{syscall.EEXIST, syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG,
+	number, ok := errors.AsType[syscall.Errno](err)
+	return ok && !slices.Contains([]syscall.Errno{syscall.EEXIST, syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG,
 		syscall.EINVAL, syscall.ENOENT}, number)
 }
 

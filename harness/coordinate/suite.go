@@ -60,7 +60,10 @@ func Suite(
 		return out, "", coordinatorError(err)
 	}
 	defer func() { err = errors.Join(err, c.results.Close()) }()
-	queueErr := c.putAll(ctx)
+	var queueErr error
+	for i := 0; i < len(c.units) && queueErr == nil; i++ {
+		queueErr = q.Put(ctx, c.units[i])
+	}
 	for i := range c.all {
 		if queueErr == nil {
 			queueErr = c.await(ctx, i)
@@ -107,7 +110,6 @@ func whyEnded(ctx context.Context, err error) string {
 	}
 }
 
-// coordinatorError marks an error with ErrHere.
 func coordinatorError(err error) error { return fmt.Errorf("%w: %w", ErrHere, err) }
 
 // coordinated is a suite under way.
@@ -137,15 +139,6 @@ func (c *coordinated) plan(s suite.Suite) error {
 		}
 		c.units = append(c.units, u)
 		c.Work.add(u.ID(), r.Title, each[takes[r.Title]])
-	}
-	return nil
-}
-
-func (c *coordinated) putAll(ctx context.Context) error {
-	for _, u := range c.units {
-		if err := c.queue.Put(ctx, u); err != nil {
-			return err
-		}
 	}
 	return nil
 }

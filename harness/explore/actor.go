@@ -87,28 +87,26 @@ func (p parked) isCancelled() bool { return p.ended || p.ctx != nil && p.ctx.Err
 // at returns a place that is described by its kind alone.
 func at(kind model.StopKind) parked { return parked{Stop: model.Stop{Kind: kind}} }
 
-// name stores the ID of the calling goroutine.
-func (a *actor) name() {
-	defer a.ex.w.takeTurn()()
-	a.goroutine = goroutineID()
-}
-
-// launch starts the client's goroutine.
 func (a *actor) launch(ctx context.Context, c harness.Client) {
 	ctx = harness.WithTime(ctx, clientClock{a})
 	s := harness.NewSession(clientTimeline{a}, a.index+1, len(a.ex.actors)+1, 0,
 		rand.New(rand.NewPCG(1, uint64(a.index))))
 	go func() {
-		a.name()
-		end := at(model.AtEnd)
-		defer func() {
-			if p := recover(); p != nil {
-				end.err = fmt.Errorf("explore: client %d panicked: %v\n%s", a.index+1, p, debug.Stack())
-			}
-			a.park <- end
-		}()
+		named := a.ex.w.takeTurn()
+		a.goroutine = goroutineID()
+		named()
+		defer a.parkAtEnd(fmt.Sprintf("client %d", a.index+1))
 		c.Step(ctx, s)
 	}()
+}
+
+// parkAtEnd parks the actor for good, with its panic if there is one. Its goroutine defers it.
+func (a *actor) parkAtEnd(name string) {
+	end := at(model.AtEnd)
+	if p := recover(); p != nil {
+		end.err = fmt.Errorf("explore: %s panicked: %v\n%s", name, p, debug.Stack())
+	}
+	a.park <- end
 }
 
 // wait parks the client and returns whether it may go on: false after a crash. The caller holds the turn.

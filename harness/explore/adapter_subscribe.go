@@ -109,8 +109,11 @@ func (c *conn) sendAmongMessages() error {
 	c.unread, c.inbox = append(c.unread, c.inbox...), nil
 	c.Queue = c.Queue[1:]
 	if strings.HasSuffix(name, "unsubscribe") && c.subscription != nil && !c.subscription.sharded &&
-		endsSubscription(c.unread) {
-		c.endSubscription()
+		strings.HasSuffix(string(c.unread), "\r\n:0\r\n") { // no channel and no pattern remains
+		c.subscription = nil
+		if a := c.dialer.actor.Load(); a != nil {
+			a.live.stopWaiting(c)
+		}
 	}
 	return nil
 }
@@ -131,22 +134,13 @@ func (c *conn) beginSubscription() error {
 	return nil
 }
 
-// endsSubscription reports whether the last reply says that no channel and no pattern remains.
-func endsSubscription(replies []byte) bool { return strings.HasSuffix(string(replies), "\r\n:0\r\n") }
-
-// endSubscription makes the connection one for commands again.
-func (c *conn) endSubscription() {
-	c.subscription = nil
-	if a := c.dialer.actor.Load(); a != nil {
-		a.live.stopWaiting(c)
-	}
-}
-
 // sendSubscribing sends a command that is answered among messages, as an actor's step.
 func (ex *live) sendSubscribing(a *actor, c *conn) error {
 	next := c.Queue[0]
 	if ex.w.gates.announced != nil && c.dialer.client {
-		return schedule.Stopped(announcedReader, a.index+1)
+		return schedule.Stopped("client %d has subscribed, and subscriptions of an adapter that drives itself are not "+
+			"explored, since it cannot ask when it reads: let it be told what to do, see "+
+			"workloads/adapters/README.md", a.index+1)
 	}
 	before := len(c.unread)
 	if err := c.sendAmongMessages(); err != nil {
@@ -158,10 +152,6 @@ func (ex *live) sendSubscribing(a *actor, c *conn) error {
 	ex.trace.Sent(next, c.unread[before:], c.failed)
 	return nil
 }
-
-// announcedReader is the error for a program that drives itself and has subscribed.
-const announcedReader = "client %d has subscribed, and subscriptions of an adapter that drives itself are not " +
-	"explored, since it cannot ask when it reads: let it be told what to do, see workloads/adapters/README.md"
 
 // takeAnnouncement reports whether the client's program has asked to send a SUBSCRIBE without waiting for Redis's
 // reply (see clientClock.Subscribe), and clears that. From then on the connection does not wait for such replies.

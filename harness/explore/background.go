@@ -248,7 +248,6 @@ func stacks() (all []stack) {
 	return all
 }
 
-// goroutineID returns the ID of the calling goroutine.
 func goroutineID() (id int) {
 	b := make([]byte, 64)
 	_, _ = fmt.Sscanf(string(b[:runtime.Stack(b, false)]), "goroutine %d ", &id)

@@ -23,7 +23,7 @@ func (ex *live) sendBlocking(a *actor, gate *conn) (blocks bool, err error) {
 	if err := gate.sendBlockable(); err != nil || gate.failed != nil {
 		return false, err
 	}
-	ex.noteSent(next, nil)
+	ex.noteReply(next, nil)
 	if gate.hasArrived() {
 		reply := gate.takeMessage()
 		gate.clearBlocked()
@@ -100,8 +100,8 @@ func (c *conn) poll() error {
 	return err
 }
 
-// receive takes what has arrived on all connections on which clients wait.
-func (ex *live) receive() error {
+// endStep takes what has arrived on all connections on which clients wait.
+func (ex *live) endStep() error {
 	asked := -1
 	for _, c := range ex.waiters {
 		if c.isGone() || c.failed != nil {

@@ -195,17 +195,10 @@ func (s *search) checkpoint(worlds []*world) *Checkpoint {
 		return &Checkpoint{c}
 	}
 	if len(c.Parts) < s.part {
-		c.Part = s.saveFrontier()
+		c.Part = &savedPart{Budget: s.budget, Queue: s.branches.Save(), Known: visited.Encode(s.states.Sorted())}
+		if r := s.round; r != nil {
+			c.Part.Round, c.Part.Fresh = r.pieces, visited.Encode(visited.Sort(r.fresh))
+		}
 	}
 	return &Checkpoint{c}
-}
-
-// saveFrontier returns what is left of the current part. It may be empty if the search was stopped as the part ended.
-// The caller holds s.mu.
-func (s *search) saveFrontier() *savedPart {
-	p := savedPart{Budget: s.budget, Queue: s.branches.Save(), Known: visited.Encode(s.states.Sorted())}
-	if r := s.round; r != nil {
-		p.Round, p.Fresh = r.pieces, visited.Encode(visited.Sort(r.fresh))
-	}
-	return &p
 }

@@ -74,7 +74,10 @@ func (ex *live) openClient(place, i int) (c harness.Client, err error) {
 	defer ex.w.giveTurn()()
 	p := ex.spec.Program
 	if ex.sharesMemory() {
-		return ex.openMember(place, i), nil
+		if ex.process(i) == i {
+			ex.member = p.Process(ex.w.clients[i])
+		}
+		return ex.member(place), nil
 	}
 	if p.Gate == interleave.InProcess {
 		return p.Open(place, ex.w.clients[i]), nil
@@ -179,4 +182,62 @@ func (ex *live) whyStuck(a *actor) string {
 		return ": it may read a message without asking first: see Subscriptions in workloads/adapters/README.md"
 	}
 	return ": it may wait for something other than a reply"
+}
+
+// What follows distinguishes a client that does not go on from a machine, a process or a Redis that stands still.
+
+// standstills counts how often this process stood still or its Redis did not answer in time. The caller has the turn.
+func (w *world) standstills() int {
+	_, n := w.awake.Read()
+	return n + w.Silence.Count()
+}
+
+// stoodStill reports whether either happened since the schedule began.
+func (ex *execution) stoodStill() bool { return ex.w.standstills() > ex.stillBefore }
+
+// grace is the time that a client has to go on: parkWithin, during which the process was awake and nothing stood still.
+type grace struct {
+	w           *world
+	until       time.Duration // on the world's clock
+	standstills int           // standstills when the time began
+	given       int           // how often it was given
+}
+
+// mostGraces bounds how often a client gets the time again.
+const mostGraces = 20
+
+// newGrace starts a client's time. The caller has the turn.
+func (w *world) newGrace() grace {
+	g := grace{w: w}
+	g.renew()
+	return g
+}
+
+func (g *grace) renew() {
+	awake, n := g.w.awake.Read()
+	g.until, g.standstills = awake+parkWithin, n+g.w.Silence.Count()
+	g.given++
+}
+
+// remaining returns the rest of the time, 0 or less if it is over.
+func (g *grace) remaining() time.Duration {
+	awake, _ := g.w.awake.Read()
+	return g.until - awake
+}
+
+// isOver reports whether the time is over. Before it returns true it pings Redis, since the client may wait for that.
+// If something stood still, the client gets the time again. An error says that Redis does not answer. The caller has
+// the turn.
+func (g *grace) isOver() (bool, error) {
+	if g.remaining() > 0 {
+		return false, nil
+	}
+	if _, err := g.w.Ask(g.w.Primary, "PING"); err != nil {
+		return false, err
+	}
+	if g.w.standstills() == g.standstills || g.given == mostGraces {
+		return true, nil
+	}
+	g.renew()
+	return false, nil
 }

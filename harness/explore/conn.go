@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
@@ -58,15 +59,12 @@ var errForeign = errors.New("explore: this connection belongs to another client"
 
 var errLost = errors.New("explore: the connection's state was lost with its primary")
 
-// errUnanswered is the error that a client gets when an answer is lost: a network time-out.
+// errUnanswered is the error that a client gets when an answer is lost, or no message came in time: a network time-out.
 var errUnanswered error = &net.OpError{Op: "read", Net: "unix", Err: os.ErrDeadlineExceeded}
 
-// Write takes bytes from the client.
 func (c *conn) Write(b []byte) (int, error) {
-	select {
-	case <-c.gone:
+	if c.isGone() {
 		return 0, net.ErrClosed
-	default:
 	}
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -96,14 +94,12 @@ func (c *conn) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// hasQueued reports whether a command is waiting to be sent.
 func (c *conn) hasQueued() bool {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	return len(c.Queue) > 0
 }
 
-// Read returns replies to the client.
 func (c *conn) Read(b []byte) (int, error) {
 	for len(c.unread) == 0 {
 		if err := c.awaitReply(); err != nil {
@@ -156,7 +152,6 @@ func (c *conn) awaitReply() error {
 	}
 }
 
-// isGone reports whether the client has closed the connection.
 func (c *conn) isGone() bool {
 	select {
 	case <-c.gone:
@@ -174,7 +169,7 @@ func (c *conn) Close() error {
 			defer c.dialer.world.takeTurn()()
 		}
 		c.dialer.open.Add(-1)
-		c.dialer.pooled.remove(c)
+		c.dialer.pooled.Delete(c)
 		c.unsubscribe()
 		close(c.gone)
 		c.activity.set(waitsForReply)
@@ -186,26 +181,24 @@ func (c *conn) Close() error {
 	return nil
 }
 
-type unixAddr struct{}
+// placeholder is the address of both ends.
+var placeholder = &net.UnixAddr{Name: "explored", Net: "unix"}
 
-func (unixAddr) Network() string { return "unix" }
+// Time is virtual, so deadlines by the machine's clock do not count, except for the reading of messages.
 
-func (unixAddr) String() string { return "explored" }
+func (c *conn) LocalAddr() net.Addr              { return placeholder }
+func (c *conn) RemoteAddr() net.Addr             { return placeholder }
+func (c *conn) SetDeadline(time.Time) error      { return nil }
+func (c *conn) SetWriteDeadline(time.Time) error { return nil }
 
-// LocalAddr returns a placeholder.
-func (c *conn) LocalAddr() net.Addr { return unixAddr{} }
-
-// RemoteAddr returns a placeholder.
-func (c *conn) RemoteAddr() net.Addr { return unixAddr{} }
-
-// SetDeadline does nothing: time is virtual.
-func (c *conn) SetDeadline(time.Time) error { return nil }
-
-// SetReadDeadline sets the time-out for messages of a subscription. It does not affect commands.
-func (c *conn) SetReadDeadline(t time.Time) error {
-	c.setReadTimeout(t)
+// SetReadDeadline sets how long the next read of a subscription may wait. The deadline is by the machine's clock, so
+// the remaining time is rounded up to a unit much longer than the call takes. It does not affect commands.
+func (c *conn) SetReadDeadline(until time.Time) error {
+	if c.subscription == nil {
+		return nil
+	}
+	if c.readTimeout = 0; !until.IsZero() {
+		c.readTimeout = keyspace.RoundUp(max(time.Until(until), 1), c.dialer.world.readTimeoutUnit)
+	}
 	return nil
 }
-
-// SetWriteDeadline does nothing.
-func (c *conn) SetWriteDeadline(time.Time) error { return nil }

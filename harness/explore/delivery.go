@@ -7,6 +7,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -72,7 +73,9 @@ func (ex *execution) delay(a *actor) (event model.Event, err error) {
 		for i := range late.commands[1:] { // the first has its Access already
 			late.commands[i+1].Access, _ = command.AccessOf(late.commands[i+1].Args)
 		}
-		late.watched, a.watched = takeWatched(late.pending, a.watched)
+		if len(late.pending.Watched) > 0 {
+			late.watched, a.watched = a.watched, nil
+		}
 	}
 	ex.lateCommands = append(ex.lateCommands, late)
 	return event, nil
@@ -95,18 +98,47 @@ func (ex *execution) noteEffects(c command.Command, reply []byte) {
 	if c.Changes() {
 		ex.wroteSinceStop = ex.wroteSinceStop || ex.replicationStopped
 	}
-	ex.noteClock(c)
+	if c.Meaning != nil { // computed before
+		ex.TTLSet, ex.ClockRead = ex.TTLSet || c.Meaning.Sets, ex.ClockRead || c.Meaning.Clock
+	} else {
+		ex.TTLSet, ex.ClockRead = ex.TTLSet || c.SetsTTL(), ex.ClockRead || ex.w.Scripts.ReadsClock(c.Args)
+	}
 	if saysNoScript(reply) {
 		ex.noteSituation(harness.ScriptMissing)
 	}
 }
 
-// noteClock records whether a command gives a key a TTL or reads the time of day.
-func (ex *execution) noteClock(c command.Command) {
-	if c.Meaning != nil { // computed before
-		ex.TTLSet, ex.ClockRead = ex.TTLSet || c.Meaning.Sets, ex.ClockRead || c.Meaning.Clock
-		return
+// What follows handles late commands, which their client has given up and Redis may still execute.
+
+// giveUp lets the client go on without an answer. It returns the connection with its unsent commands, for a later
+// Arrive.
+func (c *conn) giveUp() (late lateCommand, err error) {
+	if err := c.reconnectToPrimary(); err != nil || c.failed != nil {
+		return late, err
 	}
-	ex.TTLSet = ex.TTLSet || c.SetsTTL()
-	ex.ClockRead = ex.ClockRead || ex.w.Scripts.ReadsClock(c.Args)
+	late = lateCommand{wire: c.wire, node: c.Node, commands: c.Queue, pending: c.Snapshot()}
+	c.dialer.world.abandonedWires = append(c.dialer.world.abandonedWires, c.wire)
+	c.wire, c.Queue, c.unread, c.Watched, c.failed = nil, nil, nil, nil, errUnanswered
+	return late, nil
+}
+
+// lateCommand is a command that its client has given up and Redis may still execute, with the rest of its pipeline.
+type lateCommand struct {
+	client   int // client that sent it, from 0
+	wire     *resp.Conn
+	node     int               // node to which wire leads
+	commands []command.Command // the command that the client waited for, then the rest of its pipeline
+	arrived  bool
+	at       int // length of the schedule when it was given up
+
+	pending *command.Pending // state of the connection, if the schedule is learned from or run from memory
+	watched []model.Watched  // keys watched on the connection
+}
+
+// access returns what the commands touch.
+func (l lateCommand) access() (a command.Access) {
+	for _, c := range l.commands {
+		a.Add(c.Access)
+	}
+	return a
 }

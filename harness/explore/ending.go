@@ -43,7 +43,6 @@ func (s *search) isEnding() bool {
 	return s.isEndingLocked()
 }
 
-// stop ends the search early.
 func (s *search) stop(reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

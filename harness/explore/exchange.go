@@ -63,15 +63,6 @@ func (s *search) beginAnew() {
 	s.parts, s.resumed, s.round = nil, nil, nil
 }
 
-// asymmetryLimit is the line of the result that says that the promise does not hold; empty: it was not broken.
-func (s *search) asymmetryLimit() string {
-	if s.asymmetry == "" {
-		return ""
-	}
-	return "the promise that clients differ in their names only, which does not hold (" + s.asymmetry +
-		"): clients begin in every order"
-}
-
 // exchangeTest is a schedule to be run with swapped clients.
 type exchangeTest struct {
 	budget interleave.Budget
@@ -94,8 +85,8 @@ func (s *search) toExchange() (all []exchangeTest) {
 		all = append(all, exchangeTest{s.budget, nil, number + 1, others[number%len(others):][:1]})
 	}
 	drawn := len(all)
-	for _, name := range slices.Sorted(maps.Keys(s.seen.Encounters.By)) {
-		e := s.seen.Encounters.By[name]
+	for _, name := range slices.Sorted(maps.Keys(s.seen.Encounters)) {
+		e := s.seen.Encounters[name]
 		key := fmt.Sprint(e.Budget.Place, candidateKey(e.Budget.Clients, e.Schedule))
 		if e.Count == 0 || s.triedExchanges[key] || len(all) == most || !s.spec.inOneOrder(e.Budget) {
 			continue
@@ -164,10 +155,6 @@ func (p places) isEven() bool {
 	return inversions%2 == 0
 }
 
-// inverse returns the client that takes the given client's place.
-func (p places) inverse(client int) int { return slices.Index(p, client) }
-
-// String describes the permutation.
 func (p places) String() string {
 	var clients, of []string
 	for i, client := range p {
@@ -264,7 +251,7 @@ func describeAsymmetry(first, repeated, image *execution, p places) string {
 	if image == nil {
 		return "a schedule cannot begin with " + whose
 	}
-	n := newNames(p)
+	n := names{p, newRenaming()}
 	a, b := first.trace.Steps, image.trace.Steps
 	for i := range min(len(a), len(b)) {
 		x, y, z := a[i], b[i], a[i]
@@ -317,10 +304,8 @@ func firstAsymmetricOp(first, image *execution, n names, whose string) string {
 // names maps the words of a schedule to those of its image, and back.
 type names struct {
 	places
-	to, from map[string]string
+	renaming
 }
-
-func newNames(p places) names { return names{p, map[string]string{}, map[string]string{}} }
 
 // numberedClient matches how a trace names a client.
 var numberedClient = regexp.MustCompile(`\bclient (\d+)'s\b`)
@@ -332,7 +317,7 @@ func (n names) unswapped(text string) string {
 		if err != nil {
 			return s
 		}
-		return fmt.Sprintf("client %d's", n.inverse(i-1)+1)
+		return fmt.Sprintf("client %d's", slices.Index(n.places, i-1)+1)
 	})
 }
 
@@ -372,15 +357,8 @@ func whole(text string) []string {
 
 // standsFor reports whether a may map to b, and stores the pair. With free, short words and numbers may differ as well.
 func (n names) standsFor(a, b string, free bool) bool {
-	fixed := !free && (min(len(a), len(b)) < shortestToken || isNumber(a) || isNumber(b))
-	if fixed {
+	if !free && (min(len(a), len(b)) < shortestToken || isNumber(a) || isNumber(b)) {
 		return a == b
 	}
-	to, known := n.to[a]
-	from, taken := n.from[b]
-	if known || taken {
-		return to == b && from == a
-	}
-	n.to[a], n.from[b] = b, a
-	return true
+	return n.pair(a, b)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/trace"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/internal/processes"
@@ -240,7 +241,8 @@ func (s *scheduler) follow(ex *execution, choices ...interleave.Choice) {
 // finish runs the rest of a schedule.
 func (s *scheduler) finish(ex *execution) {
 	s.t.Helper()
-	require.NoError(s.t, ex.runOut(s.t.Context()))
+	_, err := ex.drive(s.t.Context(), &strategy.First{}, ex)
+	require.NoError(s.t, err)
 	require.NoError(s.t, ex.finish(s.t.Context()))
 }
 
@@ -254,7 +256,7 @@ func (s *scheduler) run(choices ...interleave.Choice) *execution {
 }
 
 func nextMoves(ex *execution) []schedule.Move {
-	all, err := ex.moves()
+	all, err := ex.Moves()
 	if err != nil {
 		panic(err)
 	}

@@ -3,7 +3,6 @@ package explore
 import (
 	"context"
 	"math"
-	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/findings"
@@ -23,7 +22,11 @@ func (s *search) judge(ctx context.Context, v jobRun) {
 	}
 	o := v.ex.outcome()
 	o.Draw = v.job.Draw()
-	said := o.Judge(ctx, s.spec.Checkers)
+	var said findings.Judgement
+	if err := catchPanics(func() error { said = o.Judge(ctx, s.spec.Checkers); return nil }); err != nil {
+		s.fail(err)
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen.Note(s.budget, o, said)
@@ -32,20 +35,16 @@ func (s *search) judge(ctx context.Context, v jobRun) {
 
 // outcome returns the result of a schedule that has ended.
 func (ex *execution) outcome() findings.Outcome {
-	return findings.Outcome{
+	o := findings.Outcome{
 		Path: ex.path, Times: ex.stepTimes, History: ex.history(), Ops: ex.ops, Situations: ex.situations,
-		Covers: ex.covers(), Deadlock: ex.deadlock, Undeclared: ex.undeclared,
-		KnownUntil: ex.knownUntil(),
+		Covers: ex.covers(), Deadlock: ex.deadlock, Undeclared: ex.undeclared, KnownUntil: math.MaxInt64,
 	}
-}
-
-// knownUntil returns the time until which every clock showed the schedule's time. A clock that the search cannot set
-// stands still while time passes, so what a client did after it had read one may rest on a wrong time.
-func (ex *execution) knownUntil() time.Duration {
+	// A clock that the search cannot set stands still while time passes, so what a client did after it had read one may
+	// rest on a wrong time. No time has passed in the first millisecond.
 	if ex.ClockRead && !ex.w.SetsClocks() {
-		return keyspace.Grain // no time has passed before
+		o.KnownUntil = keyspace.Grain
 	}
-	return math.MaxInt64
+	return o
 }
 
 // covers returns what a schedule that has ended contained.

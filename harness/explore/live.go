@@ -15,7 +15,6 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/server"
-	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -224,7 +223,10 @@ func (ex *live) sendNext(a *actor, c *conn) (blocks bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if err := ex.sendForClient(c); err != nil {
+	asking := ex.w.asking
+	ex.w.asking = false // it is a client's command, even if the program looks at the store: its threads may act then
+	err = c.send()
+	if ex.w.asking = asking; err != nil {
 		return false, err
 	}
 	reply := c.unread[before:]
@@ -242,32 +244,18 @@ func (ex *live) sendNext(a *actor, c *conn) (blocks bool, err error) {
 	return false, nil
 }
 
-// sendForClient sends a client's next command, also while the program looks at the store, since its threads may act
-// then.
-func (ex *live) sendForClient(c *conn) error {
-	asking := ex.w.asking
-	ex.w.asking = false
-	defer func() { ex.w.asking = asking }()
-	return c.send()
-}
-
 // noteReply records the effects of an executed command, and what its reply says about scripts at Redis.
 func (ex *live) noteReply(c command.Command, reply []byte) {
 	if c.Scripts {
 		ex.w.Scripts.Learn(c.Args)
 	}
-	ex.noteSent(c, reply)
-	if saysNoScript(reply) {
-		ex.missesScript = ex.missesScript || ex.w.Primary == server.FirstPrimary && !ex.w.Flushed
-	}
-}
-
-// noteSent records the effects of a command.
-func (ex *live) noteSent(c command.Command, reply []byte) {
 	if c.Changes() {
 		ex.endsKnown, ex.stored = false, nil
 	}
 	ex.noteEffects(c, reply)
+	if saysNoScript(reply) {
+		ex.missesScript = ex.missesScript || ex.w.Primary == server.FirstPrimary && !ex.w.Flushed
+	}
 }
 
 // beginLearningNext prepares to learn the outcome of a connection's next command.
@@ -301,8 +289,6 @@ func (ex *live) change(c interleave.Choice) error {
 		return ex.w.Flush()
 	}
 }
-
-func (ex *live) endStep() error { return ex.receive() }
 
 func (ex *live) setTime() { ex.w.SetTime(ex.now) }
 
@@ -339,18 +325,17 @@ func (ex *live) namedInstants() (_ []time.Duration, err error) {
 }
 
 func (ex *live) probe(ctx context.Context, began model.Event, look func(context.Context, *live)) error {
-	ex.beginObservation(began)
-	ex.askForProgram(ctx, func(ctx context.Context) { look(ctx, ex) })
+	if ex.learns() {
+		ex.observation = &observation{mind: &ex.memory.Root, heard: began}
+	}
+	func() {
+		ex.w.asking = true
+		defer func() { ex.w.asking = false }()
+		defer ex.w.giveTurn()() // look may use the connection of a client that is done
+		look(harness.WithTime(ctx, harnessClock{ex}), ex)
+	}()
 	ex.observationAsks(model.Ask{Kind: model.AsksNothing})
 	return nil
-}
-
-func (ex *live) fingerprintAfter(c interleave.Choice) uint64 { return ex.fingerprintWith(c) }
-
-func (ex *live) hasState() (bool, error) { return ex.seesState() }
-
-func (ex *live) describe(text []byte) []byte {
-	return ex.appendTrails(visited.AppendBools(text, false))
 }
 
 func (ex *live) hasRealClients() bool { return true }

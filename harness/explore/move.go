@@ -11,7 +11,6 @@ import (
 
 // This file lists what can happen next in a schedule.
 
-// nextMove returns the step that a parked client would take.
 func (ex *execution) nextMove(c interleave.Choice, a *actor) schedule.Move {
 	m := schedule.Move{Choice: c, Memory: ex.memoryOf(a.index), Begins: a.mayBegin(), Ends: true,
 		Observes: ex.spec.Program.Observe != nil, TimePasses: a.wakeAt > ex.now}
@@ -55,9 +54,9 @@ func withClockRead(m schedule.Move) schedule.Move {
 	return m
 }
 
-// moves lists what can happen next: the clients' steps, starting with the thread that took the last step, then
+// Moves lists what can happen next: the clients' steps, starting with the thread that took the last step, then
 // everything else. It is empty if no client can take a step and no late command is left.
-func (ex *execution) moves() ([]schedule.Move, error) {
+func (ex *execution) Moves() ([]schedule.Move, error) {
 	able := ex.ableActors()
 	if len(able) == 0 {
 		return ex.addArrivals(nil), nil
@@ -95,7 +94,6 @@ func (ex *execution) moves() ([]schedule.Move, error) {
 	return ex.addInterferences(ex.addCrash(out), scripts)
 }
 
-// stepOf returns the step that an actor can take.
 func (ex *execution) stepOf(a *actor) schedule.Move {
 	return ex.nextMove(interleave.Run(a.index).Of(a.thread), a)
 }

@@ -25,7 +25,7 @@ func (ex *execution) timeMoves() (out []schedule.Move, err error) {
 	if ex.spec.Program.Timeless && !ex.TTLSet && !ex.ClockRead {
 		return nil, nil
 	}
-	instants, err := ex.instantsNow()
+	instants, err := ex.Instants()
 	for _, t := range instants {
 		if t.BeyondEnd && ex.remaining.Expiries > 0 || !t.BeyondEnd && ex.remaining.Approaches > 0 {
 			out = append(out, schedule.Move{Choice: t.Choice, Cost: 1, World: true})
@@ -34,8 +34,8 @@ func (ex *execution) timeMoves() (out []schedule.Move, err error) {
 	return out, err
 }
 
-// instantsNow lists the instants to which time can pass, including the fine ones if a client may notice them.
-func (ex *execution) instantsNow() ([]schedule.Instant, error) {
+// Instants lists the instants to which time can pass, including the fine ones if a client may notice them.
+func (ex *execution) Instants() ([]schedule.Instant, error) {
 	instants, err := ex.reachableInstants()
 	if err != nil {
 		return nil, err

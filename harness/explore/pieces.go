@@ -204,7 +204,6 @@ func (s *search) cancelWhenOver(cancel func()) (stop func()) {
 	}
 }
 
-// doPiece does one piece.
 func (s *search) doPiece(ctx context.Context, p Piece) (res PieceResult, err error) {
 	err = catchPanics(func() (err error) {
 		res, err = s.spec.Pieces.Run(ctx, p)
@@ -333,7 +332,6 @@ func (s *search) beginPart() {
 	}
 }
 
-// save writes a checkpoint.
 func (s *search) save(worlds []*world) {
 	if s.spec.OnCheckpoint == nil {
 		return

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -29,15 +30,6 @@ func (ex *execution) observe(ctx context.Context, ended []harness.Op) error {
 		}
 	}
 	return nil
-}
-
-// askForProgram calls f, which looks at the store for the program, in the schedule's time. It gives the turn away,
-// since f may use the connection of a client that is done.
-func (ex *live) askForProgram(ctx context.Context, f func(context.Context)) {
-	ex.w.asking = true
-	defer func() { ex.w.asking = false }()
-	defer ex.w.giveTurn()()
-	f(harness.WithTime(ctx, harnessTimeline{ex}.clock()))
 }
 
 // finish calls Program.Finally when every client is done.
@@ -66,9 +58,6 @@ func (ex *live) session() *harness.Session {
 		rand.New(rand.NewPCG(1, 1)))
 }
 
-// uncounted is the number of commands of a harness's own operation, which are not counted.
-const uncounted = 1
-
 // harnessTimeline is the timeline of the harness's own operations.
 type harnessTimeline struct{ ex *live }
 
@@ -93,12 +82,9 @@ func (o harnessTimeline) Record(op *harness.Op) {
 func (ex *execution) recordOwn(op *harness.Op) {
 	ex.order++
 	op.Return = ex.stamp()
-	ex.record(*op, uncounted)
+	ex.record(*op, 1) // how many commands it sent is not counted
 	ex.order++
 }
-
-// clock returns the clock of the harness's own operations, which shows the servers' time.
-func (o harnessTimeline) clock() harness.ClientTime { return harnessClock(o) }
 
 type harnessClock struct{ ex *live }
 
@@ -111,7 +97,6 @@ func (harnessClock) Go(context.Context, func(context.Context)) (wait func()) { r
 // HasGoroutines returns false.
 func (harnessClock) HasGoroutines() bool { return false }
 
-// Now returns the servers' time of day.
 func (c harnessClock) Now() time.Time {
 	defer c.ex.w.takeTurn()()
 	now := c.ex.now
@@ -120,7 +105,6 @@ func (c harnessClock) Now() time.Time {
 	return keyspace.Epoch.Add(now)
 }
 
-// Sleep lets time pass.
 func (c harnessClock) Sleep(ctx context.Context, d time.Duration) error {
 	defer c.ex.w.takeTurn()()
 	if err := ctx.Err(); err != nil || d <= 0 {
@@ -131,11 +115,75 @@ func (c harnessClock) Sleep(ctx context.Context, d time.Duration) error {
 	return c.ex.passTo(c.ex.now + d)
 }
 
-// traceStore adds the store's content to the current step, if the trace shows it.
-func (ex *execution) traceStore() (err error) {
-	if ex.trace == nil || !ex.trace.Stores {
-		return nil
+// ownerRefused reports whether the last owner was refused although it held the lock, and no event excuses that. A
+// promotion excuses it. With subscriptions or threads it is false, since another client may wait for a message instead
+// of asking for the lock.
+func (ex *execution) ownerRefused() bool {
+	return !ex.promoted && !ex.Subscribed && !ex.AskedForMessage && !ex.hasThreads() && ownerRefused(ex.ops, ex.stamp())
+}
+
+// ownerRefused reports whether the last owner was refused a release or an extend within its lease, and that lease is
+// not over. Either the lock was its own, or it was lost: the next acquire shows which.
+func ownerRefused(ops []harness.Op, now time.Duration) bool {
+	type owner struct {
+		client     int
+		key, token string
 	}
-	ex.trace.Current().Store, err = ex.w.Content(ex.now, ex.roundingUnit())
-	return err
+	until := map[owner]time.Duration{}
+	var refused owner
+	for _, op := range ops {
+		who := owner{op.Client, op.Key, op.Arg}
+		switch {
+		case op.Outcome == harness.OK && op.Kind == harness.Acquire:
+			until[who], refused = op.HeldUntil(0), owner{}
+		case op.Outcome == harness.OK && op.Kind == harness.Extend:
+			until[who] = op.HeldUntil(0)
+		case op.Outcome == harness.Fail &&
+			(op.Kind == harness.Release || op.Kind == harness.Extend) && until[who] > op.Return:
+			refused = who
+		}
+		if op.Kind == harness.Release && who != refused {
+			delete(until, who)
+		}
+	}
+	return until[refused] > now
+}
+
+// after implements interleave.After.
+type after struct{ ex *live }
+
+func (a after) Ops() []harness.Op {
+	defer a.ex.w.takeTurn()()
+	a.ex.observationAsks(model.Ask{Kind: model.AsksOps})
+	a.ex.observationReads(model.Event{Kind: model.Finishes, Text: canonicalOps(a.ex.ops)})
+	return a.ex.ops
+}
+
+func (a after) OwnerRefused() bool {
+	defer a.ex.w.takeTurn()()
+	refused := a.ex.ownerRefused()
+	a.ex.observationAsks(model.Ask{Kind: model.AsksOwnerRefused})
+	a.ex.observationReads(model.Event{Kind: model.Finishes, Text: strconv.FormatBool(refused)})
+	return refused
+}
+
+func (a after) Pass(d time.Duration) error {
+	return a.pass(model.AsksPass, d)
+}
+
+func (a after) pass(kind model.AskKind, d time.Duration) error {
+	defer a.ex.w.takeTurn()()
+	a.ex.observationAsks(model.Ask{Kind: kind, For: d})
+	a.ex.observationReads(model.Event{Kind: model.Passed})
+	return a.ex.passBeside(a.ex.now+d, func() bool { return false })
+}
+
+func (a after) PassAll(d time.Duration) (left int, err error) {
+	if err := a.pass(model.AsksPassAll, d); err != nil {
+		return 0, err
+	}
+	defer a.ex.w.takeTurn()()
+	left, err = a.ex.w.CountKeys()
+	a.ex.observationReads(model.Event{Kind: model.Passed, Text: strconv.Itoa(left)})
+	return left, err
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 )
@@ -60,15 +59,6 @@ func (a *actor) hasLiveMates() bool {
 
 // dialerOf returns the dialer of a client's process.
 func (ex *execution) dialerOf(client int) *dialer { return ex.w.dialers[ex.process(client)] }
-
-// openMember makes a client that is a goroutine of a process. For the process's first client it also makes what they
-// share.
-func (ex *live) openMember(place, i int) harness.Client {
-	if ex.process(i) == i {
-		ex.member = ex.spec.Program.Process(ex.w.clients[i])
-	}
-	return ex.member(place)
-}
 
 // awaitBeginning parks a client before its operation begins, if others of its process may act first. The first client
 // of a process begins its first operation at once, since it does not matter which one is first. After an operation
@@ -215,15 +205,6 @@ func (ex *live) neverParks(a *actor) error {
 		return ex.failure
 	}
 	return schedule.Stopped("%s neither sent a command nor finished within %v%s", a, parkWithin, ex.whyStuck(a))
-}
-
-// abandonMates gives up the goroutines of a crashed process that still wait in memory: nothing can wake them.
-func (ex *execution) abandonMates(client int) {
-	for _, a := range ex.inProcess(client) {
-		if a.parkedAt.Kind == model.InMemory && !a.done {
-			a.done, a.neverParked = true, true
-		}
-	}
 }
 
 // foreign returns the error for a command that one client sent over another's connection. It is nil if the command is

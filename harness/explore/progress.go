@@ -46,7 +46,6 @@ func (s *search) tellProgress() (stop func()) {
 	}
 }
 
-// progress returns the counts so far.
 func (s *search) progress() Progress {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -78,15 +78,6 @@ func (r Random) withDefaults(s Spec) (Random, error) {
 // DrawSeed returns a seed for Random.
 func DrawSeed() uint64 { return 1 + rand.Uint64N(mostSeeds-1) }
 
-// randomBudget returns the budget of random schedules: base, plus what the other parts of a search have.
-func (s Spec) randomBudget(base interleave.Budget) interleave.Budget {
-	base.Approaches = s.Expiries
-	if s.EveryPart() {
-		base.LostAnswers, base.Late = 1, 1
-	}
-	return base
-}
-
 // runAtRandom draws and runs schedules in rounds. Each round knows the longest schedule of earlier rounds, whichever
 // worker ran it, so the seed alone decides what is drawn.
 func (s *search) runAtRandom(ctx context.Context, worlds []*world) {
@@ -194,14 +185,6 @@ func (s *search) promise(res *interleave.Result) {
 
 // enoughToTell is the number of random schedules that would have shown a crash or the end of a lease if there were one.
 const enoughToTell = 200
-
-// vacuousAtRandom returns what vacuous returns, for a random search that drew all its schedules and found nothing.
-func (s *search) vacuousAtRandom(worlds []*world, background string) string {
-	if s.stopped != interleave.DrawnAtRandom || len(s.seen.Counterexamples) > 0 || s.seen.Random.Drawn < enoughToTell {
-		return ""
-	}
-	return s.vacuous(worlds, background)
-}
 
 // catchPanics calls f, and returns a panic of the program or a checker as an error.
 func catchPanics(f func() error) (err error) {

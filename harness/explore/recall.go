@@ -39,7 +39,7 @@ func beginFromMemory(spec *Spec, budget interleave.Budget, w *world, m *model.Me
 	for i := range budget.Clients {
 		a := &actor{index: i, ex: ex.execution, mind: &m.Root}
 		ex.actors, ex.all = append(ex.actors, a), append(ex.all, a)
-		if err := ex.recallMind(a, beginning(budget, i)); err != nil {
+		if err := ex.notify(a, beginning(budget, i)); err != nil {
 			return ex.execution, err
 		}
 	}
@@ -60,8 +60,8 @@ func placeOf(b interleave.Budget, i int) int {
 	return i
 }
 
-// recallMind makes a client do what it did, according to memory, after the same event.
-func (ex *recalled) recallMind(a *actor, event model.Event) error {
+// notify makes a client do what it did, according to memory, after the same event.
+func (ex *recalled) notify(a *actor, event model.Event) error {
 	event.Promoted, event.Thread = ex.promoted, a.thread
 	first := ex.actors[a.index]
 	next := first.mind.After(event)
@@ -106,45 +106,17 @@ func (ex *recalled) recallThreads(a *actor, next *model.Mind) {
 	}
 }
 
-// startThreads runs new threads to their first step.
-func (ex *recalled) startThreads() error {
-	for _, t := range slices.Clone(ex.all) {
-		if t.parkedAt.Kind == model.InStart && !t.isCrashed() {
-			if err := ex.recallMind(t, model.Event{Kind: model.Awake}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (ex *recalled) notify(a *actor, event model.Event) error { return ex.recallMind(a, event) }
-
 func (ex *recalled) crash(client int) error {
 	for _, a := range ex.threadsOf(client) {
 		if a.done {
 			continue
 		}
-		if err := ex.recallMind(a, model.Event{Kind: model.Crashed}); err != nil {
+		if err := ex.notify(a, model.Event{Kind: model.Crashed}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
-
-func (ex *recalled) send(a *actor) (event model.Event, blocks bool, err error) {
-	event, err = ex.recallCommand(a)
-	return event, false, err
-}
-
-func (ex *recalled) sendUnanswered(a *actor) error {
-	_, err := ex.recallCommand(a)
-	return err
-}
-
-func (ex *recalled) drop(*actor) {}
-
-func (ex *recalled) noteOutcome(*command.Pending) {}
 
 func (ex *recalled) endWait(_ interleave.Choice, a *actor) (endedOp bool, err error) {
 	ops := len(ex.ops)
@@ -156,14 +128,10 @@ func (ex *recalled) endWait(_ interleave.Choice, a *actor) (endedOp bool, err er
 	}
 	a.wakeAt = 0
 	if err == nil {
-		err = ex.recallMind(a, model.Event{Kind: model.Awake})
+		err = ex.notify(a, model.Event{Kind: model.Awake})
 	}
 	return len(ex.ops) > ops, err
 }
-
-func (ex *recalled) withWoken(a command.Access) command.Access { return a }
-
-func (ex *recalled) waitAccess(int) (none command.Access) { return none }
 
 func (ex *recalled) giveUp(a *actor) (late lateCommand, event model.Event, err error) {
 	next := a.parkedAt.Pending
@@ -176,19 +144,6 @@ func (ex *recalled) giveUp(a *actor) (late lateCommand, event model.Event, err e
 	return late, event, nil
 }
 
-func (ex *recalled) change(c interleave.Choice) error {
-	ex.changeStore(c)
-	return nil
-}
-
-func (ex *recalled) endStep() error { return nil }
-
-func (ex *recalled) noteLeases(interleave.Choice, []harness.Op) error { return nil }
-
-func (ex *recalled) setTime() {}
-
-func (ex *recalled) passTime(_, _ time.Duration) error { return nil }
-
 func (ex *recalled) keyEnds() ([]keyspace.End, error) {
 	return ex.store.At(ex.memory, ex.now).Ends, nil
 }
@@ -197,46 +152,47 @@ func (ex *recalled) namedInstants() ([]time.Duration, error) {
 	return ex.store.At(ex.memory, ex.now).Named(), nil
 }
 
-func (ex *recalled) probe(_ context.Context, began model.Event, _ func(context.Context, *live)) error {
-	return ex.recallObservation(began)
-}
-
-func (ex *recalled) fingerprintAfter(interleave.Choice) uint64 { return 0 }
-
-func (ex *recalled) hasState() (bool, error) { return true, nil }
-
 func (ex *recalled) describe(text []byte) []byte {
 	return ex.appendMinds(visited.AppendBools(text, true))
 }
 
-func (ex *recalled) hasRealClients() bool { return false }
+// From memory, clients wait for nothing but time and each other, and nothing has to be sent, set or ended.
+func (ex *recalled) hasRealClients() bool                             { return false }
+func (ex *recalled) hasState() (bool, error)                          { return true, nil }
+func (ex *recalled) fingerprintAfter(interleave.Choice) uint64        { return 0 }
+func (ex *recalled) withWoken(a command.Access) command.Access        { return a }
+func (ex *recalled) waitAccess(int) (none command.Access)             { return none }
+func (ex *recalled) noteOutcome(*command.Pending)                     {}
+func (ex *recalled) drop(*actor)                                      {}
+func (ex *recalled) setTime()                                         {}
+func (ex *recalled) passTime(_, _ time.Duration) error                { return nil }
+func (ex *recalled) endStep() error                                   { return nil }
+func (ex *recalled) noteLeases(interleave.Choice, []harness.Op) error { return nil }
 
-// takeWatched splits a client's watched keys into those on a connection that it gives up and the others.
-func takeWatched(pending *command.Pending, all []model.Watched) (abandoned, others []model.Watched) {
-	if len(pending.Watched) == 0 {
-		return nil, all
-	}
-	return all, nil
+func (ex *recalled) change(c interleave.Choice) error {
+	ex.changeStore(c)
+	return nil
 }
 
 // losesState reports whether a connection cannot survive a failover: see conn.reconnectToPrimary.
 func (ex *execution) losesState(next *command.Pending) bool {
-	return next.Node != ex.primary() && (next.Multi || len(next.Watched) > 0 || next.Next().Pipelined)
-}
-
-// primary returns the node that clients use.
-func (ex *execution) primary() int {
+	primary := server.FirstPrimary
 	if ex.promoted {
-		return server.Successor
+		primary = server.Successor
 	}
-	return server.FirstPrimary
+	return next.Node != primary && (next.Multi || len(next.Watched) > 0 || next.Next().Pipelined)
 }
 
 // followers returns the number of replicas that get what is written now, in a live schedule or from memory.
 func (ex *execution) followers() int64 { return ex.w.Followers(ex.replicationStopped, ex.promoted) }
 
-// recallCommand executes a connection's next command from memory.
-func (ex *recalled) recallCommand(a *actor) (event model.Event, err error) {
+func (ex *recalled) sendUnanswered(a *actor) error {
+	_, _, err := ex.send(a)
+	return err
+}
+
+// send executes a connection's next command from memory.
+func (ex *recalled) send(a *actor) (event model.Event, blocks bool, err error) {
 	pending := a.parkedAt.Pending
 	next := pending.Next()
 	if ex.losesState(pending) {
@@ -245,15 +201,15 @@ func (ex *recalled) recallCommand(a *actor) (event model.Event, err error) {
 	} else {
 		t, err := ex.recallTransition(next, pending, a, a.watched)
 		if err != nil {
-			return event, err
+			return event, false, err
 		}
 		event = model.Event{Kind: model.Answered, Text: t.Reply}
 	}
 	if means, ok := ex.memory.Scripts.MeaningOf(next, pending.OpenTransaction()); ok && means.Wait > 0 &&
 		means.Wants > ex.followers() {
-		return event, ex.passTo(ex.now + means.Wait)
+		err = ex.passTo(ex.now + means.Wait)
 	}
-	return event, nil
+	return event, false, err
 }
 
 // recallTransition executes a command from memory.
@@ -322,8 +278,8 @@ func canonicalOps(ops []harness.Op) string {
 	return b.String()
 }
 
-// recallObservation repeats the program's look at the store from memory. began is the event that starts it.
-func (ex *recalled) recallObservation(began model.Event) error {
+// probe repeats the program's look at the store from memory.
+func (ex *recalled) probe(_ context.Context, began model.Event, _ func(context.Context, *live)) error {
 	event := began
 	for m := &ex.memory.Root; ; {
 		if m = m.After(event); m == nil {

@@ -31,8 +31,11 @@ func (ex *execution) drive(ctx context.Context, s strategy.Strategy,
 	for {
 		c, decision, err := s.Next(v)
 		switch {
+		case decision == strategy.Leave && ex.backend.hasRealClients(): // to some end, so that they stay connected
+			_, endErr := ex.drive(ctx, &strategy.First{}, ex)
+			return decision, errors.Join(err, endErr)
 		case decision == strategy.Leave:
-			return decision, errors.Join(err, ex.runOut(ctx))
+			return decision, err
 		case err != nil:
 			ex.abandon()
 			return decision, err
@@ -50,42 +53,20 @@ func (ex *execution) drive(ctx context.Context, s strategy.Strategy,
 	}
 }
 
-// runOut runs a schedule to some end that is not judged, so that its clients stay connected.
-func (ex *execution) runOut(ctx context.Context) error {
-	if !ex.backend.hasRealClients() {
-		return nil
-	}
-	_, err := ex.drive(ctx, &strategy.First{}, ex)
-	return err
-}
-
+// An execution shows a strategy what it does itself.
 var _ strategy.View = (*execution)(nil)
 
-// Path returns the choices so far.
 func (ex *execution) Path() []interleave.Choice { return ex.path }
+func (ex *execution) Fingerprint() uint64       { return ex.fingerprint }
+func (ex *execution) Unpromoted() bool          { return ex.replicationStopped }
+func (ex *execution) Disturbed() bool           { return ex.missesScript || ex.waitCutShort }
 
-// Moves lists what can happen next.
-func (ex *execution) Moves() ([]schedule.Move, error) { return ex.moves() }
-
-// Instants lists to which instants time can pass.
-func (ex *execution) Instants() ([]schedule.Instant, error) { return ex.instantsNow() }
-
-// Fingerprint returns a hash of what happened; 0 if the schedule is run from memory.
-func (ex *execution) Fingerprint() uint64 { return ex.fingerprint }
-
-// FingerprintAfter returns the fingerprint after a choice.
 func (ex *execution) FingerprintAfter(c interleave.Choice) uint64 {
 	return ex.backend.fingerprintAfter(c)
 }
 
 // Visit returns false. Only a search of every schedule looks up states, with its own view.
 func (ex *execution) Visit([]*schedule.Move) (bool, error) { return false, nil }
-
-// Unpromoted reports whether replication has stopped without a promotion.
-func (ex *execution) Unpromoted() bool { return ex.replicationStopped }
-
-// Disturbed reports whether something happened that is not part of the schedule.
-func (ex *execution) Disturbed() bool { return ex.missesScript || ex.waitCutShort }
 
 // runner runs schedules in one world.
 type runner struct {

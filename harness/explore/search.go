@@ -20,7 +20,7 @@ import (
 //
 //  1. next takes the branch with the fewest preemptions and faults (iterative context bounding: Musuvathi and Qadeer,
 //     PLDI 2007), and of those the last that was planned. So it is a depth-first search within a cost.
-//  2. explore (jobrun.go) runs one schedule: the choices of the prefix, then always the first move that is not asleep.
+//  2. explore (worker.go) runs one schedule: the choices of the prefix, then always the first move that is not asleep.
 //     For every other such move it meets after the prefix, it plans a branch (strategy.Exhaustive).
 //  3. plan puts these branches into the queue, and judge has the checkers judge the schedule.
 //
@@ -218,27 +218,15 @@ func (s *search) goThrough(ctx context.Context, w *world, judge func(context.Con
 			return
 		}
 		v := jobRun{job: j}
-		err := catchPanics(func() error { return k.explore(ctx, &v) })
-		if err == nil {
-			s.plan(j.Done)
-			err = s.judgeSafely(ctx, v, judge)
-		} else {
+		if err := catchPanics(func() error { return k.explore(ctx, &v) }); err != nil {
 			s.plan(j.PutBack)
+			s.fail(err)
+		} else {
+			s.plan(j.Done)
+			judge(ctx, v)
 		}
 		s.workerDone()
-		if err != nil {
-			s.fail(err)
-			return
-		}
 	}
-}
-
-// judgeSafely judges a schedule. An error says that a checker panicked.
-func (s *search) judgeSafely(ctx context.Context, v jobRun, judge func(context.Context, jobRun)) error {
-	return catchPanics(func() error {
-		judge(ctx, v)
-		return nil
-	})
 }
 
 // next takes the next schedule. It waits while other workers may plan some. ok is false when the part, the round or the

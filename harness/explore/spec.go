@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -146,7 +144,11 @@ func (s Spec) inOneOrder(part interleave.Budget) bool {
 func (s Spec) budgets() []interleave.Budget {
 	base := s.Budget()
 	if s.Random != nil {
-		return []interleave.Budget{s.randomBudget(base)}
+		base.Approaches = s.Expiries
+		if s.EveryPart() {
+			base.LostAnswers, base.Late = 1, 1
+		}
+		return []interleave.Budget{base} // with what the other parts of a search have
 	}
 	if !s.EveryPart() {
 		base.Approaches = s.Expiries
@@ -199,43 +201,4 @@ func fitToFirstPart(b interleave.Budget, schedules int) interleave.Budget {
 // isApart reports whether the part has a client that does something else: see Program.SpecialPlaces.
 func (s Spec) isApart(b interleave.Budget) bool {
 	return slices.Contains(s.Program.SpecialPlaces, placeOf(b, 1))
-}
-
-// after implements interleave.After.
-type after struct{ ex *live }
-
-func (a after) Ops() []harness.Op {
-	defer a.ex.w.takeTurn()()
-	a.ex.observationAsks(model.Ask{Kind: model.AsksOps})
-	a.ex.observationReads(model.Event{Kind: model.Finishes, Text: canonicalOps(a.ex.ops)})
-	return a.ex.ops
-}
-
-func (a after) OwnerRefused() bool {
-	defer a.ex.w.takeTurn()()
-	refused := a.ex.ownerRefused()
-	a.ex.observationAsks(model.Ask{Kind: model.AsksOwnerRefused})
-	a.ex.observationReads(model.Event{Kind: model.Finishes, Text: strconv.FormatBool(refused)})
-	return refused
-}
-
-func (a after) Pass(d time.Duration) error {
-	return a.pass(model.AsksPass, d)
-}
-
-func (a after) pass(kind model.AskKind, d time.Duration) error {
-	defer a.ex.w.takeTurn()()
-	a.ex.observationAsks(model.Ask{Kind: kind, For: d})
-	a.ex.observationReads(model.Event{Kind: model.Passed})
-	return a.ex.passBeside(a.ex.now+d, func() bool { return false })
-}
-
-func (a after) PassAll(d time.Duration) (left int, err error) {
-	if err := a.pass(model.AsksPassAll, d); err != nil {
-		return 0, err
-	}
-	defer a.ex.w.takeTurn()()
-	left, err = a.ex.w.CountKeys()
-	a.ex.observationReads(model.Event{Kind: model.Passed, Text: strconv.Itoa(left)})
-	return left, err
 }

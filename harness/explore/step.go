@@ -35,7 +35,11 @@ func (ex *execution) step(ctx context.Context, c interleave.Choice) (did schedul
 	case c.IsCrash():
 		did, err = ex.crash(c, ex.actors[i])
 	default:
-		did, err = ex.stepThread(c)
+		if a := ex.actorOf(c); a != nil {
+			did, err = ex.stepClient(c, a)
+		} else {
+			err = fmt.Errorf("%w: there is nobody for %v", schedule.ErrNotRepeated, c)
+		}
 	}
 	if err == nil {
 		err = ex.backend.endStep()
@@ -52,12 +56,15 @@ func (ex *execution) step(ctx context.Context, c interleave.Choice) (did schedul
 		return did, err
 	}
 	ex.trace.FinishStep(ended, ex.ops[ops+len(ended):])
-	return did, ex.traceStore()
+	if ex.trace != nil && ex.trace.Stores {
+		ex.trace.Current().Store, err = ex.w.Content(ex.now, ex.roundingUnit())
+	}
+	return did, err
 }
 
-// fingerprintWith returns the fingerprint after a choice. Deterministic clients have equal fingerprints for equal
+// fingerprintAfter returns the fingerprint after a choice. Deterministic clients have equal fingerprints for equal
 // choices. Only the keys among a command's arguments count, since tokens may be random.
-func (ex *live) fingerprintWith(c interleave.Choice) uint64 {
+func (ex *live) fingerprintAfter(c interleave.Choice) uint64 {
 	h := fnv.New64a()
 	_ = binary.Write(h, binary.LittleEndian, ex.fingerprint) // never fails
 	_, _ = h.Write([]byte{byte(c), byte(c >> 8)})

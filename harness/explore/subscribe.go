@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"errors"
 	"net"
 	"slices"
@@ -103,11 +104,7 @@ func (c *conn) unsubscribe() {
 	if ex == nil {
 		return
 	}
-	why := c.failed
-	if why == nil {
-		why = net.ErrClosed
-	}
-	if err := ex.cutOff(c, why); err != nil {
+	if err := ex.cutOff(c, cmp.Or(c.failed, net.ErrClosed)); err != nil {
 		ex.failure = err
 	}
 }
@@ -154,7 +151,7 @@ func (c *conn) awaitMessage() error {
 	}
 	if c.timedOut {
 		c.timedOut = false
-		return &net.OpError{Op: "read", Net: "unix", Err: errTimedOut}
+		return errUnanswered
 	}
 	return nil
 }
@@ -204,7 +201,7 @@ func (c *conn) askMessage() error {
 		}
 	}
 	if len(c.inbox) == 0 {
-		return &net.OpError{Op: "read", Net: "unix", Err: errTimedOut}
+		return errUnanswered
 	}
 	c.unread = append(c.unread, c.takeMessage()...)
 	return nil
@@ -222,17 +219,6 @@ func (c *conn) sendAll() error {
 	}
 	c.Queue = nil
 	return c.receive()
-}
-
-// setReadTimeout sets how long the next read of a subscription may wait. The deadline is by the machine's clock, so the
-// remaining time is rounded up to a unit much longer than the call takes.
-func (c *conn) setReadTimeout(until time.Time) {
-	if c.subscription == nil {
-		return
-	}
-	if c.readTimeout = 0; !until.IsZero() {
-		c.readTimeout = keyspace.RoundUp(max(time.Until(until), 1), c.dialer.world.readTimeoutUnit)
-	}
 }
 
 // The unit of read time-outs is a hundredth of the lease, within these bounds.

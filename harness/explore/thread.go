@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 	"slices"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -75,12 +74,10 @@ func tooManyThreads(client int) error {
 }
 
 // startThreads runs new threads to their first step.
-func (ex *live) startThreads() error {
+func (ex *execution) startThreads() error {
 	for _, t := range slices.Clone(ex.all) {
 		if t.parkedAt.Kind == model.InStart && !t.isCrashed() {
-			t.lastEvent = model.Event{Kind: model.Awake}
-			t.awake <- true
-			if err := ex.awaitClient(t); err != nil {
+			if err := ex.backend.notify(t, model.Event{Kind: model.Awake}); err != nil {
 				return err
 			}
 		}
@@ -137,16 +134,8 @@ func (a *actor) runningActor() *actor {
 // isCrashed reports whether the actor's client has crashed.
 func (a *actor) isCrashed() bool { return a.ex.actors[a.index].crashed }
 
-// run is the goroutine of a thread.
 func (t *actor) run(ctx context.Context, f func(context.Context)) {
-	end := at(model.AtEnd)
-	defer func() {
-		if p := recover(); p != nil {
-			end.err = fmt.Errorf("explore: thread %d of client %d panicked: %v\n%s", t.thread+1,
-				t.index+1, p, debug.Stack())
-		}
-		t.park <- end
-	}()
+	defer t.parkAtEnd(fmt.Sprintf("thread %d of client %d", t.thread+1, t.index+1))
 	if <-t.awake {
 		t.goroutine = goroutineID()
 		f(ctx)
@@ -163,7 +152,6 @@ func (t *actor) join() {
 	a.wait(parked{Stop: model.Stop{Kind: model.InJoin}, thread: t})
 }
 
-// String names the actor in sentences.
 func (a *actor) String() string {
 	if a.thread == 0 {
 		return fmt.Sprintf("client %d", a.index+1)
@@ -186,15 +174,6 @@ func (ex *execution) actorOf(c interleave.Choice) *actor {
 		}
 	}
 	return nil
-}
-
-// stepThread lets a client's thread take its next step.
-func (ex *execution) stepThread(c interleave.Choice) (schedule.Move, error) {
-	a := ex.actorOf(c)
-	if a == nil {
-		return schedule.Move{}, fmt.Errorf("%w: there is nobody for %v", schedule.ErrNotRepeated, c)
-	}
-	return ex.stepClient(c, a)
 }
 
 // endWait ends an actor's wait; the actor then runs to its next step. endedOp is true if an operation ended.
@@ -253,7 +232,11 @@ func (ex *execution) endClient(client int) (err error) {
 	if ex.backend.hasRealClients() {
 		err = cmp.Or(err, ex.actors[client].live.awaitMates(client))
 	}
-	ex.abandonMates(client)
+	for _, a := range ex.inProcess(client) { // those that still wait in memory: nothing can wake them
+		if a.parkedAt.Kind == model.InMemory && !a.done {
+			a.done, a.neverParked = true, true
+		}
+	}
 	return err
 }
 

@@ -33,11 +33,6 @@ func (s *search) followsTrails(w *world) bool {
 		s.spec.Program.Gate == interleave.InProcess
 }
 
-// beginTrails starts to follow the clients' trails.
-func (ex *live) beginTrails() {
-	ex.trails = &trails{byClient: make([]visited.ID, len(ex.actors)), strays: ex.w.outOfTurn}
-}
-
 // noteEvent adds what a client's thread has read or noticed to the client's trail.
 func (ex *live) noteEvent(a *actor, event model.Event) {
 	if ex.trails == nil {
@@ -78,9 +73,9 @@ func (ex *live) noteOutcome(pending *command.Pending) {
 	}
 }
 
-// seesState reads the store, and reports whether the state of the schedule is fully known. It is not while a connection
+// hasState reads the store, and reports whether the state of the schedule is fully known. It is not while a connection
 // has a hidden state at Redis.
-func (ex *live) seesState() (ok bool, err error) {
+func (ex *live) hasState() (ok bool, err error) {
 	t := ex.trails
 	if t == nil || t.unpredictable || ex.Disturbed() || ex.stoodStill() || len(ex.w.stateful) > 0 ||
 		ex.w.outOfTurn > t.strays {
@@ -111,9 +106,9 @@ func (ex *live) seesState() (ok bool, err error) {
 	return err == nil, err
 }
 
-// appendTrails describes the store, what every client has read, and what its threads wait for.
-func (ex *live) appendTrails(b []byte) []byte {
-	b = appendKeys(b, ex.trails.stored)
+// describe describes the store, what every client has read, and what its threads wait for.
+func (ex *live) describe(b []byte) []byte {
+	b = appendKeys(visited.AppendBools(b, false), ex.trails.stored)
 	if ex.replicationStopped {
 		b = appendKeys(b, ex.w.HeldKeys())
 	}
@@ -185,7 +180,8 @@ func (ex *execution) sleepers() []*actor {
 func (ex *live) appendWaiters(b []byte) []byte {
 	for _, c := range ex.waiters {
 		if c.blocked != nil {
-			b = ex.appendWait(b, ex.clientOf(c), c)
+			client := slices.IndexFunc(ex.actors, func(a *actor) bool { return ex.dialerOf(a.index) == c.dialer })
+			b = ex.appendWait(b, client, c)
 		}
 	}
 	for i := range ex.actors {
@@ -196,11 +192,6 @@ func (ex *live) appendWaiters(b []byte) []byte {
 		}
 	}
 	return append(b, 0)
-}
-
-// clientOf returns the client of a connection.
-func (ex *live) clientOf(c *conn) int {
-	return slices.IndexFunc(ex.actors, func(a *actor) bool { return ex.dialerOf(a.index) == c.dialer })
 }
 
 // appendWait describes a connection on which a client waits.

@@ -83,7 +83,7 @@ func describeDifference(first, second *execution) string {
 	if diverged { // later probes belong to another schedule
 		a, b = a[:min(len(a), len(first.path))], b[:min(len(b), len(second.path))]
 	}
-	names := renaming{map[string]string{}, map[string]string{}}
+	names := newRenaming()
 	for i := range min(len(a), len(b)) {
 		if diverged && i >= common {
 			break
@@ -122,6 +122,19 @@ func sentText(command string) string {
 // renaming maps the random tokens of one run to those of another, and back.
 type renaming struct{ to, from map[string]string }
 
+func newRenaming() renaming { return renaming{map[string]string{}, map[string]string{}} }
+
+// pair reports whether a maps to b, or neither is mapped yet. It stores the pair.
+func (r renaming) pair(a, b string) bool {
+	to, known := r.to[a]
+	from, taken := r.from[b]
+	if known || taken {
+		return to == b && from == a
+	}
+	r.to[a], r.from[b] = b, a
+	return true
+}
+
 // shortestToken is the length from which a word may be a random token.
 const shortestToken = 8
 
@@ -147,13 +160,7 @@ func (r renaming) sameToken(a, b string) bool {
 	if min(len(a), len(b)) < shortestToken && !(clipped(a) && clipped(b)) || isNumber(a) || isNumber(b) {
 		return false
 	}
-	to, known := r.to[a]
-	from, taken := r.from[b]
-	if known || taken {
-		return to == b && from == a
-	}
-	r.to[a], r.from[b] = b, a
-	return true
+	return r.pair(a, b)
 }
 
 func isNumber(s string) bool { return strings.Trim(s, "0123456789.+-") == "" }

@@ -20,18 +20,14 @@ import (
 // Source: Redis documentation, "Scripting with Lua": "all names of keys that a script accesses must be explicitly
 // provided as input key arguments".
 
-// runsScripts reports whether a command runs a script, or a transaction that may.
-func runsScripts(c *command.Command) bool {
-	n := command.Name(c.Args)
-	return c.Scripts && (n == "exec" || strings.HasPrefix(n, "eval") || strings.HasPrefix(n, "fcall"))
-}
-
 // watchScripts prepares to monitor the next command's scripts. Call touched after the command: it returns the first key
 // that a script has touched and not declared, as the beginning of a description, or "". Nothing is monitored if the
 // outcome is known.
 func (ex *live) watchScripts(l *pendingOutcome, next command.Command,
 	transaction []byte) (touched func() (string, error), err error) {
-	if !runsScripts(&next) || ex.w.Scripts.TouchesKEYSOnly(next.Args) {
+	n := command.Name(next.Args) // an exec may run a script as well
+	runs := next.Scripts && (n == "exec" || strings.HasPrefix(n, "eval") || strings.HasPrefix(n, "fcall"))
+	if !runs || ex.w.Scripts.TouchesKEYSOnly(next.Args) {
 		return func() (string, error) { return "", nil }, nil
 	}
 	if l != nil && l.known != nil {
@@ -104,13 +100,8 @@ func (ex *live) undeclaredIn(s server.ScriptCall) (string, error) {
 	if undeclared == "" || command.InOneSlot(touched...) || strings.Contains(ex.flagsOf(s.Args), "no-cluster") {
 		return "", nil
 	}
-	return describeUndeclared(undeclared, declared), nil
-}
-
-func describeUndeclared(key string, declared []string) string {
-	return fmt.Sprintf("%s, which is not among its KEYS (%s), and keys of another slot: a Cluster refuses such a "+
-		"script, or runs it on the wrong node",
-		key, strings.Join(declared, " "))
+	return fmt.Sprintf("%s, which is not among its KEYS (%s), and keys of another slot: a Cluster refuses such a script, "+
+		"or runs it on the wrong node", undeclared, strings.Join(declared, " ")), nil
 }
 
 // declaredKeys returns the KEYS of EVAL, FCALL and the like.
@@ -127,11 +118,7 @@ func declaredKeys(args []string) []string {
 
 // flagsOf returns the first line of a script that has flags, such as "#!lua flags=no-cluster"; empty: it has none.
 func (ex *live) flagsOf(args []string) string {
-	words := make([][]byte, len(args))
-	for i, a := range args {
-		words[i] = []byte(a)
-	}
-	first, _, _ := strings.Cut(ex.w.Scripts.Of(words), "\n")
+	first, _, _ := strings.Cut(ex.w.Scripts.Of(bytesOf(args)), "\n")
 	if !strings.HasPrefix(first, "#!") {
 		return ""
 	}
@@ -140,11 +127,7 @@ func (ex *live) flagsOf(args []string) string {
 
 // keysOf returns the keys that a command touches. Channels are not keys.
 func (ex *live) keysOf(words []string) ([]string, error) {
-	args := make([][]byte, len(words))
-	for i, word := range words {
-		args[i] = []byte(word)
-	}
-	access, _ := command.AccessOf(args)
+	access, _ := command.AccessOf(bytesOf(words))
 	if access.Everything {
 		return ex.w.KeysOf(words)
 	}
@@ -163,4 +146,11 @@ func (ex *execution) noteUndeclared(client int, c command.Command, said string) 
 		Class: harness.UndeclaredKey, Key: key, From: at, To: at,
 		Note: fmt.Sprintf("client %d's %s touches %s", client+1, c.Text(ex.w.Scripts), said),
 	}
+}
+
+func bytesOf(words []string) (args [][]byte) {
+	for _, w := range words {
+		args = append(args, []byte(w))
+	}
+	return args
 }

@@ -38,7 +38,7 @@ func (b *Bounds) Add(asked, theirs, answered time.Duration) error {
 	if answered < asked {
 		return fmt.Errorf("%w: it was asked at %v, but answered at %v, before that", ErrClock, asked, answered)
 	}
-	if b.hasExchange() {
+	if len(b.recent) > 0 {
 		if earliest, latest := b.Earliest(theirs), b.Latest(theirs); answered < earliest || asked > latest {
 			off := max(earliest-answered, asked-latest)
 			return fmt.Errorf("%w: it was off by %v more than a drift of at most %v ppm explains",
@@ -65,9 +65,6 @@ func (b *Bounds) retire(x exchange) {
 		b.best[1] = x
 	}
 }
-
-// hasExchange reports whether there was an exchange.
-func (b *Bounds) hasExchange() bool { return len(b.recent) > 0 }
 
 // Earliest returns the earliest reading of our clock at which theirs can have shown the given time. There must be an
 // exchange.
@@ -97,7 +94,7 @@ func (b *Bounds) Latest(theirs time.Duration) time.Duration {
 
 // Ahead returns about how far our clock is ahead of theirs, or 0 without an exchange.
 func (b *Bounds) Ahead() time.Duration {
-	if !b.hasExchange() {
+	if len(b.recent) == 0 {
 		return 0
 	}
 	latest := b.recent[len(b.recent)-1].theirs
@@ -116,8 +113,5 @@ func (x exchange) latest(theirs time.Duration) time.Duration {
 
 // drifted returns the most that two clocks can have drifted apart while one of them advanced by d.
 func drifted(d time.Duration) time.Duration {
-	if d < 0 {
-		d = -d
-	}
-	return time.Duration(float64(d)*MostDrift) + 1 // rounded up
+	return time.Duration(float64(d.Abs())*MostDrift) + 1 // rounded up
 }

@@ -164,7 +164,10 @@ func (m *member) Load(ctx context.Context, stop <-chan struct{}, feed *harness.F
 		return err
 	}
 	defer unanswer()
-	if _, err := m.ask(ctx, order{Do: doBegin, Ahead: m.ahead()}); err != nil {
+	m.mu.Lock()
+	ahead := m.bounds.Ahead()
+	m.mu.Unlock()
+	if _, err := m.ask(ctx, order{Do: doBegin, Ahead: ahead}); err != nil {
 		return err
 	}
 	select {
@@ -190,13 +193,6 @@ func (m *member) Load(ctx context.Context, stop <-chan struct{}, feed *harness.F
 	case <-ctx.Done():
 		return fmt.Errorf("its clients did not end: %w", context.Cause(ctx))
 	}
-}
-
-// ahead returns about how far our clock is ahead of the generator's.
-func (m *member) ahead() time.Duration {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.bounds.Ahead()
 }
 
 // takeRecord takes a record of the generator, and acknowledges it. A repeated record is taken once.
@@ -275,18 +271,11 @@ func (m *member) reportBound(over bool) {
 	m.boundReported, m.widest = now, 0
 }
 
-// isGone reports whether the generator has ended or is lost, so that it cannot be told anything.
-func (m *member) isGone() bool {
-	cause := context.Cause(m.ctx)
-	_, gone := errors.AsType[EndedError](cause)
-	return gone || errors.Is(cause, ErrLost)
-}
-
-// dismiss tells the generator that the run is over.
 func (m *member) dismiss() {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveFor)
 	defer cancel()
-	if !m.isGone() {
+	cause := context.Cause(m.ctx)
+	if _, gone := errors.AsType[EndedError](cause); !gone && !errors.Is(cause, ErrLost) {
 		// a generator that does not get this notices that it is no longer asked for the time
 		_, _ = m.askAs(ctx, m.number(), order{Do: doLeave})
 	}

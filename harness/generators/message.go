@@ -90,12 +90,10 @@ const (
 )
 
 func kindOf(err error) errorKind {
-	var dial *net.OpError
-	var timeout net.Error
-	switch {
-	case errors.As(err, &dial) && dial.Op == "dial":
+	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
 		return dialFailed
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+	}
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded) {
 		return timedOut
 	}
 	return ""

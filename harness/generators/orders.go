@@ -58,7 +58,13 @@ func (s *server) handleOrder(message []byte, reply func([]byte)) {
 func (s *server) execute(o order) (d orderReply, err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, max(o.For, askFor))
 	defer cancel()
-	if links := s.links(); links != nil {
+	s.mu.Lock()
+	var links harness.LinkControl
+	if s.setup != nil {
+		links = s.setup.Links
+	}
+	s.mu.Unlock()
+	if links != nil {
 		switch o.Do {
 		case doImpair:
 			return d, s.impair(links, o)
@@ -89,16 +95,6 @@ func (s *server) execute(o order) (d orderReply, err error) {
 		return d, nil
 	}
 	return d, fmt.Errorf("%q is impossible now", o.Do)
-}
-
-// links returns the links of the setup, or nil before it is built.
-func (s *server) links() harness.LinkControl {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.setup == nil {
-		return nil
-	}
-	return s.setup.Links
 }
 
 // open builds the setup of the run and opens this generator's clients.

@@ -19,7 +19,6 @@ func (s *server) event(e harness.Event) {
 	s.events = append(s.events, e)
 }
 
-// begin starts the load.
 func (s *server) begin() error {
 	s.mu.Lock()
 	load := s.load

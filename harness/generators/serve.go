@@ -84,10 +84,9 @@ func (w Generator) Serve(ctx context.Context, post Post) (err error) {
 		}
 		err = errors.Join(err, s.close())
 	}()
-	answers := map[string]func([]byte, func([]byte)){
+	for subject, answer := range map[string]func([]byte, func([]byte)){
 		s.place.clock(): s.answerTime, s.place.do(): s.handleOrder,
-	}
-	for subject, answer := range answers {
+	} {
 		stop, err := post.Answer(subject, answer)
 		if err != nil {
 			return err
@@ -190,7 +189,6 @@ func (s *server) wait(ctx context.Context) error {
 	}
 }
 
-// close ends the load and closes the setup.
 func (s *server) close() error {
 	s.mu.Lock()
 	s.closed = true

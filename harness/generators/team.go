@@ -162,7 +162,6 @@ func (t *Team) markLost(gone EndedError) {
 	}
 }
 
-// present lists the generators that have joined.
 func (t *Team) present() (all []*member) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -22,9 +22,13 @@ func (s subject) writeSearchReport(t TB, p parameters, res interleave.Result, be
 	if len(s.regimes) > 1 {
 		name += "-" + string(p.Regime)
 	}
+	labels := map[string]string{}
+	if p.Regime != "" {
+		labels["regime"] = string(p.Regime)
+	}
 	dir := filepath.Join(testDir(*artifactsDir, t.Name()), name)
 	logWritten(t, dir, reports.WriteExploration(dir, reports.Exploration{
-		Name: s.name, Variant: s.name, Command: commandToRepeat(t.Name()), Labels: p.labels(), Result: res,
+		Name: s.name, Variant: s.name, Command: commandToRepeat(t.Name()), Labels: labels, Result: res,
 		Started:  began,
 		Versions: reports.Versions(serverVersion()), Replay: passOn(t),
 	}))
@@ -56,12 +60,4 @@ func logWritten(t TB, dir string, err error) {
 		dir = abs
 	}
 	t.Logf("report: %s", filepath.Join(dir, reports.ReportFile))
-}
-
-func (p parameters) labels() map[string]string {
-	l := map[string]string{}
-	if p.Regime != "" {
-		l["regime"] = string(p.Regime)
-	}
-	return l
 }

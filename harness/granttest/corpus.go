@@ -11,7 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"regexp"
 	"strings"
 	"time"
 
@@ -41,23 +41,14 @@ const savedFormat = 1
 
 // testDir returns the folder of a test within the folder in. A subtest's folder is within its test's.
 func testDir(in, test string) string {
-	return filepath.Join(append([]string{in}, safeNames(strings.Split(test, "/"))...)...)
+	for part := range strings.SplitSeq(test, "/") {
+		in = filepath.Join(in, unsafeInName.ReplaceAllString(part, "_"))
+	}
+	return in
 }
 
-// safeNames replaces each character that is unsafe in a folder's name by an underscore.
-func safeNames(parts []string) []string {
-	out := slices.Clone(parts)
-	for i, p := range parts {
-		out[i] = strings.Map(func(r rune) rune {
-			switch {
-			case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-', r == '#':
-				return r
-			}
-			return '_'
-		}, p)
-	}
-	return out
-}
+// unsafeInName matches what is replaced in a folder's name by underscores.
+var unsafeInName = regexp.MustCompile(`[^a-zA-Z0-9_#-]`)
 
 // save writes a counterexample to the test's corpus. The same counterexample always gets the same file name.
 func (s subject) save(t TB, p parameters, c interleave.Counterexample, skew time.Duration) (path string, err error) {
@@ -186,7 +177,7 @@ func workingDir() string {
 // replay; without any, it repeats the whole test.
 func (s subject) replay(t TB, path string, f saved, flags ...string) (goOn bool) {
 	t.Helper()
-	g := newLastingSupervisor(callTime)
+	g := newSupervisor(callTime, true)
 	spec := s.spec(g, f.Parameters)
 	spec.Skew = f.Skew
 	var got explore.Followed

@@ -11,7 +11,6 @@ var (
 		"run only the saved schedule in `FILE`, or that of a recipe (dg1-...)")
 )
 
-// isShort reports whether the tests run with -short.
 func isShort() bool {
 	f := flag.Lookup("test.short")
 	return f != nil && f.Value.String() == "true"

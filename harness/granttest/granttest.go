@@ -85,7 +85,7 @@ func Sequence[C any, S Sequencer](t TB, newGenerator func(C) S, o ...SequenceOpt
 	opts := onlyOptions(t, o)
 	s := subject{kind: sequenceKind, name: nameOf[S](sequenceKind), search: opts.Search, load: opts.Load}
 	newSequencer := supervisedMaker(t, &s, newGenerator,
-		func(c *caller, q S) Sequencer { return superviseSequence(c, q) })
+		func(c *caller, q S) Sequencer { return &supervisedSequence{c, q} })
 	if s.regimes = []Regime{opts.Regime}; opts.Regime == "" {
 		s.regimes = workloads.Regimes()
 	}
@@ -147,12 +147,10 @@ func supervisedMaker[C, T, G any](t TB, s *subject, newT func(C) T,
 			made := construct(g, "the constructor", func() T { return newT(of(r)) })
 			// if newT returns an interface, the type may only show now
 			if lines := untried(s.kind, typeOf(made)); len(lines) > 0 {
-				g.noteTrouble("%s", strings.Join(lines, "\n"))
-				panic(errSupervisor)
+				g.fail("%s", strings.Join(lines, "\n"))
 			}
 			if why := g.alreadyMade(s, r, made); why != "" {
-				g.noteTrouble("%s", why)
-				panic(errSupervisor)
+				g.fail("%s", why)
 			}
 			return supervise(g.callerOf(r), made)
 		})

@@ -28,7 +28,7 @@ const (
 // underLoad races clients on a real Redis.
 func (s subject) underLoad(t TB) {
 	t.Helper()
-	g := newSupervisor(cmp.Or(s.load.CallTime, callTime+s.lease))
+	g := newSupervisor(cmp.Or(s.load.CallTime, callTime+s.lease), false)
 	c := s.cluster()
 	spec := s.loadSpec(g, c)
 	if s.load.Thorough {

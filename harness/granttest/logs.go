@@ -42,14 +42,12 @@ func (f *limitedWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// removeBound removes the bound.
 func (f *limitedWriter) removeBound() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.unbounded = true
 }
 
-// droppedLines returns the number of dropped lines.
 func (f *limitedWriter) droppedLines() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -77,14 +77,6 @@ func (s subject) bounds() interleave.Bounds {
 	return b
 }
 
-// bounds returns the bounds of one schedule.
-func (s Search) bounds() interleave.Bounds {
-	return interleave.Bounds{
-		Clients: s.Clients, Crashes: s.Crashes, Expiries: s.Expiries, Failovers: s.Failovers, Flushes: s.Flushes,
-		LostAnswers: s.LostAnswers, LostCommands: s.LostCommands, Late: s.Late,
-	}
-}
-
 // searchPrograms searches each program, and reports whether the test may go on with the load. It may unless a violation
 // was found. The time limit is for all searches together.
 func (s subject) searchPrograms(t TB) (goOn bool) {
@@ -108,12 +100,12 @@ func (s subject) searchProgram(t TB, p parameters, until time.Time) (goOn bool) 
 	if s.isSymmetric() { // a lock that confuses two names shows it with three clients, too
 		smaller := s
 		smaller.search.Clients = mostInEveryOrder
-		if goOn, decided := smaller.runSearch(t, p, until, everySchedule); !goOn || !decided {
+		if goOn, decided := smaller.runSearch(t, p, until, nil); !goOn || !decided {
 			t.Logf("the search with %d clients did not begin in time", s.search.Clients)
 			return goOn
 		}
 	}
-	goOn, _ = s.runSearch(t, p, until, everySchedule)
+	goOn, _ = s.runSearch(t, p, until, nil)
 	if goOn && s.search.Random.Schedules > 0 {
 		goOn, _ = s.runSearch(t, p, until, s.search.Random.draws)
 	}
@@ -123,9 +115,6 @@ func (s subject) searchProgram(t TB, p parameters, until time.Time) (goOn bool) 
 // randomClients is the default number of clients in random schedules.
 const randomClients = 8
 
-// everySchedule leaves a spec as it is: a search of every schedule.
-func everySchedule(*explore.Spec) {}
-
 // draws makes spec a search of random schedules, with clients that all do the same.
 func (r Random) draws(spec *explore.Spec) {
 	spec.Random = &explore.Random{Schedules: r.Schedules, Strategy: r.Strategy, Depth: r.Depth, Seed: r.Seed}
@@ -133,15 +122,17 @@ func (r Random) draws(spec *explore.Spec) {
 	spec.Program.SpecialPlaces, spec.Program.Symmetric = nil, false
 }
 
-// runSearch runs the schedules of a program that shape selects: everySchedule or Random.draws. It reports whether the
+// runSearch runs every schedule of a program, or those that shape, Random.draws, selects. It reports whether the
 // test may go on, and whether the search reached a verdict.
 func (s subject) runSearch(t TB, p parameters, until time.Time, shape func(*explore.Spec)) (goOn, decided bool) {
 	t.Helper()
-	g := newLastingSupervisor(callTime)
+	g := newSupervisor(callTime, true)
 	spec := s.spec(g, p)
 	asked := &operations{}
 	spec.Checkers = append(spec.Checkers, tally{asked})
-	shape(&spec)
+	if shape != nil {
+		shape(&spec)
+	}
 	spec.For = max(leastSearch, time.Until(until))
 	began := time.Now()
 	var res interleave.Result
@@ -295,3 +286,11 @@ func (g *supervisor) runSupervised(grace time.Duration, f func() error) (err err
 
 // searchGrace is how long a search may take to end after the supervisor reported a failure.
 const searchGrace = 20 * time.Second
+
+// bounds returns the bounds of one schedule.
+func (s Search) bounds() interleave.Bounds {
+	return interleave.Bounds{
+		Clients: s.Clients, Crashes: s.Crashes, Expiries: s.Expiries, Failovers: s.Failovers, Flushes: s.Flushes,
+		LostAnswers: s.LostAnswers, LostCommands: s.LostCommands, Late: s.Late,
+	}
+}

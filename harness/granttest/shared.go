@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -172,9 +171,6 @@ func (s *subject) madeTwice() string {
 		return "the constructor returned one value for two processes: let it make one for each call, with the Redis " +
 			"client that it is given"
 	}
-	return strings.Join([]string{
-		"the constructor returned one value for two clients: let it make one for each call. ",
-		"To test a value that goroutines of a process share, also write granttest.",
-		function, "(t, granttest.Shared(newIt))",
-	}, "")
+	return "the constructor returned one value for two clients: let it make one for each call. To test a value that " +
+		"goroutines of a process share, also write granttest." + function + "(t, granttest.Shared(newIt))"
 }

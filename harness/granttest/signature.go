@@ -107,7 +107,6 @@ func fieldOf(typ reflect.Type, name string) (f reflect.StructField, ok bool) {
 	return typ.FieldByName(name)
 }
 
-// String returns the declaration of the method.
 func (m optional) String() string {
 	typ := m.in.Method(0).Type
 	var args []string

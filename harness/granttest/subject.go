@@ -51,8 +51,8 @@ func (s subject) variations() (all []parameters) {
 	for _, r := range s.regimes {
 		all = append(all, parameters{Regime: r})
 	}
-	if all == nil {
-		all = []parameters{{}}
+	if len(all) == 0 {
+		return []parameters{{}}
 	}
 	return all
 }

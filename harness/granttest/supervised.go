@@ -29,48 +29,44 @@ func (l *supervisedLock) Release(ctx context.Context, key, owner string) (bool, 
 	return l.lock.Release(ctx, key, owner)
 }
 
-func (l *supervisedLock) extend(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+type (
+	supervisedExtender struct{ *supervisedLock }
+	supervisedFencer   struct {
+		*supervisedLock
+		fencing
+	}
+	supervisedBoth struct {
+		supervisedExtender
+		fencing
+	}
+)
+
+func (l supervisedExtender) Extend(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 	ctx, leave := l.enter(ctx, "Extend", key)
 	defer leave()
 	return l.lock.(Extender).Extend(ctx, key, owner, ttl)
 }
 
-func (l *supervisedLock) fence() string {
-	_, leave := l.enter(context.Background(), "Fence", "")
+// fencing is the optional Fence of a lock.
+type fencing struct{ of *supervisedLock }
+
+func (f fencing) Fence() string {
+	_, leave := f.of.enter(context.Background(), "Fence", "")
 	defer leave()
-	return l.lock.(Fencer).Fence()
+	return f.of.lock.(Fencer).Fence()
 }
 
-type (
-	supervisedExtender struct{ *supervisedLock }
-	supervisedFencer   struct{ *supervisedLock }
-	supervisedBoth     struct{ *supervisedLock }
-)
-
-func (l supervisedExtender) Extend(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-	return l.extend(ctx, key, owner, ttl)
-}
-
-func (l supervisedFencer) Fence() string { return l.fence() }
-
-func (l supervisedBoth) Extend(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-	return l.extend(ctx, key, owner, ttl)
-}
-
-func (l supervisedBoth) Fence() string { return l.fence() }
-
-// superviseLock puts a lock under supervision.
 func superviseLock(s *caller, lock Locker) Locker {
 	l := &supervisedLock{s, lock}
 	_, extends := lock.(Extender)
 	_, fences := lock.(Fencer)
 	switch {
 	case extends && fences:
-		return supervisedBoth{l}
+		return supervisedBoth{supervisedExtender{l}, fencing{l}}
 	case extends:
 		return supervisedExtender{l}
 	case fences:
-		return supervisedFencer{l}
+		return supervisedFencer{l, fencing{l}}
 	}
 	return l
 }
@@ -87,25 +83,25 @@ func (f *supervisedFilter) First(ctx context.Context, id string, window time.Dur
 	return f.filter.First(ctx, id, window)
 }
 
-func (f *supervisedFilter) inspect(ctx context.Context, id string) (marked bool, left time.Duration, err error) {
-	ctx, leave := f.enter(ctx, "Inspect", id)
-	defer leave()
-	return f.filter.(Inspector).Inspect(ctx, id)
-}
-
 type (
-	supervisedConfirmer        struct{ *supervisedFilter }
-	supervisedInspector        struct{ *supervisedFilter }
-	supervisedConfirmInspector struct{ supervisedConfirmer }
+	supervisedConfirmer struct{ *supervisedFilter }
+	supervisedInspector struct {
+		*supervisedFilter
+		inspecting
+	}
+	supervisedConfirmInspector struct {
+		supervisedConfirmer
+		inspecting
+	}
 )
 
-func (f supervisedInspector) Inspect(ctx context.Context, id string) (marked bool, left time.Duration, err error) {
-	return f.inspect(ctx, id)
-}
+// inspecting is the optional Inspect of a filter.
+type inspecting struct{ of *supervisedFilter }
 
-func (f supervisedConfirmInspector) Inspect(ctx context.Context, id string) (marked bool, left time.Duration,
-	err error) {
-	return f.inspect(ctx, id)
+func (i inspecting) Inspect(ctx context.Context, id string) (marked bool, left time.Duration, err error) {
+	ctx, leave := i.of.enter(ctx, "Inspect", id)
+	defer leave()
+	return i.of.filter.(Inspector).Inspect(ctx, id)
 }
 
 func (f supervisedConfirmer) Lease(window time.Duration) time.Duration {
@@ -120,18 +116,17 @@ func (f supervisedConfirmer) Confirm(ctx context.Context, id string, window time
 	return f.filter.(Confirmer).Confirm(ctx, id, window)
 }
 
-// superviseFilter puts a filter under supervision.
 func superviseFilter(s *caller, filter Deduper) Deduper {
 	f := &supervisedFilter{s, filter}
 	_, confirms := filter.(Confirmer)
 	_, inspects := filter.(Inspector)
 	switch {
 	case confirms && inspects:
-		return supervisedConfirmInspector{supervisedConfirmer{f}}
+		return supervisedConfirmInspector{supervisedConfirmer{f}, inspecting{f}}
 	case confirms:
 		return supervisedConfirmer{f}
 	case inspects:
-		return supervisedInspector{f}
+		return supervisedInspector{f, inspecting{f}}
 	}
 	return f
 }
@@ -148,22 +143,15 @@ func (q *supervisedSequence) Next(ctx context.Context, key, proposed string) (st
 	return q.generator.Next(ctx, key, proposed)
 }
 
-// superviseSequence puts a generator under supervision.
-func superviseSequence(s *caller, generator Sequencer) Sequencer {
-	return &supervisedSequence{s, generator}
-}
-
 // isNil reports whether v is nil, or holds a nil pointer, map, slice, function, channel or interface.
 func isNil(v any) bool {
-	if v == nil {
-		return true
-	}
 	switch r := reflect.ValueOf(v); r.Kind() {
-	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Func, reflect.Chan, reflect.Interface:
+	case reflect.Invalid:
+		return true
+	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Func, reflect.Chan:
 		return r.IsNil()
-	default:
-		return false
 	}
+	return false
 }
 
 // supervisedWorkload skips the final reads after the code under test has failed, since they would run it again.

@@ -39,16 +39,10 @@ type supervisor struct {
 	made   map[any]any // the last value by client, or in a load every value, to detect one that is returned twice
 }
 
-func newSupervisor(limit time.Duration) *supervisor {
-	return &supervisor{limit: limit, trouble: make(chan struct{}), calls: map[*call]bool{}, callers: map[any]*caller{},
-		made: map[any]any{}}
-}
-
-// newLastingSupervisor returns a supervisor for searches. Contexts of its calls last beyond the calls.
-func newLastingSupervisor(limit time.Duration) *supervisor {
-	g := newSupervisor(limit)
-	g.lasting = true
-	return g
+// newSupervisor returns a supervisor; lasting: for a search, so that contexts of calls last beyond the calls.
+func newSupervisor(limit time.Duration, lasting bool) *supervisor {
+	return &supervisor{limit: limit, lasting: lasting, trouble: make(chan struct{}), calls: map[*call]bool{},
+		callers: map[any]*caller{}, made: map[any]any{}}
 }
 
 // callerOf returns the caller of a client's new value, and ends the contexts of its previous value.
@@ -77,6 +71,12 @@ func (g *supervisor) noteTrouble(format string, args ...any) {
 		g.firstFailure = fmt.Sprintf(format, args...)
 		close(g.trouble)
 	}
+}
+
+// fail records a failure and ends the search or the load.
+func (g *supervisor) fail(format string, args ...any) {
+	g.noteTrouble(format, args...)
+	panic(errSupervisor)
 }
 
 // failure returns the first failure; empty if there is none.
@@ -140,27 +140,20 @@ func (s *caller) enter(ctx context.Context, method, key string) (context.Context
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.supervisor.limit)
 	c := &call{s, method, key, time.Now(), me, s.shared && s.supervisor.lasting}
-	s.supervisor.begin(c)
+	g := s.supervisor
+	g.mu.Lock()
+	g.calls[c] = true
+	g.mu.Unlock()
 	return ctx, func() {
 		s.returned(cancel)
-		s.supervisor.end(c)
+		g.mu.Lock()
+		delete(g.calls, c)
+		g.mu.Unlock()
 		if p := recover(); p != nil {
 			s.supervisor.panicked(c, p)
 			panic(p)
 		}
 	}
-}
-
-func (g *supervisor) begin(c *call) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.calls[c] = true
-}
-
-func (g *supervisor) end(c *call) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.calls, c)
 }
 
 // panicked records a panic, unless it is a client's crash or the supervisor's own.
@@ -202,21 +195,18 @@ func (g *supervisor) oldest(counts func(*call) bool) (oldest *call) {
 
 // underWay describes the longest running call, for a search that waits for it in vain. It is empty if there is none.
 func (g *supervisor) underWay() string {
-	c := g.oldest(func(c *call) bool { return !c.mayWait || g.isInUse(c.caller) })
+	c := g.oldest(func(c *call) bool {
+		for _, last := range g.callers { // a caller that is the last of its client is in use
+			if last == c.caller {
+				return true
+			}
+		}
+		return !c.mayWait
+	})
 	if c == nil {
 		return ""
 	}
 	return fmt.Sprintf("; the call is %v%s", c, waitPlace(c.goroutine))
-}
-
-// isInUse reports whether a value is the last of its client. The caller holds the lock.
-func (g *supervisor) isInUse(s *caller) bool {
-	for _, last := range g.callers {
-		if last == s {
-			return true
-		}
-	}
-	return false
 }
 
 // construct calls a constructor. If it panics, hangs or returns nil, construct records the failure and panics.
@@ -233,14 +223,11 @@ func construct[T any](g *supervisor, name string, make func() T) (made T) {
 	})
 	switch {
 	case !returned:
-		g.noteTrouble("%s has not returned after %v", name, g.limit)
-		panic(errSupervisor)
+		g.fail("%s has not returned after %v", name, g.limit)
 	case *ended != "":
-		g.noteTrouble("%s", *ended)
-		panic(errSupervisor)
+		g.fail("%s", *ended)
 	case isNil(*done):
-		g.noteTrouble("%s returned nil: it has to make a value for each client", name)
-		panic(errSupervisor)
+		g.fail("%s returned nil: it has to make a value for each client", name)
 	}
 	return *done
 }
@@ -252,30 +239,16 @@ func run(d time.Duration, f func()) bool {
 		defer close(returned)
 		f()
 	}()
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
 	case <-returned:
 		return true
-	case <-t.C:
+	case <-time.After(d):
 		return false
 	}
 }
 
 // frame is one frame of a stack: a function, and its place as file:line.
 type frame struct{ function, place string }
-
-// userFrame returns the place of the code under test in a stack, whose innermost frame comes first. The code under test
-// is the package that this package called. The place is that of its innermost frame. It is empty if there is none.
-func userFrame(frames []frame) string {
-	ours := slices.IndexFunc(frames, func(f frame) bool { return packageOf(f.function) == ourPackage })
-	if ours < 1 {
-		return ""
-	}
-	home := packageOf(frames[ours-1].function)
-	i := slices.IndexFunc(frames, func(f frame) bool { return packageOf(f.function) == home })
-	return frames[i].place
-}
 
 var ourPackage = reflect.TypeFor[supervisor]().PkgPath()
 
@@ -302,15 +275,6 @@ func panicPlace() string {
 		}
 	}
 	return describePlace("at", frames)
-}
-
-// describePlace describes where the code under test is or was; empty if that is unknown.
-func describePlace(words string, frames []frame) string {
-	place := userFrame(frames)
-	if place == "" {
-		return ""
-	}
-	return fmt.Sprintf(" (%s %s)", words, place)
 }
 
 // waitPlace describes where a goroutine waits; empty if that is unknown.
@@ -340,7 +304,6 @@ func framesOf(text string) (frames []frame) {
 	return frames
 }
 
-// goroutine returns the number of the calling goroutine.
 func goroutine() (id int) {
 	b := make([]byte, 64)
 	_, _ = fmt.Sscanf(string(b[:runtime.Stack(b, false)]), "goroutine %d ", &id)
@@ -390,4 +353,17 @@ func (g *supervisor) addHook(r redis.UniversalClient) {
 	if _, wired := g.wired.LoadOrStore(r, true); !wired {
 		r.AddHook(tripwire{g})
 	}
+}
+
+// describePlace describes where the code under test is or was, in a stack whose innermost frame comes first; empty if
+// that is unknown. The code under test is the package that this package called. The place is that of its innermost
+// frame.
+func describePlace(words string, frames []frame) string {
+	ours := slices.IndexFunc(frames, func(f frame) bool { return packageOf(f.function) == ourPackage })
+	if ours < 1 {
+		return ""
+	}
+	home := packageOf(frames[ours-1].function)
+	i := slices.IndexFunc(frames, func(f frame) bool { return packageOf(f.function) == home })
+	return fmt.Sprintf(" (%s %s)", words, frames[i].place)
 }

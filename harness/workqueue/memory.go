@@ -1,7 +1,6 @@
 package workqueue
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -116,10 +115,7 @@ func (m *Memory) Watch() WorkState {
 		}
 		w.Begun = append(w.Begun, b)
 	}
-	slices.SortFunc(w.Begun, func(a, b OpenUnit) int {
-		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID,
-			b.ID))
-	})
+	slices.SortFunc(w.Begun, OpenUnit.Compare)
 	return w
 }
 
@@ -180,15 +176,12 @@ func (v memoryView) Take(ctx context.Context) (Job, error) {
 		if job != nil || err != nil {
 			return job, err
 		}
-		expiry := time.NewTimer(next)
 		select {
 		case <-changed:
-		case <-expiry.C:
+		case <-time.After(next):
 		case <-ctx.Done():
-			expiry.Stop()
 			return nil, ctx.Err()
 		}
-		expiry.Stop()
 	}
 }
 

@@ -1,6 +1,7 @@
 package workqueue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -99,3 +100,8 @@ var (
 	// ErrFull says that the queue has no room for a unit or a result.
 	ErrFull = errors.New("the work queue is full")
 )
+
+// Compare orders units by Since, then by ID.
+func (u OpenUnit) Compare(other OpenUnit) int {
+	return cmp.Or(u.Since.Compare(other.Since), cmp.Compare(u.ID, other.ID))
+}

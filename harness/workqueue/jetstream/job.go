@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
 
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
@@ -62,8 +64,8 @@ func (q *Queue) putLarge(ctx context.Context, id string, u workqueue.Unit) error
 // isDuplicate reports whether a unit was not published because its subject has it already. NATS reports that as a store
 // error.
 func isDuplicate(err error) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) && strings.Contains(api.Description, "maximum messages per subject exceeded")
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && strings.Contains(api.Description, "maximum messages per subject exceeded")
 }
 
 // takeFor is how long one request for a unit waits.
@@ -80,7 +82,9 @@ func (q *Queue) Take(ctx context.Context) (workqueue.Job, error) {
 		}
 		msg, err := q.next(ctx)
 		if err != nil { // askOver reports whether NATS is away or the coordination is gone
-			q.pauseAfter(ctx, err)
+			if !isAny(err, nats.ErrTimeout, jetstream.ErrNoMessages) { // the error came at once
+				rest(ctx)
+			}
 			continue
 		}
 		if ctx.Err() != nil {
@@ -98,13 +102,11 @@ func (q *Queue) Take(ctx context.Context) (workqueue.Job, error) {
 func (q *Queue) next(ctx context.Context) (jetstream.Msg, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, takeFor, nats.ErrTimeout)
 	defer cancel()
-	done := make(chan struct{})
-	defer close(done)
 	go func() {
 		select {
 		case <-q.ending:
 			cancel()
-		case <-done:
+		case <-ctx.Done():
 		}
 	}()
 	msg, err := q.consumer.Next(jetstream.FetchContext(ctx))
@@ -114,17 +116,6 @@ func (q *Queue) next(ctx context.Context) (jetstream.Msg, error) {
 	return msg, err
 }
 
-// pauseAfter delays the next request after an error that came at once.
-func (q *Queue) pauseAfter(ctx context.Context, err error) {
-	if errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrNoMessages) {
-		return
-	}
-	select {
-	case <-ctx.Done():
-	case <-time.After(pause):
-	}
-}
-
 // accept turns a message into a job. It returns nil if the unit has an outcome already, or is given up now.
 func (q *Queue) accept(ctx context.Context, msg jetstream.Msg) (workqueue.Job, error) {
 	var n note
@@ -132,7 +123,7 @@ func (q *Queue) accept(ctx context.Context, msg jetstream.Msg) (workqueue.Job, e
 		q.acknowledge(ctx, msg) // not a message of ours
 		return nil, nil
 	}
-	j := &job{q: q, msg: msg, id: n.ID, tryID: unique()}
+	j := &job{q: q, msg: msg, id: n.ID, tryID: nuid.Next()}
 	defer j.sayAlive()()
 	if _, err := q.outcome(ctx, n.ID); err == nil {
 		j.discard(ctx)
@@ -298,17 +289,13 @@ func (j *job) begin(ctx context.Context) ([]oneTry, error) {
 func (j *job) changeTries(ctx context.Context,
 	change func(others []oneTry, last bool) []oneTry) (all []oneTry, err error) {
 	err = j.q.try(ctx, "record a try", attemptTime, func(ctx context.Context) error {
-		var revision uint64
-		if all, revision, err = j.q.tries(ctx, j.id); err != nil {
+		all = nil
+		revision, err := j.q.read(ctx, keyTries+j.id, &all)
+		if err != nil {
 			return err
 		}
-		var others []oneTry
-		for _, t := range all {
-			if t.Me != j.tryID {
-				others = append(others, t)
-			}
-		}
 		last := len(all) > 0 && all[len(all)-1].Me == j.tryID
+		others := slices.DeleteFunc(all, func(t oneTry) bool { return t.Me == j.tryID })
 		if all = change(others, last); all == nil {
 			return nil
 		}
@@ -319,12 +306,6 @@ func (j *job) changeTries(ctx context.Context,
 		return err
 	})
 	return all, err
-}
-
-// tries returns a unit's recorded tries, and the revision of their key; 0: no key.
-func (q *Queue) tries(ctx context.Context, id string) (all []oneTry, revision uint64, err error) {
-	revision, err = q.read(ctx, keyTries+id, &all)
-	return all, revision, err
 }
 
 // read reads a key's value into a variable, and returns its revision. If there is no key, the revision is 0 and the
@@ -351,7 +332,8 @@ func (q *Queue) State(ctx context.Context, id string) (s workqueue.UnitState, er
 	}
 	s.Over, s.Worker = err == nil, k.Worker
 	err = q.try(ctx, "look for tries", attemptTime, func(ctx context.Context) error {
-		all, _, err := q.tries(ctx, id)
+		var all []oneTry
+		_, err := q.read(ctx, keyTries+id, &all)
 		s.Tries = triesOf(all)
 		return err
 	})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
 
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
@@ -29,7 +30,7 @@ func Lead(ctx context.Context, a Access, name, as string, head Head, sizes Sizes
 	if err != nil {
 		return nil, Head{}, err
 	}
-	head.Format, head.ID, head.Lease = Format, unique(), sizes.Lease
+	head.Format, head.ID, head.Lease = Format, nuid.Next(), sizes.Lease
 	if head.Task == nil {
 		head.Task = json.RawMessage("null") // as it is when read back
 	}
@@ -132,13 +133,12 @@ var mark = map[string]string{"doublegrant": "coordination"}
 // notOurs returns an error that wraps ErrOther if the stream exists and was created by something else.
 func (q *Queue) notOurs(ctx context.Context, stream string) error {
 	s, err := q.js.Stream(ctx, stream)
-	if err != nil {
-		if isGone(err) {
-			return nil
-		}
+	switch {
+	case isGone(err):
+		return nil
+	case err != nil:
 		return err
-	}
-	if s.CachedInfo().Config.Metadata["doublegrant"] != mark["doublegrant"] {
+	case s.CachedInfo().Config.Metadata["doublegrant"] != mark["doublegrant"]:
 		return fmt.Errorf("%w: the stream %s on this NATS server belongs to another program or an older "+
 			"doublegrant: choose another --name", ErrOther, stream)
 	}
@@ -200,9 +200,9 @@ func (q *Queue) begin(ctx context.Context, replicas int, sizes Sizes) error {
 
 // isConflict reports whether a key was not written because it has changed.
 func isConflict(err error) bool {
-	var api *jetstream.APIError
-	return errors.Is(err, jetstream.ErrKeyExists) ||
-		errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	return errors.Is(err, jetstream.ErrKeyExists) || ok &&
+		(api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
 			api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
@@ -276,10 +276,7 @@ func (q *Queue) End(ctx context.Context) error {
 		if has, err := q.HasOtherWorker(ctx, anybody); err != nil || !has {
 			break
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
+		rest(ctx)
 	}
 	return q.remove(ctx)
 }

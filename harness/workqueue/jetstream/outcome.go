@@ -119,10 +119,10 @@ func (j *job) compare(ctx context.Context, first, second storedOutcome) error {
 	return nil
 }
 
-// dispute marks the unit as disputed.
 func (j *job) dispute(ctx context.Context) error {
 	return j.q.try(ctx, "note a dispute", attemptTime, func(ctx context.Context) error {
-		ids, revision, err := j.q.disputes(ctx)
+		var ids []string
+		revision, err := j.q.read(ctx, keyDisputed, &ids)
 		if err != nil || slices.Contains(ids, j.id) {
 			return err
 		}
@@ -134,12 +134,6 @@ func (j *job) dispute(ctx context.Context) error {
 	})
 }
 
-// disputes returns the disputed units, and the revision of their key; 0: no key.
-func (q *Queue) disputes(ctx context.Context) (ids []string, revision uint64, err error) {
-	revision, err = q.read(ctx, keyDisputed, &ids)
-	return ids, revision, err
-}
-
 // giveUp stores that the unit came to no result.
 func (j *job) giveUp(ctx context.Context) error {
 	return j.keep(ctx, storedOutcome{Try: j.tryID, Failed: workqueue.Outcomes(j.Tries())})
@@ -148,7 +142,7 @@ func (j *job) giveUp(ctx context.Context) error {
 // Disputed implements workqueue.Queue.
 func (q *Queue) Disputed(ctx context.Context) (ids []string, err error) {
 	err = q.try(ctx, "look for disputes", attemptTime, func(ctx context.Context) (err error) {
-		ids, _, err = q.disputes(ctx)
+		_, err = q.read(ctx, keyDisputed, &ids)
 		return err
 	})
 	slices.Sort(ids)

@@ -3,7 +3,6 @@ package jetstream
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nuid"
 )
 
 // Format is the version of what a coordination stores. It is raised when older programs cannot read it.
@@ -178,21 +176,11 @@ func token(name string) string {
 	}, name)
 }
 
-// unique returns a unique name.
-func unique() string { return nuid.Next() }
-
 // isGone reports whether an error says that something is missing.
 func isGone(err error) bool {
-	for _, is := range []error{
-		jetstream.ErrBucketNotFound, jetstream.ErrKeyNotFound, jetstream.ErrKeyDeleted, jetstream.ErrStreamNotFound,
-		jetstream.ErrConsumerNotFound,
-		jetstream.ErrConsumerDeleted, jetstream.ErrObjectNotFound, jetstream.ErrNoStreamResponse,
-	} {
-		if errors.Is(err, is) {
-			return true
-		}
-	}
-	return false
+	return isAny(err, jetstream.ErrBucketNotFound, jetstream.ErrKeyNotFound, jetstream.ErrKeyDeleted,
+		jetstream.ErrStreamNotFound, jetstream.ErrConsumerNotFound, jetstream.ErrConsumerDeleted,
+		jetstream.ErrObjectNotFound, jetstream.ErrNoStreamResponse)
 }
 
 // wakeLocked wakes callers that wait for an outcome. The caller holds q.mu.

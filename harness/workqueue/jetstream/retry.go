@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -58,28 +59,16 @@ func (q *Queue) retry(ctx context.Context, what string, each time.Duration,
 			q.access.Waiting(fmt.Sprintf("%s: %v: waiting for at most %v", q.access, err, q.access.patience()))
 			warned = true
 		}
-		select {
-		case <-ctx.Done():
+		if rest(ctx); ctx.Err() != nil {
 			return ctx.Err()
-		case <-time.After(pause):
 		}
 	}
 }
 
 // mayBeRemoved reports whether an error may mean that the coordination was removed.
 func (q *Queue) mayBeRemoved(err error) bool {
-	if !q.opened {
-		return false
-	}
-	for _, is := range []error{
-		jetstream.ErrBucketNotFound, jetstream.ErrStreamNotFound, jetstream.ErrConsumerNotFound,
-		jetstream.ErrNoStreamResponse, nats.ErrNoResponders,
-	} {
-		if errors.Is(err, is) {
-			return true
-		}
-	}
-	return isMissing(err)
+	return q.opened && (isMissing(err) || isAny(err, jetstream.ErrBucketNotFound, jetstream.ErrStreamNotFound,
+		jetstream.ErrConsumerNotFound, jetstream.ErrNoStreamResponse, nats.ErrNoResponders))
 }
 
 // isRemoved reports whether NATS says that the coordination does not exist. The keys are removed last.
@@ -92,39 +81,39 @@ func (q *Queue) isRemoved(ctx context.Context) bool {
 
 // isMissing reports whether NATS says that something is not there yet.
 func isMissing(err error) bool {
-	var later notYet
-	return errors.As(err, &later)
+	_, later := errors.AsType[notYet](err)
+	return later
 }
 
 // isTransient reports whether a retry may succeed.
 func isTransient(err error) bool {
-	if isMissing(err) {
+	if isMissing(err) || isAny(err, context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders,
+		nats.ErrConnectionClosed, nats.ErrDisconnected, nats.ErrConnectionReconnecting, nats.ErrReconnectBufExceeded,
+		nats.ErrNoServers, nats.ErrStaleConnection, jetstream.ErrNoStreamResponse, jetstream.ErrNoHeartbeat,
+		jetstream.ErrJetStreamNotEnabled, jetstream.ErrServerShutdown, syscall.ECONNRESET, syscall.EPIPE) {
 		return true
 	}
-	for _, is := range []error{
-		context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrConnectionClosed, nats.ErrDisconnected,
-		nats.ErrConnectionReconnecting,
-		nats.ErrReconnectBufExceeded, nats.ErrNoServers, jetstream.ErrNoStreamResponse, jetstream.ErrNoHeartbeat,
-		nats.ErrStaleConnection,
-		jetstream.ErrJetStreamNotEnabled, jetstream.ErrServerShutdown, syscall.ECONNRESET, syscall.EPIPE,
-	} {
-		if errors.Is(err, is) {
-			return true
-		}
-	}
-	var api *jetstream.APIError
-	return errors.As(err, &api) && (api.Code == 503 || api.Code == 408) && !isFull(err)
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && (api.Code == 503 || api.Code == 408) && !isFull(err)
 }
 
-// isFull reports whether NATS has no room.
 func isFull(err error) bool {
-	var api *jetstream.APIError
-	if errors.As(err, &api) {
-		switch api.ErrorCode {
-		case 10002, 10023, 10028, 10047, 10122: // limits of the account, the server, its memory and its disk
-			return true
-		}
+	full := []jetstream.ErrorCode{10002, 10023, 10028, 10047, 10122} // of the account, the server, its memory, its disk
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok && slices.Contains(full, api.ErrorCode) {
+		return true
 	}
 	text := strings.ToLower(err.Error())
 	return strings.Contains(text, "maximum bytes exceeded") || strings.Contains(text, "no space left")
+}
+
+func isAny(err error, others ...error) bool {
+	return slices.ContainsFunc(others, func(o error) bool { return errors.Is(err, o) })
+}
+
+// rest waits for the time between two attempts, or until ctx ends.
+func rest(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(pause):
+	}
 }

@@ -1,7 +1,6 @@
 package jetstream
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -27,11 +26,8 @@ type watched struct {
 func (q *Queue) Watch() workqueue.WorkState {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	w := workqueue.WorkState{Done: len(q.seen.done), Withdrawn: maps.Clone(q.seen.barred)}
-	w.Begun = slices.SortedFunc(maps.Values(q.seen.begun), func(a, b workqueue.OpenUnit) int {
-		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
-	})
-	return w
+	return workqueue.WorkState{Done: len(q.seen.done), Withdrawn: maps.Clone(q.seen.barred),
+		Begun: slices.SortedFunc(maps.Values(q.seen.begun), workqueue.OpenUnit.Compare)}
 }
 
 // follow watches the keys until stop is called. If it cannot, only Watch is out of date: Await also reads the keys
@@ -45,10 +41,7 @@ func (q *Queue) follow(ctx context.Context) {
 				[]string{keyTries + "*", keyOutcome + "*", keyBarred + "*"}); err == nil {
 				q.applyAll(ctx, keys)
 			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(pause):
-			}
+			rest(ctx)
 		}
 	})
 }

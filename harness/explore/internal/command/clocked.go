@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,11 +23,9 @@ func (s *Scripts) ReadsClock(args [][]byte) bool {
 	case runsScript(n):
 		return s.TraitsOf(s.Of(args)).clock
 	case n == "xadd":
-		return slices.ContainsFunc(args, func(a []byte) bool { return bytes.Equal(a, []byte("*")) })
+		return hasWord(args, 0, "*")
 	case n == "set", n == "getex":
-		return slices.ContainsFunc(args[min(2, len(args)):], func(a []byte) bool {
-			return slices.Contains(clockWords, strings.ToLower(string(a)))
-		})
+		return hasWord(args, 2, clockWords...)
 	default:
 		return slices.Contains(clockWords, n)
 	}
@@ -49,9 +46,7 @@ func (s *Scripts) ReadsTTL(args [][]byte) bool {
 	case runsScript(n):
 		return s.TraitsOf(s.Of(args)).ttl
 	case strings.Contains(n, "expire") && len(args) > 3:
-		return slices.ContainsFunc(args[3:], func(a []byte) bool {
-			return bytes.EqualFold(a, []byte("gt")) || bytes.EqualFold(a, []byte("lt"))
-		})
+		return hasWord(args, 3, "gt", "lt")
 	default:
 		return slices.Contains(ttlWords, n)
 	}
@@ -63,12 +58,8 @@ var quotedIdleTime = regexp.MustCompile(`(?i)["']object["']\s*,\s*["'](idletime|
 // ReadsIdleTime reports whether the outcome of a command depends on how long a key was not used, as far as can be seen.
 // Redis measures that by the machine's clock, whatever the time of day is set to.
 func (s *Scripts) ReadsIdleTime(args [][]byte) bool {
-	switch n := Name(args); {
-	case runsScript(n):
+	if runsScript(Name(args)) {
 		return s.TraitsOf(s.Of(args)).idle
-	case n == "object" && len(args) > 1:
-		what := strings.ToLower(string(args[1]))
-		return what == "idletime" || what == "freq"
 	}
-	return false
+	return Name(args) == "object" && (second(args) == "idletime" || second(args) == "freq")
 }

@@ -40,25 +40,13 @@ var lowered = func() map[string]string {
 }()
 
 // Subscribes reports whether a command name belongs to subscriptions.
-func Subscribes(n string) bool {
-	switch n {
-	case "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe":
-		return true
-	}
-	return false
-}
+func Subscribes(n string) bool { return touches[n] == channel || touches[n] == pattern }
 
 // SeenByOthers reports whether a CLIENT command changes what other clients see of the connection, or asks about other
 // connections.
 func SeenByOthers(args [][]byte) bool {
-	if len(args) < 2 {
-		return false
-	}
-	switch strings.ToLower(string(args[1])) {
-	case "setinfo", "id", "getname", "reply", "maint_notifications", "help":
-		return false
-	}
-	return true
+	return !slices.Contains([]string{"", "setinfo", "id", "getname", "reply", "maint_notifications", "help"},
+		second(args))
 }
 
 // DependsOnTime reports whether the command's effect or reply depends on the time of day: it reads a TTL, sets one, or
@@ -72,27 +60,20 @@ func (c Command) DependsOnTime() bool {
 }
 
 // WantedAcks returns the number of replicas that a WAIT asks for; 0: another command.
-func (c Command) WantedAcks() int64 {
-	if Name(c.Args) != "wait" || len(c.Args) < 2 {
+func (c Command) WantedAcks() int64 { return c.waitArg(1) }
+
+// WaitTimeout returns the time-out of a WAIT; 0: it has none, or it is another command.
+func (c Command) WaitTimeout() time.Duration { return time.Duration(c.waitArg(2)) * time.Millisecond }
+
+func (c Command) waitArg(i int) int64 {
+	if Name(c.Args) != "wait" || len(c.Args) <= i {
 		return 0
 	}
-	n, err := strconv.ParseInt(string(c.Args[1]), 10, 64)
+	n, err := strconv.ParseInt(string(c.Args[i]), 10, 64)
 	if err != nil {
 		return 0
 	}
 	return n
-}
-
-// WaitTimeout returns the time-out of a WAIT; 0: it has none, or it is another command.
-func (c Command) WaitTimeout() time.Duration {
-	if Name(c.Args) != "wait" || len(c.Args) < 3 {
-		return 0
-	}
-	ms, err := strconv.ParseInt(string(c.Args[2]), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return time.Duration(ms) * time.Millisecond
 }
 
 // SetsTTL reports whether the command may give a key a TTL.
@@ -120,7 +101,7 @@ func (c Command) ChangedNothing(reply string) bool {
 	case "exec":
 		return isNull(reply)
 	case "set":
-		return isNull(reply) && !c.hasOption("get")
+		return isNull(reply) && !hasWord(c.Args, 3, "get")
 	case "setnx", "hsetnx", "expire", "pexpire", "expireat", "pexpireat", "del", "unlink":
 		return strings.HasPrefix(reply, ":0\r\n")
 	}
@@ -131,9 +112,33 @@ func isNull(reply string) bool {
 	return strings.HasPrefix(reply, "$-1") || strings.HasPrefix(reply, "*-1") || strings.HasPrefix(reply, "_")
 }
 
-// hasOption reports whether a SET has an option.
-func (c Command) hasOption(word string) bool {
-	return slices.ContainsFunc(c.Args[min(3, len(c.Args)):], func(a []byte) bool {
-		return bytes.EqualFold(a, []byte(word))
-	})
+// Pending is what a connection has to send, and what the outcome depends on besides the store.
+type Pending struct {
+	Queue       []Command // commands not sent yet
+	Node        int       // number of the node to which the connection leads
+	Multi       bool      // inside a MULTI
+	Queued      Access    // what the commands queued in the MULTI touch
+	Transaction []byte    // bytes of those commands
+	Watched     []string  // keys under WATCH, which EXEC checks
+}
+
+// Next returns the next command. The queue must not be empty.
+func (p *Pending) Next() *Command { return &p.Queue[0] }
+
+// OpenTransaction returns the commands queued since MULTI; nil: none, or p is nil.
+func (p *Pending) OpenTransaction() []byte {
+	if p == nil || !p.Multi {
+		return nil
+	}
+	return p.Transaction
+}
+
+// Snapshot returns a copy that does not change.
+func (p *Pending) Snapshot() *Pending {
+	s := &Pending{Queue: slices.Clone(p.Queue), Node: p.Node, Multi: p.Multi, Queued: p.Queued,
+		Watched: slices.Clone(p.Watched)}
+	if p.Multi {
+		s.Transaction = slices.Clone(p.Transaction)
+	}
+	return s
 }

@@ -2,32 +2,23 @@ package command
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
 // This file knows commands that would affect later schedules, or stop Redis.
 
 // serverCommands concern the server, its copies or all of its data.
-var serverCommands = func() map[string]bool {
-	m := map[string]bool{}
-	for _, n := range strings.Fields(
-		"shutdown replicaof slaveof failover debug module migrate psync sync swapdb move") {
-		m[n] = true
-	}
-	return m
-}()
+var serverCommands = setOf("shutdown replicaof slaveof failover debug module migrate psync sync swapdb move")
 
 // WhyRefused says why a command cannot be explored, as the end of the sentence "client 1's NAME ..."; empty: it can.
 func WhyRefused(args [][]byte) string {
 	n := Name(args)
-	sub := ""
-	if len(args) > 1 {
-		sub = strings.ToLower(string(args[1]))
-	}
+	sub := second(args)
 	const outlives = "changes the server beyond the schedule"
 	switch {
 	case n == "select" && !bytes.Equal(args[len(args)-1], []byte("0")), n == "move", n == "swapdb",
-		n == "copy" && hasWord(args, "db"):
+		n == "copy" && hasWord(args, 3, "db"):
 		return "uses another database, and only database 0 can be explored: use that"
 	case n == "module" && sub == "list", n == "debug" && sub == "object":
 		return ""
@@ -39,33 +30,29 @@ func WhyRefused(args [][]byte) string {
 	return ""
 }
 
-func hasWord(args [][]byte, word string) bool {
-	for _, a := range args[min(3, len(args)):] {
-		if strings.EqualFold(string(a), word) {
-			return true
-		}
+// hasWord reports whether one of the words, in any case, is among the arguments from a place on.
+func hasWord(args [][]byte, from int, words ...string) bool {
+	return slices.ContainsFunc(args[min(from, len(args)):], func(a []byte) bool {
+		return slices.Contains(words, strings.ToLower(string(a)))
+	})
+}
+
+// second returns the second word of a command, such as a subcommand, in lower case; empty: there is none.
+func second(args [][]byte) string {
+	if len(args) < 2 {
+		return ""
 	}
-	return false
+	return strings.ToLower(string(args[1]))
 }
 
 // Loads reports whether a command changes the server's functions.
 func Loads(args [][]byte) bool {
-	if Name(args) != "function" || len(args) < 2 {
-		return false
-	}
-	switch strings.ToLower(string(args[1])) {
-	case "list", "dump", "stats":
-		return false
-	}
-	return true
+	return Name(args) == "function" && !slices.Contains([]string{"", "list", "dump", "stats"}, second(args))
 }
 
 // Greets reports whether a command is one that libraries send when they connect. Such a command touches no key.
 func Greets(args [][]byte) bool {
-	sub := ""
-	if len(args) > 1 {
-		sub = strings.ToLower(string(args[1]))
-	}
+	sub := second(args)
 	switch n := Name(args); n {
 	case "time", "dbsize", "lastsave", "lolwut", "module", "acl", "latency", "sentinel", "client":
 		return true
@@ -82,7 +69,7 @@ func Greets(args [][]byte) bool {
 
 // Configures returns the parameters that a CONFIG SET changes; nil: another command.
 func Configures(args [][]byte) (parameters []string) {
-	if Name(args) != "config" || len(args) < 4 || !strings.EqualFold(string(args[1]), "set") {
+	if Name(args) != "config" || len(args) < 4 || second(args) != "set" {
 		return nil
 	}
 	for i := 2; i+1 < len(args); i += 2 {
@@ -93,5 +80,5 @@ func Configures(args [][]byte) (parameters []string) {
 
 // FlushesScripts reports whether a command empties the script cache.
 func FlushesScripts(args [][]byte) bool {
-	return Name(args) == "script" && len(args) > 1 && strings.EqualFold(string(args[1]), "flush")
+	return Name(args) == "script" && second(args) == "flush"
 }

@@ -79,7 +79,7 @@ func ScriptIn(args [][]byte) (body string, ok bool) {
 	switch n := Name(args); {
 	case (n == "eval" || n == "eval_ro") && len(args) > 1:
 		return string(args[1]), true
-	case n == "script" && len(args) > 2 && strings.EqualFold(string(args[1]), "load"):
+	case n == "script" && len(args) > 2 && second(args) == "load":
 		return string(args[2]), true
 	}
 	return "", false

@@ -15,10 +15,8 @@ type Encounter struct {
 	Schedule Schedule          `json:"schedule,omitempty"`
 }
 
-// Encounters holds the situations that a search has met.
-type Encounters struct {
-	By map[harness.SituationName]*Encounter
-}
+// Encounters holds the situations that a search has met, by name.
+type Encounters map[harness.SituationName]*Encounter
 
 // possibleSituations lists the situations that the explorer can cause within a budget.
 func possibleSituations(b interleave.Budget) (names []harness.SituationName) {
@@ -37,18 +35,15 @@ func possibleSituations(b interleave.Budget) (names []harness.SituationName) {
 }
 
 // entry returns the encounter of a situation. It adds it if necessary.
-func (e *Encounters) entry(name harness.SituationName) *Encounter {
-	if e.By == nil {
-		e.By = map[harness.SituationName]*Encounter{}
+func (e Encounters) entry(name harness.SituationName) *Encounter {
+	if e[name] == nil {
+		e[name] = &Encounter{Situation: harness.Situation{Name: name}}
 	}
-	if e.By[name] == nil {
-		e.By[name] = &Encounter{Situation: harness.Situation{Name: name}}
-	}
-	return e.By[name]
+	return e[name]
 }
 
 // add adds what one schedule met.
-func (e *Encounters) add(b interleave.Budget, o Outcome, seen []harness.Situation) {
+func (e Encounters) add(b interleave.Budget, o Outcome, seen []harness.Situation) {
 	for _, s := range seen {
 		e.entry(s.Name).update(s, b, o.Path)
 	}

@@ -27,7 +27,8 @@ type Findings struct {
 
 // New returns empty findings.
 func New() Findings {
-	return Findings{Counterexamples: map[harness.Class]*Counterexample{}, OKKinds: map[harness.Kind]bool{}}
+	return Findings{Counterexamples: map[harness.Class]*Counterexample{}, OKKinds: map[harness.Kind]bool{},
+		Encounters: Encounters{}}
 }
 
 // Note adds a schedule that was judged.
@@ -125,8 +126,8 @@ func (f *Findings) Tally(strays int64) Tally {
 	for _, class := range slices.Sorted(maps.Keys(f.Counterexamples)) {
 		t.Counterexamples = append(t.Counterexamples, *f.Counterexamples[class])
 	}
-	for _, name := range slices.Sorted(maps.Keys(f.Encounters.By)) {
-		t.Situations = append(t.Situations, *f.Encounters.By[name])
+	for _, name := range slices.Sorted(maps.Keys(f.Encounters)) {
+		t.Situations = append(t.Situations, *f.Encounters[name])
 	}
 	return t
 }

@@ -37,7 +37,7 @@ func flagsOf(m *schedule.Move) []*bool {
 func saveBranch(b strategy.Branch) Saved {
 	saved := Saved{Prefix: b.Prefix, Fingerprint: b.Fingerprint, Cost: b.Cost}
 	for _, m := range b.SleepSet {
-		s := savedMove{Choice: uint16(m.Choice), Reads: saveKeys(m.Access.Reads), Writes: saveKeys(m.Access.Writes)}
+		s := savedMove{Choice: uint16(m.Choice), Reads: converted[[]byte](m.Access.Reads), Writes: converted[[]byte](m.Access.Writes)}
 		for i, set := range flagsOf(m) {
 			if *set {
 				s.Flags |= 1 << i
@@ -52,27 +52,13 @@ func (saved Saved) branch() strategy.Branch {
 	b := strategy.Branch{Prefix: saved.Prefix, Fingerprint: saved.Fingerprint, Cost: saved.Cost}
 	for _, s := range saved.Asleep {
 		m := &schedule.Move{Choice: interleave.Choice(s.Choice),
-			Access: command.Access{Reads: readKeys(s.Reads), Writes: readKeys(s.Writes)}}
+			Access: command.Access{Reads: converted[string](s.Reads), Writes: converted[string](s.Writes)}}
 		for i, set := range flagsOf(m) {
 			*set = s.Flags&(1<<i) > 0
 		}
 		b.SleepSet = append(b.SleepSet, m)
 	}
 	return b
-}
-
-func saveKeys(keys []string) (all [][]byte) {
-	for _, k := range keys {
-		all = append(all, []byte(k))
-	}
-	return all
-}
-
-func readKeys(all [][]byte) (keys []string) {
-	for _, k := range all {
-		keys = append(keys, string(k))
-	}
-	return keys
 }
 
 // Save returns all branches in an order that PlanSaved restores: the same one comes next.
@@ -117,4 +103,12 @@ func CheckSaved(all []Saved, b interleave.Budget) error {
 		}
 	}
 	return nil
+}
+
+// converted converts each of all, since JSON keeps any bytes only in a []byte.
+func converted[To, From string | []byte](all []From) (out []To) {
+	for _, one := range all {
+		out = append(out, To(one))
+	}
+	return out
 }

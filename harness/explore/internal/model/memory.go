@@ -51,7 +51,6 @@ func (m *Memory) Disable(format string, args ...any) {
 	}
 }
 
-// grow counts a new entry.
 func (m *Memory) grow() {
 	if m.size++; m.size > mostRemembered {
 		m.Disable("there are more than %d client states, contents and replies to remember", mostRemembered)

@@ -201,7 +201,6 @@ func (m *Memory) LearnLook(of *Mind, event Event, acts []Act, next Ask) *Mind {
 	return n
 }
 
-// endedText says how many operations a client has ended.
 func (d Reaction) endedText() string {
 	n := 0
 	for _, a := range d.Acts {

@@ -104,7 +104,6 @@ func (c *Contents) Has(key string) bool {
 	return slices.ContainsFunc(c.Keys, func(k keyspace.Key) bool { return k.Name == key })
 }
 
-// hasScript reports whether the script cache has a script.
 func (c *Contents) hasScript(sha string) bool {
 	return c.Scripts == AllScripts || strings.Contains(c.Scripts, sha+" ")
 }

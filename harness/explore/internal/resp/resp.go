@@ -233,3 +233,26 @@ func Clip(s string, n int) string {
 	}
 	return strings.ToValidUTF8(s[:n*2/3], "") + "…" + strings.ToValidUTF8(s[len(s)-n/3:], "")
 }
+
+// Split returns the whole replies in b, one after the other.
+func Split(b []byte) (all [][]byte) {
+	for {
+		size, err := ReplySize(b)
+		if size == 0 || err != nil {
+			return all
+		}
+		all, b = append(all, b[:size:size]), b[size:]
+	}
+}
+
+// Elements returns the elements of an array.
+func Elements(reply []byte) [][]byte {
+	_, at := Line(reply)
+	return Split(reply[at:])
+}
+
+// Text reads a bulk string.
+func Text(reply []byte) (string, error) {
+	s, _, err := Bulk(reply)
+	return string(s), err
+}

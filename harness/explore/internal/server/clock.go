@@ -107,29 +107,20 @@ func (s *Server) KeyEnds(now, unit time.Duration) ([]keyspace.End, error) {
 	if s.fixed == nil {
 		script = endsFromNow
 	}
-	reply, n, err := s.list(s.Primary, script)
-	if err != nil {
-		return nil, err
-	}
-	at := 0
-	out := make([]keyspace.End, 0, n/2)
-	for range n / 2 {
-		ms, err := resp.Integer(reply[at:])
-		if err != nil {
+	all, err := s.list(s.Primary, script)
+	out := make([]keyspace.End, 0, len(all)/2)
+	for pair := range slices.Chunk(all, 2) {
+		ms, endErr := resp.Integer(pair[0])
+		key, keyErr := resp.Text(pair[1])
+		if err = cmp.Or(endErr, keyErr); err != nil {
 			return nil, err
 		}
-		_, size := resp.Line(reply[at:])
-		key, keySize, err := resp.Bulk(reply[at+size:])
-		if err != nil {
-			return nil, err
-		}
-		at += size + keySize
-		out = append(out, keyspace.End{Key: string(key), At: s.virtualEnd(ms, now, unit)})
+		out = append(out, keyspace.End{Key: key, At: s.virtualEnd(ms, now, unit)})
 	}
 	slices.SortFunc(out, func(a, b keyspace.End) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Key, b.Key))
 	})
-	return out, nil
+	return out, err
 }
 
 // virtualEnd returns the virtual time at which a key ends. ms is Redis's answer: the time of day if clocks are set,

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
@@ -27,14 +26,6 @@ const (
 	Successor    // the primary after a promotion
 	follower     // its replica, if clients wait for acknowledgements
 )
-
-// newSuccessor makes the successor, with a second node if acknowledge is true.
-func newSuccessor(acknowledge bool, o cluster.Options) *cluster.Cluster {
-	if acknowledge {
-		return cluster.Masters(2, o) // joinSuccessor makes the second a replica
-	}
-	return cluster.Masters(1, o)
-}
 
 // joinSuccessor makes the follower, if there is one, a replica of the successor.
 func (s *Server) joinSuccessor(ctx context.Context) error {
@@ -78,11 +69,9 @@ func (s *Server) StopReplication() error {
 	if err != nil {
 		return err
 	}
-	functions, _, err := resp.Bulk(reply)
-	if err != nil {
+	if s.lagging.functions, err = resp.Text(reply); err != nil {
 		return err
 	}
-	s.lagging.functions = string(functions)
 	s.resumeReplication, err = s.Cluster.Impair(
 		harness.Between([]string{s.Names[Lagging]}, []string{s.Names[FirstPrimary]}), harness.Withhold())
 	return err

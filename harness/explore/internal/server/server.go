@@ -101,8 +101,11 @@ func (s *Server) start(ctx context.Context, o Options) error {
 		if o.Replicas || o.Failover {
 			s.Cluster = cluster.Replicated(with)
 		}
-		if o.Failover {
-			s.successor = newSuccessor(s.awaitsAcks, with)
+		switch {
+		case o.Failover && s.awaitsAcks:
+			s.successor = cluster.Masters(2, with) // joinSuccessor makes the second a replica
+		case o.Failover:
+			s.successor = cluster.Masters(1, with)
 		}
 		all := s.clusters()
 		err := cmp.Or(await.All(len(all), func(i int) error { // every cluster fails for the same lack
@@ -125,7 +128,6 @@ func (s *Server) start(ctx context.Context, o Options) error {
 	return nil
 }
 
-// clusters lists the clusters of the server.
 func (s *Server) clusters() []*cluster.Cluster {
 	if s.successor == nil {
 		return []*cluster.Cluster{s.Cluster}
@@ -133,7 +135,6 @@ func (s *Server) clusters() []*cluster.Cluster {
 	return []*cluster.Cluster{s.Cluster, s.successor}
 }
 
-// dialNodes connects to each node of a cluster.
 func (s *Server) dialNodes(c *cluster.Cluster) error {
 	for _, name := range c.RedisNodes() {
 		socket, err := c.Socket(name)
@@ -175,26 +176,26 @@ func (s *Server) HasCommand(name string) bool {
 // askAll sends several commands to a node and returns each reply.
 func (s *Server) askAll(node int, requests []byte, n int) (replies [][]byte, err error) {
 	all, err := s.admin[node].Ask(requests, n)
-	for len(all) > 0 && err == nil {
-		size, _ := resp.ReplySize(all) // Ask has measured it
-		if all[0] == '-' {
-			return nil, fmt.Errorf("explore: %s refused a command of the explorer's own: %s", s.Names[node],
-				resp.ReplyText(all[:size]))
-		}
-		replies, all = append(replies, all[:size]), all[size:]
+	if err != nil {
+		return nil, err
 	}
-	return replies, err
+	replies = resp.Split(all)
+	for _, reply := range replies {
+		if reply[0] == '-' {
+			return nil, fmt.Errorf("explore: %s refused a command of the explorer's own: %s", s.Names[node],
+				resp.ReplyText(reply))
+		}
+	}
+	return replies, nil
 }
 
-// list runs a script that returns a list. It returns the encoded elements and their number.
-func (s *Server) list(node int, script string, args ...string) (elements []byte, n int, err error) {
+// list runs a script that returns a list, and returns the elements as replies.
+func (s *Server) list(node int, script string, args ...string) ([][]byte, error) {
 	reply, err := s.Ask(node, append([]string{"EVAL", script, "0"}, args...)...)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	header, at := resp.Line(reply)
-	n, err = resp.ArrayLength(header)
-	return reply[at:], n, err
+	return resp.Elements(reply), nil
 }
 
 // DialNode connects to a node.

@@ -35,19 +35,14 @@ func (s *Server) NoteSettings(args [][]byte, stays bool) error {
 		if err != nil {
 			return err
 		}
-		_, rest := resp.Line(reply)
-		_, size, err := resp.Bulk(reply[rest:])
-		if err != nil { // there is no such setting, and Redis will say so
-			continue
-		}
-		old, _, err := resp.Bulk(reply[rest+size:])
-		if err != nil {
-			continue
-		}
 		if s.changed.before == nil {
 			s.changed.before = map[string]string{}
 		}
-		s.changed.before[p] = string(old)
+		if setting := resp.Elements(reply); len(setting) == 2 { // otherwise there is none, and Redis will say so
+			if s.changed.before[p], err = resp.Text(setting[1]); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -61,8 +56,7 @@ func (s *Server) KeepSettings(args [][]byte) error {
 	if err != nil {
 		return err
 	}
-	functions, _, err := resp.Bulk(reply)
-	s.changed.functions = string(functions)
+	s.changed.functions, err = resp.Text(reply)
 	return err
 }
 

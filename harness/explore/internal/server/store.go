@@ -50,34 +50,25 @@ func (s *Server) Content(now, unit time.Duration) (*interleave.Store, error) {
 	if s.fixed == nil {
 		script = contentFromNow
 	}
-	reply, n, err := s.list(s.Primary, script, strconv.Itoa(MostKeys))
+	all, err := s.list(s.Primary, script, strconv.Itoa(MostKeys))
 	if err != nil {
 		return nil, err
 	}
-	more, err := resp.Integer(reply)
-	if err != nil {
-		return nil, err
-	}
+	more, err := resp.Integer(all[0])
 	store := &interleave.Store{More: int(more)}
-	_, rest := resp.ReadReply(reply)
-	for range (n - 1) / 3 {
-		one := interleave.Stored{}
-		one.Key, rest = resp.ReadReply(rest)
-		ms, err := resp.Integer(rest)
-		if err != nil {
-			return nil, err
-		}
+	for one := range slices.Chunk(all[1:], 3) {
+		key, _ := resp.ReadReply(one[0])
+		ms, endErr := resp.Integer(one[1])
+		value, _ := resp.ReadReply(one[2])
+		stored := interleave.Stored{Key: resp.Clip(key, mostValue), Value: resp.Clip(value, mostValue)}
 		if ms >= 0 {
-			one.Ends = s.virtualEnd(ms, now, unit)
+			stored.Ends = s.virtualEnd(ms, now, unit)
 		}
-		_, rest = resp.ReadReply(rest)
-		one.Value, rest = resp.ReadReply(rest)
-		one.Key, one.Value = resp.Clip(one.Key, mostValue), resp.Clip(one.Value, mostValue)
-		store.Keys = append(store.Keys, one)
+		store.Keys, err = append(store.Keys, stored), cmp.Or(err, endErr)
 	}
 	// sorted by bytes, since Lua's locale may differ
 	slices.SortFunc(store.Keys, func(a, b interleave.Stored) int { return cmp.Compare(a.Key, b.Key) })
-	return store, nil
+	return store, err
 }
 
 // contentScript lists all keys, each with its end and its value.
@@ -91,35 +82,21 @@ return out`
 
 // StoredKeys lists the content of a node.
 func (s *Server) StoredKeys(node int) ([]keyspace.Key, error) {
-	reply, n, err := s.list(node, contentScript)
-	if err != nil {
-		return nil, err
-	}
-	at := 0
+	all, err := s.list(node, contentScript)
 	var keys []keyspace.Key
-	for range n / 3 {
-		name, size, err := resp.Bulk(reply[at:])
-		if err != nil {
+	for one := range slices.Chunk(all, 3) {
+		name, nameErr := resp.Text(one[0])
+		ms, endErr := resp.Integer(one[1])
+		dump, dumpErr := resp.Text(one[2])
+		if err = cmp.Or(nameErr, endErr, dumpErr); err != nil {
 			return nil, err
 		}
-		at += size
-		ms, err := resp.Integer(reply[at:])
-		if err != nil {
-			return nil, err
-		}
-		_, size = resp.Line(reply[at:])
-		at += size
-		dump, size, err := resp.Bulk(reply[at:])
-		if err != nil {
-			return nil, err
-		}
-		at += size
-		k := keyspace.Key{Name: string(name), Dump: string(dump), End: keyspace.NoEnd}
+		k := keyspace.Key{Name: name, Dump: dump, End: keyspace.NoEnd}
 		if ms >= 0 {
 			k.End = time.UnixMilli(ms).Sub(keyspace.Epoch)
 		}
 		keys = append(keys, k)
 	}
 	slices.SortFunc(keys, func(a, b keyspace.Key) int { return cmp.Compare(a.Name, b.Name) })
-	return keys, nil
+	return keys, err
 }

@@ -16,7 +16,15 @@ var ErrDiverged = errors.New("the replay took another way")
 
 // Replay takes exactly the choices of a schedule. Next returns an error that wraps ErrDiverged if one is not possible,
 // or if the schedule goes on after them.
-type Replay struct{ Schedule []interleave.Choice }
+type Replay struct {
+	heedless
+	Schedule []interleave.Choice
+}
+
+// heedless is part of the strategies that decide by the moves alone.
+type heedless struct{}
+
+func (heedless) Took(schedule.Move) {}
 
 // Next returns the next choice of the schedule.
 func (r *Replay) Next(v View) (c interleave.Choice, decision Decision, err error) {
@@ -41,12 +49,10 @@ func (r *Replay) Next(v View) (c interleave.Choice, decision Decision, err error
 	return c, Finish, nil
 }
 
-// Took does nothing.
-func (*Replay) Took(schedule.Move) {}
-
 // Follow takes those choices of a schedule that are possible. Afterwards it lets the clients run to their ends one
 // after the other.
 type Follow struct {
+	heedless
 	Schedule        []interleave.Choice
 	FirstUnfollowed string // first choice that was not possible, described; empty: none
 	at              int
@@ -72,11 +78,9 @@ func (f *Follow) Next(v View) (c interleave.Choice, decision Decision, err error
 	return moves[0].Choice, Take, nil
 }
 
-// Took does nothing.
-func (*Follow) Took(schedule.Move) {}
-
 // First takes the choices of a prefix without checking whether they are possible, and then always the first move.
 type First struct {
+	heedless
 	Prefix     []interleave.Choice
 	LooksAtEnd bool // the program looks at the store at the end of the schedule
 }
@@ -98,11 +102,8 @@ func (f *First) Next(v View) (c interleave.Choice, decision Decision, err error)
 	return c, Stop, nil
 }
 
-// Took does nothing.
-func (*First) Took(schedule.Move) {}
-
 // Alternate makes the clients take turns, without faults.
-type Alternate struct{}
+type Alternate struct{ heedless }
 
 // Next returns the last client step among the moves: the client whose turn it was comes first in the list.
 func (Alternate) Next(v View) (c interleave.Choice, decision Decision, err error) {
@@ -121,6 +122,3 @@ func (Alternate) Next(v View) (c interleave.Choice, decision Decision, err error
 	}
 	return c, Take, nil
 }
-
-// Took does nothing.
-func (Alternate) Took(schedule.Move) {}

@@ -44,8 +44,21 @@ func (t *Trace) among() command.Names {
 	return t.names
 }
 
-// Current returns the current step.
-func (t *Trace) Current() *interleave.Step { return &t.Steps[len(t.Steps)-1] }
+// Current returns the current step; nil: nothing is written.
+func (t *Trace) Current() *interleave.Step {
+	if t == nil {
+		return nil
+	}
+	return &t.Steps[len(t.Steps)-1]
+}
+
+// also adds to a step what happened then, after sep if something happened before.
+func also(s *interleave.Step, sep, what string) {
+	if s.Command != "" {
+		s.Command += sep
+	}
+	s.Command += what
+}
 
 // StartStep begins a step.
 func (t *Trace) StartStep(at time.Duration, c interleave.Choice) {
@@ -71,10 +84,10 @@ func (t *Trace) StartStep(at time.Duration, c interleave.Choice) {
 
 // Sent writes a command and its reply.
 func (t *Trace) Sent(c command.Command, reply []byte, lost error) {
-	if t == nil {
+	s := t.Current()
+	if s == nil {
 		return
 	}
-	s := t.Current()
 	waits := s.Command // the client slept before
 	if waits != "" {
 		waits += ", then "
@@ -102,11 +115,9 @@ func (t *Trace) Unsent(c command.Command, why string) {
 
 // Unanswered writes that the client gets no answer, and why.
 func (t *Trace) Unanswered(why string) {
-	if t == nil {
-		return
+	if s := t.Current(); s != nil {
+		s.Reply = strings.TrimSpace(s.Reply + " (" + why + ")")
 	}
-	s := t.Current()
-	s.Reply = strings.TrimSpace(s.Reply + " (" + why + ")")
 }
 
 // Crashed writes which other clients of the process crash with client.
@@ -123,78 +134,54 @@ func (t *Trace) Crashed(members []int, client int) {
 
 // ClockRead writes the reading of a client's clock.
 func (t *Trace) ClockRead(at time.Duration) {
-	if t == nil {
-		return
+	if s := t.Current(); s != nil {
+		also(s, ", then ", "looks at its clock")
+		s.Reply = at.String()
 	}
-	s := t.Current()
-	if s.Command != "" {
-		s.Command += ", then "
-	}
-	s.Command += "looks at its clock"
-	s.Reply = at.String()
 }
 
 // Arrived writes a late command that is executed. client sent it, from 0.
 func (t *Trace) Arrived(client int, c command.Command, reply []byte) {
-	if t == nil {
-		return
+	if s := t.Current(); s != nil {
+		also(s, "; ", fmt.Sprintf("client %d's %s arrives", client+1, t.text(c)))
+		s.Reply = resp.ReplyText(reply)
 	}
-	s := t.Current()
-	if s.Command != "" {
-		s.Command += "; "
-	}
-	s.Command += fmt.Sprintf("client %d's %s arrives", client+1, t.text(c))
-	s.Reply = resp.ReplyText(reply)
 }
 
 // WentOn writes how a wait for something other than Redis has ended.
 func (t *Trace) WentOn(how string) {
-	if t == nil {
-		return
-	}
-	if s := t.Current(); s.Command == "" {
+	if s := t.Current(); s != nil && s.Command == "" {
 		s.Command = how
 	}
 }
 
 // Received writes what arrived for a waiting client.
 func (t *Trace) Received(what, reply string) {
-	if t == nil {
-		return
+	if s := t.Current(); s != nil {
+		s.Command, s.Reply = "gets the "+what, reply
 	}
-	s := t.Current()
-	s.Command, s.Reply = "gets the "+what, reply
 }
 
 // TimedOut writes that a wait has timed out.
 func (t *Trace) TimedOut(what string) {
-	if t == nil {
-		return
+	if s := t.Current(); s != nil {
+		also(s, ": ", "no "+what)
 	}
-	s := t.Current()
-	if s.Command != "" {
-		s.Command += ": "
-	}
-	s.Command += "no " + what
 }
 
 // Waited writes that a client slept before its step.
 func (t *Trace) Waited(d time.Duration) {
-	if t == nil {
-		return
-	}
-	s := t.Current()
-	if s.Command == "" {
+	if s := t.Current(); s != nil && s.Command == "" {
 		s.Command = fmt.Sprintf("waits %v", rounded(d))
 	}
 }
 
 // Passed writes how much time passed, which keys are gone, and which will soon end, with the time left.
 func (t *Trace) Passed(d time.Duration, gone []string, timeLeft string, last []string) {
-	if t == nil {
+	s := t.Current()
+	if s == nil {
 		return
 	}
-	s := t.Current()
 	s.Command = fmt.Sprintf("%v pass", rounded(d))
 	if len(gone) > 0 {
 		s.Command += ": " + t.Keys(gone...) + " expires"
@@ -209,10 +196,10 @@ func rounded(d time.Duration) time.Duration { return keyspace.RoundUp(d, keyspac
 
 // FinishStep ends a step. ended lists the operations that ended in it, seen what the program then read from the store.
 func (t *Trace) FinishStep(ended, seen []harness.Op) {
-	if t == nil {
+	s := t.Current()
+	if s == nil {
 		return
 	}
-	s := t.Current()
 	var beliefs []string
 	for _, op := range ended {
 		if s.Command == "" {

@@ -103,10 +103,8 @@ func nothingToTake(t *testing.T, q workqueue.Queue, lease time.Duration) {
 }
 
 func eachUnitHasOneOutcome(t *testing.T, open Open) {
-	as := open(t, longLease)
-	q, a, b := as("coordinator"), as("a"), as("b")
-	require.NoError(t, q.Put(t.Context(), unit("1")))
-	require.NoError(t, q.Put(t.Context(), unit("2")))
+	as, q := begin(t, open, longLease, "1", "2")
+	a, b := as("a"), as("b")
 	first, second := take(t, a), take(t, b)
 	require.NotEqual(t, first.Unit(), second.Unit())
 	require.NoError(t, first.Done(t.Context(), result("of "+string(first.Unit().Body))))
@@ -115,25 +113,18 @@ func eachUnitHasOneOutcome(t *testing.T, open Open) {
 		require.Equal(t, result("of "+string(u.Body)), outcome(t, q, u).Result)
 	}
 	require.Equal(t, "a", outcome(t, q, first.Unit()).Worker)
-	disputed, err := q.Disputed(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, disputed)
+	require.Empty(t, disputed(t, q))
 }
 
 func aUnitIsNamedByItsContent(t *testing.T, open Open) {
-	as := open(t, someLease)
-	q := as("q")
-	require.NoError(t, q.Put(t.Context(), unit("1")))
-	require.NoError(t, q.Put(t.Context(), unit("1")))
+	_, q := begin(t, open, someLease, "1", "1")
 	require.NoError(t, take(t, q).Done(t.Context(), result("x")))
 	require.NoError(t, q.Put(t.Context(), unit("1")), "it has an outcome")
 	nothingToTake(t, q, someLease)
 }
 
 func aLeaseEnds(t *testing.T, open Open) {
-	as := open(t, shortLease)
-	q := as("q")
-	require.NoError(t, q.Put(t.Context(), unit("1")))
+	as, q := begin(t, open, shortLease, "1")
 	take(t, as("lost"))
 	again := take(t, as("next"))
 	require.Equal(t, unit("1"), again.Unit())
@@ -142,9 +133,7 @@ func aLeaseEnds(t *testing.T, open Open) {
 }
 
 func aLeaseIsRenewed(t *testing.T, open Open) {
-	as := open(t, someLease)
-	q := as("q")
-	require.NoError(t, q.Put(t.Context(), unit("1")))
+	as, q := begin(t, open, someLease, "1")
 	job := take(t, q)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -164,9 +153,9 @@ func aLeaseIsRenewed(t *testing.T, open Open) {
 	require.NoError(t, job.Done(t.Context(), result("x")))
 }
 
-// theFirstResultWins returns a test in which a worker that lost its lease hands in a second result. disputed is true if
+// theFirstResultWins returns a test in which a worker that lost its lease hands in a second result. contradicts is true if
 // it contradicts the first.
-func theFirstResultWins(second workqueue.Result, disputed bool) func(*testing.T, Open) {
+func theFirstResultWins(second workqueue.Result, contradicts bool) func(*testing.T, Open) {
 	return func(t *testing.T, open Open) {
 		as, q, late := cutOff(t, open, "cut off")
 		next := take(t, as("next"))
@@ -177,21 +166,17 @@ func theFirstResultWins(second workqueue.Result, disputed bool) func(*testing.T,
 		require.Equal(t, "next", o.Worker)
 		require.Len(t, o.Failed, 1)
 		require.Contains(t, o.Failed[0], "cut off was silent")
-		ids, err := q.Disputed(t.Context())
-		require.NoError(t, err)
-		if disputed {
-			require.Equal(t, []string{unit("1").ID()}, ids)
+		if contradicts {
+			require.Equal(t, []string{unit("1").ID()}, disputed(t, q))
 		} else {
-			require.Empty(t, ids)
+			require.Empty(t, disputed(t, q))
 		}
 		nothingToTake(t, q, shortLease)
 	}
 }
 
 func threeTries(t *testing.T, open Open) {
-	as := open(t, someLease)
-	q := as("q")
-	require.NoError(t, q.Put(t.Context(), unit("1")))
+	as, q := begin(t, open, someLease, "1")
 	workers := []string{"a", "b", "c"}
 	for _, worker := range workers {
 		require.NoError(t, take(t, as(worker)).Fail(t.Context(), "broken by "+worker))
@@ -207,9 +192,7 @@ func threeTries(t *testing.T, open Open) {
 }
 
 func aWorkerThatNeverAnswers(t *testing.T, open Open) {
-	as := open(t, shortLease)
-	q := as("q")
-	require.NoError(t, q.Put(t.Context(), unit("1")))
+	as, q := begin(t, open, shortLease, "1")
 	for range workqueue.Tries {
 		take(t, as("deadly"))
 	}
@@ -220,9 +203,7 @@ func aWorkerThatNeverAnswers(t *testing.T, open Open) {
 }
 
 func aUnitGivenBackIsNotATry(t *testing.T, open Open) {
-	as := open(t, longLease)
-	q := as("q")
-	require.NoError(t, q.Put(t.Context(), unit("1")))
+	_, q := begin(t, open, longLease, "1")
 	for range 2 * workqueue.Tries {
 		require.NoError(t, take(t, q).GiveBack(t.Context(), 0))
 	}
@@ -231,10 +212,7 @@ func aUnitGivenBackIsNotATry(t *testing.T, open Open) {
 }
 
 func theEnd(t *testing.T, open Open) {
-	as := open(t, longLease)
-	q := as("q")
-	require.NoError(t, q.Put(t.Context(), unit("1")))
-	require.NoError(t, q.Put(t.Context(), unit("2")))
+	as, q := begin(t, open, longLease, "1", "2")
 	worker := as("worker")
 	job := take(t, worker)
 	require.NoError(t, q.End(t.Context()))
@@ -246,8 +224,7 @@ func theEnd(t *testing.T, open Open) {
 }
 
 func largeBodies(t *testing.T, open Open) {
-	as := open(t, longLease)
-	q := as("q")
+	_, q := begin(t, open, longLease)
 	large := bytes.Repeat([]byte("0123456789abcdef"), 3<<20/16)
 	u := unit(string(large))
 	require.NoError(t, q.Put(t.Context(), u))
@@ -281,9 +258,7 @@ func aLateResultOfAUnitGivenUp(t *testing.T, open Open) {
 func cutOff(t *testing.T, open Open,
 	worker string) (as func(string) workqueue.Queue, q workqueue.Queue, late workqueue.Job) {
 	t.Helper()
-	as = open(t, shortLease)
-	q = as("q")
-	require.NoError(t, q.Put(t.Context(), unit("1")))
+	as, q = begin(t, open, shortLease, "1")
 	return as, q, take(t, as(worker))
 }
 
@@ -320,8 +295,7 @@ func givenBackAfterALateResult(t *testing.T, open Open) {
 // whateverWorkersDo makes workers succeed, fail, give back, vanish and return late, in random order.
 func whateverWorkersDo(t *testing.T, open Open) {
 	const units, workers = 40, 4
-	as := open(t, shortLease)
-	q := as("q")
+	as, q := begin(t, open, shortLease)
 	for i := range units {
 		require.NoError(t, q.Put(t.Context(), unit(fmt.Sprint(i))))
 	}
@@ -363,9 +337,26 @@ func whateverWorkersDo(t *testing.T, open Open) {
 		}
 	}
 	late.Wait()
-	disputed, err := q.Disputed(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, disputed)
+	require.Empty(t, disputed(t, q))
 	require.NoError(t, q.End(t.Context()))
 	working.Wait()
+}
+
+// begin opens a queue with units of these bodies. q is the queue as its coordinator uses it.
+func begin(t *testing.T, open Open, lease time.Duration,
+	bodies ...string) (as func(string) workqueue.Queue, q workqueue.Queue) {
+	t.Helper()
+	as = open(t, lease)
+	q = as("q")
+	for _, b := range bodies {
+		require.NoError(t, q.Put(t.Context(), unit(b)))
+	}
+	return as, q
+}
+
+func disputed(t *testing.T, q workqueue.Queue) []string {
+	t.Helper()
+	ids, err := q.Disputed(t.Context())
+	require.NoError(t, err)
+	return ids
 }

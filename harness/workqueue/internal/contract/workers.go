@@ -40,8 +40,7 @@ func works(t *testing.T, as func(string) workqueue.Queue,
 // aWorkerThatFailsWhereAnotherDoesNot has a failing worker that is faster than the other: without precautions it would
 // use up all tries.
 func aWorkerThatFailsWhereAnotherDoesNot(t *testing.T, open Open) {
-	as := open(t, someLease)
-	q := as("q")
+	as, q := begin(t, open, someLease)
 	failed := make(chan struct{}, 1000)
 	ended := works(t, as, map[string]func(workqueue.Unit) error{
 		"good": func(workqueue.Unit) error {
@@ -76,8 +75,7 @@ func aWorkerThatFailsWhereAnotherDoesNot(t *testing.T, open Open) {
 }
 
 func aUnitThatFailsEverywhere(t *testing.T, open Open) {
-	as := open(t, someLease)
-	q := as("q")
+	as, q := begin(t, open, someLease)
 	for i := range 3 {
 		require.NoError(t, q.Put(t.Context(), unit(fmt.Sprint(i))))
 	}
@@ -100,10 +98,7 @@ func aUnitThatFailsEverywhere(t *testing.T, open Open) {
 }
 
 func aWorkerThatFailsAndIsAlone(t *testing.T, open Open) {
-	as := open(t, someLease)
-	q := as("q")
-	require.NoError(t, q.Put(t.Context(), unit("1")))
-	require.NoError(t, q.Put(t.Context(), unit("2")))
+	as, q := begin(t, open, someLease, "1", "2")
 	ended := works(t, as, map[string]func(workqueue.Unit) error{"a": func(u workqueue.Unit) error {
 		if string(u.Body) == "2" {
 			return nil
@@ -118,8 +113,7 @@ func aWorkerThatFailsAndIsAlone(t *testing.T, open Open) {
 
 // aWorkerThatFailedOnce keeps working after others have done what it failed.
 func aWorkerThatFailedOnce(t *testing.T, open Open) {
-	as := open(t, someLease)
-	q := as("q")
+	as, q := begin(t, open, someLease)
 	var failed atomic.Bool
 	ended := works(t, as, map[string]func(workqueue.Unit) error{"good": func(workqueue.Unit) error {
 		time.Sleep(time.Second / 20) // leave some units to the other
@@ -144,8 +138,7 @@ func aWorkerThatFailedOnce(t *testing.T, open Open) {
 }
 
 func whatACoordinatorSees(t *testing.T, open Open) {
-	as := open(t, longLease)
-	q := as("q")
+	as, q := begin(t, open, longLease)
 	require.Empty(t, q.Watch().Begun)
 	require.NoError(t, q.Put(t.Context(), unit("1")))
 	sees := func(what string, is func([]workqueue.OpenUnit) bool) {
