@@ -53,7 +53,7 @@ func Go(ctx context.Context, f func(context.Context)) (wait func()) {
 }
 
 // HasGoroutines reports whether a goroutine that the client of ctx has started by Go is still running. Only a [Starter]
-// keeps track: without one Goes returns false.
+// keeps track of them: without one it returns false.
 func HasGoroutines(ctx context.Context) bool {
 	s, ok := ctx.Value(clientTimeKey{}).(Starter)
 	return ok && s.HasGoroutines()

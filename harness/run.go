@@ -63,11 +63,16 @@ type run struct {
 	failed  atomic.Pointer[error] // the first client that panicked
 	workers []*worker
 
-	// What ends the load. After stop is closed, operations under way have stopGrace before their context ends.
-	quotaCtx context.Context         // done when the quota is filled: the load ends once all faults have had their time
-	loadCtx  context.Context         // done when the load has to end at once: after the first violation, or by abort
-	stop     chan struct{}           // closed when the timetable is over: no worker begins another step
-	abort    context.CancelCauseFunc // ends the whole run, with an error
+	// How the load ends. When the timetable is over, stop is closed: no worker begins another step, and operations under
+	// way have stopGrace before their context ends. Three things end the timetable early:
+	//
+	//	quotaCtx  done when the quota is filled: the faults of the timetable still have their time
+	//	loadCtx   done after the first violation if Spec.StopOnFirst, or when the run ends: faults heal at once
+	//	abort     ends the whole run, with an error
+	quotaCtx context.Context
+	loadCtx  context.Context
+	stop     chan struct{}
+	abort    context.CancelCauseFunc
 }
 
 // worker is one of the load's concurrent workers, with its current client.

@@ -1,8 +1,13 @@
 // Package nemesis breaks systems, one fault a file.
 //
-// A fault acts through a small interface that names just what it needs; harness/cluster implements them all. Inject
-// returns once a probe has shown that the fault bites. Prove waits for its consequence. Heal undoes it. Timetables,
-// records, time limits and the wait for a whole system after the heal belong to harness.Run.
+// A fault takes three steps, in this order:
+//
+//  1. It bites: Inject causes the fault, and returns once a probe has shown that it acts.
+//  2. It proves: Prove waits for the consequence, such as another primary.
+//  3. It heals: Heal undoes the fault.
+//
+// harness.Run calls them by its timetable, with time limits, records them, and waits after the heal until the system is
+// whole. A fault acts through a small interface that names just what it needs; harness/cluster implements them all.
 package nemesis
 
 import (

@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// sides is a cluster, or the links of its clients elsewhere, and notes what comes to it.
+// sides is a cluster, or the links of its generators, and notes what comes to it.
 type sides struct {
 	nemesis.Cluster
 	name  string
@@ -37,8 +37,8 @@ func (s sides) Probe(context.Context, string, string) error {
 func (s sides) Echo(context.Context, string, string, int) error { return errors.New(s.name) }
 func (s sides) Hangup(context.Context, string, string) error    { return errors.New(s.name) }
 
-// TestLinksOfClientsElsewhereAreStruckThere and all others here.
-func TestLinksOfClientsElsewhereAreStruckThere(t *testing.T) {
+// TestLinksOfGeneratorsAreStruckThere and all others here.
+func TestLinksOfGeneratorsAreStruckThere(t *testing.T) {
 	var seen []string
 	here, there := sides{name: "here", seen: &seen}, sides{name: "there", seen: &seen}
 	c := nemesis.WithRemoteClients(here, there)
@@ -58,8 +58,8 @@ func TestLinksOfClientsElsewhereAreStruckThere(t *testing.T) {
 	}
 }
 
-// TestWhatFailsElsewhereIsHealed and nothing is struck here.
-func TestWhatFailsElsewhereIsHealed(t *testing.T) {
+// TestWhatFailsInAGeneratorIsHealed and nothing is struck here.
+func TestWhatFailsInAGeneratorIsHealed(t *testing.T) {
 	var seen []string
 	c := nemesis.WithRemoteClients(sides{name: "here", seen: &seen},
 		sides{name: "there", seen: &seen, fails: errors.New("away")})

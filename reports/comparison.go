@@ -62,10 +62,12 @@ func Rank(rows []Row) Ranking {
 	return c
 }
 
-// contender is a variant or a condition, with its rows by how they ended.
+// contender is a variant or a condition, with its rows.
 type contender struct {
-	name              string
-	rows, broke, open []Row
+	name  string
+	rows  []Row // all
+	broke []Row // those that are invalid
+	open  []Row // those without a verdict
 }
 
 // contendersOf groups rows by variant, or by condition if all are of one variant.

@@ -17,8 +17,8 @@ func FailoverTimes() (all []string) {
 	return append(all, analysis.NoWrites, analysis.NoAnswers, analysis.NoClientWrites)
 }
 
-// FailoversOf returns the figures of failovers, from which distributions are computed. A length is a range where
-// clients asked too rarely.
+// FailoversOf returns the figures of failovers, from which distributions are computed. If clients asked too rarely to
+// tell how long a cost lasted, it is given as a range.
 func FailoversOf(all []analysis.Failover) (figures []tally.Failover) {
 	for _, f := range all {
 		one := tally.Failover{Times: map[string]time.Duration{}}

@@ -26,7 +26,7 @@ type Row struct {
 	Searched     harness.Verdict `json:"searched,omitempty"`
 	Contradicted bool            `json:"contradicted,omitempty"` // the explorer's result differs from what is documented
 	Undecided    bool            `json:"undecided,omitempty"`    // the run is as documented, and the explorer cannot tell
-	Mechanism    string          `json:"mechanism,omitempty"`    // how the violations come about, as a clause; empty: it is not known
+	Mechanism    string          `json:"mechanism,omitempty"`    // how the violations come about, a clause; empty: unknown
 	Why          string          `json:"why,omitempty"`          // the result in one sentence, by Rank
 	Ops          int64           `json:"ops"`                    // operations of any outcome; 0: a search
 	Rate         float64         `json:"rate"`                   // ok operations a second; 0: a search

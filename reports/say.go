@@ -32,8 +32,8 @@ func sayFigure(f harness.Figure) figureSentence {
 	return figureSentence{Number: units.Figure(f.Value), Rest: f.Name}
 }
 
-// sayTime writes a time inside its name, before the moment from which it counts: "first lost write 2.50 s after fault
-// start".
+// sayTime puts a time before the "after" of its name: "first lost write after fault start" becomes "first lost write
+// 2.50 s after fault start". A negative time becomes "2.50 s before fault start".
 func sayTime(f harness.Figure) figureSentence {
 	d := time.Duration(f.Value * float64(time.Second)).Round(time.Microsecond)
 	lead, moment, ok := strings.Cut(f.Name, " after ")

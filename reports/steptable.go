@@ -73,7 +73,7 @@ func (w columns) line(l drawing.Line) string {
 	return texttable.Fold(head, l.Command, w.width) + w.below(indent+"  ", strings.TrimSpace(l.Reply+" "+belief))
 }
 
-// below writes text on lines of its own; none if it is empty.
+// below returns text as separate lines below an entry. It is empty if text is empty.
 func (w columns) below(indent, text string) string {
 	if text == "" {
 		return ""

@@ -15,7 +15,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Adapter is an algorithm in an adapter, in any language. The program is told what to do in lines of
+// Adapter describes an adapter: a program in any language that runs an algorithm. It is told what to do in lines of
 // JSON: see adapters/README.md. AdapterVariant makes a variant of it.
 type Adapter struct {
 	// As is Lock, Dedup or Sequence. By default it is derived from what the program can do.
@@ -35,19 +35,19 @@ type Adapter struct {
 
 	// Can lists the operations that the program says it can do, by their names in the protocol. Symmetric says that it
 	// compares tokens for equality only, Clock which clock it reads, Masters how many independent masters it needs at
-	// least (0: it uses one Redis). Whoever asks the program overwrites these fields. If Can is empty, the program was
-	// not asked. A program that Announces is not asked: its user sets Clock.
+	// least (0: it uses one Redis). Asking the program overwrites these fields. If Can is empty, it was not
+	// asked. A program that Announces is not asked: its user sets Clock.
 	Can       []string     `json:"can,omitempty" yaml:"can,omitempty"`
 	Symmetric bool         `json:"symmetric,omitempty" yaml:"symmetric,omitempty"`
 	Masters   int          `json:"masters,omitempty" yaml:"masters,omitempty"`
 	Clock     AdapterClock `json:"clock,omitempty" yaml:"clock,omitempty"`
 }
 
-// AdapterClock says which clock a program outside reads in a search, by its name in the protocol. The zero value is
-// AskedClock. Under load every program may read the machine's clock.
+// AdapterClock says which clock an adapter reads in a search, by its name in the protocol. The zero value is
+// AskedClock. Under load every adapter may read the machine's clock.
 type AdapterClock string
 
-// The clocks of programs outside.
+// The clocks of adapters.
 const (
 	AskedClock AdapterClock = "asked" // it asks the harness for the time and for sleep, or needs neither
 	// PreloadedClock gets its time and sleeps from the C library, which a preloaded library replaces.
@@ -60,7 +60,7 @@ func (c AdapterClock) IsKnown() bool {
 	return c == "" || c == AskedClock || c == PreloadedClock || c == RealClock
 }
 
-// AdapterRunner runs the program of a Client. Package harness/adapter has one.
+// AdapterRunner runs an Adapter. Package harness/adapter has one.
 type AdapterRunner interface {
 	// SearchClient returns the client of a search whose Redis is at address, for one schedule. If its process breaks
 	// down later, it calls harness.Abandon.
@@ -80,14 +80,14 @@ type AdapterRunner interface {
 	OnAnnounced(address, text string)
 	// LogTo writes the standard error of processes that start from now on to files in the folder dir.
 	LogTo(dir string)
-	// ConnectDirectly lets processes of a load connect straight to a node, at the address that straight returns for the
-	// Redis client of their group. Where it returns "" they still connect through this process.
-	ConnectDirectly(straight func(redis.UniversalClient) string)
+	// ConnectDirectly lets processes of a load connect to a node, at the address that address returns for the Redis
+	// client of their group. Where it returns "", they still connect through this process.
+	ConnectDirectly(address func(redis.UniversalClient) string)
 	// Close ends all processes. It may be called twice.
 	Close()
 }
 
-// Operations are everything that the program of a Client may be asked for. Client.Can says what it can do.
+// Operations are everything that an adapter may be asked for. Adapter.Can says what it can do.
 type Operations interface {
 	Extender
 	Deduper // First marks the message for a window, or claims it for a lease if Confirm is to follow
@@ -102,7 +102,7 @@ var ErrNoEffect = errors.New("certainly nothing was done")
 // requiredOperations lists what a program of each family has to be able to do, by the names of the protocol.
 var requiredOperations = map[Family][]string{Lock: {DoAcquire, DoRelease}, Dedup: {DoClaim}, Sequence: {DoNext}}
 
-// WithDescription returns the client with what its program says it can do. An error says why it is not an algorithm of
+// WithDescription returns the adapter with what its program says it can do. An error says why it is not an algorithm of
 // any family.
 func (c Adapter) WithDescription(can []string, symmetric bool, clock AdapterClock, masters int) (Adapter, error) {
 	if c.As == "" {
@@ -147,8 +147,7 @@ const mostMasters = 9
 
 func quotedWords(words []string) string { return fmt.Sprintf("%q", words) }
 
-// AdapterVariant makes a variant of a program outside, which run runs. An error says what to change in the client's
-// settings.
+// AdapterVariant makes a variant of an adapter, which run runs. An error says what to change in the adapter's settings.
 func AdapterVariant(c Adapter, run AdapterRunner) (Variant, error) {
 	if err := c.check(); err != nil {
 		return Variant{}, err
@@ -160,7 +159,7 @@ func AdapterVariant(c Adapter, run AdapterRunner) (Variant, error) {
 	return made, err
 }
 
-// variant makes the variant of a client whose settings are checked.
+// variant makes the variant of an adapter whose settings are checked.
 func (c Adapter) variant(run AdapterRunner) (Variant, error) {
 	if c.As != "" && requiredOperations[c.As] == nil {
 		return Variant{}, fmt.Errorf("adapter %s: %q is not a family: choose %s, %s or %s", c.name(), c.As,
@@ -168,7 +167,7 @@ func (c Adapter) variant(run AdapterRunner) (Variant, error) {
 	}
 	v := Variant{
 		Doc: "your adapter " + c.String(), Source: "your adapter", Claim: OneNode, ComparesNames: !c.Symmetric,
-		outside: run,
+		runner: run,
 	}
 	id := c.ID()
 	switch c.As {
@@ -256,20 +255,20 @@ func (c Adapter) kill(run AdapterRunner) func(address string) {
 // SocketPrefix begins the address of a program that listens on a Unix socket.
 const SocketPrefix = "unix:"
 
-// check returns an error that says what to change in the client's settings, or nil.
+// check returns an error that says what to change in the adapter's settings, or nil.
 func (c Adapter) check() error {
 	switch path, isSocket := strings.CutPrefix(c.Connect, SocketPrefix); {
 	case c.Connect == "" && (len(c.Command) == 0 || c.Command[0] == ""):
 		return errors.New("adapter: no command: give the program and its arguments, such as python3 mylock.py")
 	case c.Connect == "":
 	case len(c.Command) > 0:
-		return fmt.Errorf("client: both a command (%s) and where to connect (%s): leave one of them out", c.Command[0],
+		return fmt.Errorf("adapter: both a command (%s) and where to connect (%s): leave one of them out", c.Command[0],
 			c.Connect)
 	case !isSocket || path == "":
 		return fmt.Errorf("adapter: connect %q: give %s and the path of the socket on which it listens",
 			c.Connect, SocketPrefix)
 	case c.RealCrash:
-		return fmt.Errorf("client: a real crash kills the process, and %s was not started here: leave one of them out",
+		return fmt.Errorf("adapter: a real crash kills the process, and %s was not started here: leave one of them out",
 			c.Connect)
 	}
 	if c.Announces {
@@ -287,7 +286,7 @@ func (c Adapter) check() error {
 			c.name(), c.Clock, AskedClock, PreloadedClock, RealClock)
 	}
 	if c.Processes < 0 {
-		return fmt.Errorf("client: %d processes: ask for 1 or more", c.Processes)
+		return fmt.Errorf("adapter: %d processes: ask for 1 or more", c.Processes)
 	}
 	return nil
 }
@@ -300,13 +299,13 @@ func (c Adapter) String() string {
 	return strings.Join(c.Command, " ")
 }
 
-// ID returns the id of the client's variant.
+// ID returns the id of the adapter's variant.
 func (c Adapter) ID() string { return AdapterPrefix + c.name() }
 
-// AdapterPrefix begins the ids of variants that are programs outside.
+// AdapterPrefix begins the ids of variants that are adapters.
 const AdapterPrefix = "client/"
 
-// name returns the client's name: the one in its settings, or the last file name in its command.
+// name returns the adapter's name: the one in its settings, or the last file name in its command.
 func (c Adapter) name() string {
 	if c.Name != "" {
 		return c.Name

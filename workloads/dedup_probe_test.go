@@ -87,7 +87,7 @@ func (f shown) Inspect(context.Context, string) (bool, time.Duration, error) {
 	return f.err == nil, f.left, f.err
 }
 
-func TestTheHarnessLooksAtMarksOfAnOutsidersFilter(t *testing.T) {
+func TestTheHarnessLooksAtMarksOfAnUnknownFilter(t *testing.T) {
 	for _, f := range []shown{{left: time.Second}, {err: context.Canceled}} {
 		c, _ := realRedis(t)
 		ops := finished(t, Dedups(c, DedupOptions{FanOut: 1}, func(r redis.UniversalClient) Deduper {

@@ -166,7 +166,7 @@ func (v Variant) Library() (Library, bool) { return v.library, v.library.File !=
 func (v Variant) RunBy(run AdapterRunner) Variant {
 	c := Adapter{As: Lock, Name: v.ID, Command: []string{v.library.File}, Can: v.can, Symmetric: true}
 	made, _ := c.variant(run) // only an unknown family is an error
-	v.newLocker, v.outside = made.newLocker, run
+	v.newLocker, v.runner = made.newLocker, run
 	v.program = func(o Options) interleave.Program {
 		p := made.program(o)
 		p.SpecialPlaces = nil // a search of the whole catalogue has no time for that

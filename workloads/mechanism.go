@@ -10,8 +10,8 @@ import (
 )
 
 // Mechanism says in one clause how the violations of the evidence come about, from what is documented of the variant
-// and, where it helps, on numbers of the evidence. Anomalies during a fault do not count, since it may have caused them.
-// It is empty if the documentation does not tell, or if nothing of the evidence is left.
+// and, where it helps, on numbers of the evidence. Anomalies during a fault do not count, since it may have caused
+// them. It is empty if the documentation does not tell, or if nothing of the evidence is left.
 func (v Variant) Mechanism(evidence []harness.Anomaly) string {
 	evidence = slices.DeleteFunc(slices.Clone(evidence), func(a harness.Anomaly) bool { return len(a.Faults) > 0 })
 	if v.mechanism != nil {

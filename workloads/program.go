@@ -22,7 +22,7 @@ const ExploredLease = 10 * time.Second
 // variants that need several masters, since the explorer has one, and for a library's variant without a program: see
 // RunBy.
 func (v Variant) Program(o Options) (interleave.Program, bool) {
-	if v.newQuorum != nil || v.outside == (notRun{}) {
+	if v.newQuorum != nil || v.runner == (notRun{}) {
 		return interleave.Program{}, false
 	}
 	v, _ = v.Waiting(o.Acks)

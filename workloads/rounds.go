@@ -112,43 +112,43 @@ func (w *rounds) participantOf(s *harness.Session) *participant {
 		return existing
 	}
 	n := w.opts.Clients
-	seat := &participant{number: n, firstAt: s.Now()}
-	w.participants[s] = seat
+	p := &participant{number: n, firstAt: s.Now()}
+	w.participants[s] = p
 	for i := range n {
 		if want := (s.Client() + i) % n; !w.taken[want] {
-			seat.number, w.taken[want] = want, true
-			return seat
+			p.number, w.taken[want] = want, true
+			return p
 		}
 	}
 	w.extra++
-	return seat
+	return p
 }
 
 type roundsClient struct {
 	*rounds
 	redis redis.UniversalClient
 	lock  *lockClient
-	seat  *participant
+	place *participant
 }
 
 // Step does one round, at its time. After the last round it idles until the load ends.
 func (c *roundsClient) Step(ctx context.Context, s *harness.Session) {
-	if c.seat == nil {
-		c.seat = c.participantOf(s)
+	if c.place == nil {
+		c.place = c.participantOf(s)
 	}
-	if c.seat.number == c.opts.Clients || c.seat.round == c.opts.Rounds {
+	if c.place.number == c.opts.Clients || c.place.round == c.opts.Rounds {
 		for s.Sleep(time.Second) {
 		}
 		return
 	}
-	if !s.Sleep(c.seat.firstAt + time.Duration(c.seat.round)*c.opts.Every - s.Now()) {
+	if !s.Sleep(c.place.firstAt + time.Duration(c.place.round)*c.opts.Every - s.Now()) {
 		return
 	}
-	i := c.seat.round
-	c.seat.round++ // before anything is sent: after a crash the next client must not write it again
-	add(ctx, s, c.redis, c.wait(), c.opts.Prefix+roundsKey, int64(c.seat.number+i*c.opts.Clients))
+	i := c.place.round
+	c.place.round++ // before anything is sent: after a crash the next client must not write it again
+	add(ctx, s, c.redis, c.wait(), c.opts.Prefix+roundsKey, int64(c.place.number+i*c.opts.Clients))
 	if c.opts.Lock {
-		c.lock.acquire(ctx, s, fmt.Sprintf("%sround-%d", c.opts.Prefix, i), fmt.Sprintf("client-%d", c.seat.number))
+		c.lock.acquire(ctx, s, fmt.Sprintf("%sround-%d", c.opts.Prefix, i), fmt.Sprintf("client-%d", c.place.number))
 	}
 }
 

@@ -139,40 +139,40 @@ type Variant struct {
 
 	waiting func(acks int) Variant // makes the variant with another number of acknowledgements; nil: it waits for none
 
-	// outside runs the variant's program if that is outside this process, and program says what its clients do under
-	// the explorer. Both are nil for every other variant.
-	outside AdapterRunner
+	// runner runs the variant's adapter, and program says what the adapter's clients do under the explorer. Both are nil
+	// for every variant that is not an adapter.
+	runner  AdapterRunner
 	program func(Options) interleave.Program
 
 	library Library  // the library of another language that is the algorithm; zero: none
 	can     []string // what the library's adapter can do, by the names of the protocol
 }
 
-// LogTo writes the standard error of the processes of a program outside to files in the folder dir. Other variants have
-// none.
+// LogTo writes the standard error of the adapter's processes to files in the folder dir. It does nothing if the variant
+// is not an adapter.
 func (v Variant) LogTo(dir string) {
-	if v.outside != nil {
-		v.outside.LogTo(dir)
+	if v.runner != nil {
+		v.runner.LogTo(dir)
 	}
 }
 
-// Outside reports whether the algorithm is an adapter.
-func (v Variant) Outside() bool { return v.outside != nil }
+// IsAdapter reports whether an adapter runs the algorithm.
+func (v Variant) IsAdapter() bool { return v.runner != nil }
 
-// Lead lets the processes of a program outside connect straight to a node under load, so that their bytes do not pass
-// this process. straight returns the node's address for the Redis client of their group. Where it returns "" they
-// connect through this process. No fault of a link acts on a straight connection. Call Lead before the load begins.
-// Other variants have no processes.
-func (v Variant) Lead(straight func(redis.UniversalClient) string) {
-	if v.outside != nil {
-		v.outside.ConnectDirectly(straight)
+// ConnectDirectly lets the adapter's processes connect to a node under load, so that their bytes do not pass this
+// process. address returns the node's address for the Redis client of their group; where it returns "", they connect
+// through this process. No fault of a link acts on a direct connection. Call ConnectDirectly before the load begins. It
+// does nothing if the variant is not an adapter.
+func (v Variant) ConnectDirectly(address func(redis.UniversalClient) string) {
+	if v.runner != nil {
+		v.runner.ConnectDirectly(address)
 	}
 }
 
-// Close ends the processes of a program outside. Other variants have none.
+// Close ends the adapter's processes. It does nothing if the variant is not an adapter.
 func (v Variant) Close() {
-	if v.outside != nil {
-		v.outside.Close()
+	if v.runner != nil {
+		v.runner.Close()
 	}
 }
 

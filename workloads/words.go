@@ -1,6 +1,6 @@
 package workloads
 
-// The operations that a program outside can be asked for, by their names in the protocol of adapters/README.md.
+// The operations that an adapter can be asked for, by their names in the protocol of adapters/README.md.
 const (
 	DoAcquire = "acquire"
 	DoExtend  = "extend" // optional

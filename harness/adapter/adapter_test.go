@@ -18,20 +18,20 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// inside names the lock of the catalogue that sends the same commands as the child in a mode.
-var inside = map[string]string{
+// catalogued names the lock of the catalogue that sends the same commands as the fake adapter in a mode.
+var catalogued = map[string]string{
 	"blind": "lock/set-nx-px-blind-del", "resets": "lock/set-nx-px-blind-del", "compare": "lock/set-nx-px-get-del",
 }
 
-// spec is the search of a lock, inside this process or outside it.
+// spec is the search of a lock, in this process or in an adapter.
 func spec(p interleave.Program) explore.Spec {
 	p.NoBackgroundWork, p.Symmetric = true, false
 	return explore.Spec{Program: p, Checkers: checkers.ForSearch(p.Kinds...),
 		Bounds: interleave.Bounds{Clients: 2, Expiries: -1, LostAnswers: 1}, For: time.Minute}
 }
 
-// outer is the search of a client outside.
-func outer(t *testing.T, c workloads.Adapter, gate interleave.Gate) explore.Spec {
+// searchOf is the search of an adapter.
+func searchOf(t *testing.T, c workloads.Adapter, gate interleave.Gate) explore.Spec {
 	t.Helper()
 	p, ok := variant(t, c).Program(workloads.Options{})
 	require.True(t, ok)
@@ -39,8 +39,8 @@ func outer(t *testing.T, c workloads.Adapter, gate interleave.Gate) explore.Spec
 	return spec(p)
 }
 
-// lock is a child that is a lock and does what mode says.
-func lock(mode string) workloads.Adapter { return childOf(workloads.Lock, mode, "acquire", "release") }
+// lock is a fake adapter that is a lock and does what mode says.
+func lock(mode string) workloads.Adapter { return fakeOf(workloads.Lock, mode, "acquire", "release") }
 
 // searched runs a search.
 func searched(t *testing.T, s explore.Spec) interleave.Result {
@@ -70,10 +70,10 @@ func wordless(ops []harness.Op) {
 	}
 }
 
-// A child that speaks RESP by itself is searched as the same client inside this process is, from memory or really run:
+// A fake adapter that speaks RESP by itself is searched as the same client in this process is, from memory or really run:
 // the same schedules, situations and counterexamples, by either gate, and whether it wants to hear of new schedules or
 // not.
-func TestAProgramOutsideIsSearchedAsOneInside(t *testing.T) {
+func TestAnAdapterIsSearchedAsAClientInThisProcess(t *testing.T) {
 	for _, c := range []struct {
 		mode   string
 		gate   interleave.Gate
@@ -92,16 +92,16 @@ func TestAProgramOutsideIsSearchedAsOneInside(t *testing.T) {
 	} {
 		t.Run(c.mode, func(t *testing.T) {
 			t.Parallel()
-			v, err := workloads.Find(inside[c.mode])
+			v, err := workloads.Find(catalogued[c.mode])
 			require.NoError(t, err)
 			p, _ := v.Program(workloads.Options{})
-			in, s := spec(p), outer(t, lock(c.mode), c.gate)
+			in, s := spec(p), searchOf(t, lock(c.mode), c.gate)
 			c.budget(&in)
 			c.budget(&s)
 			in.WithoutMemory, s.WithoutMemory = c.really, c.really
 			within, without := searched(t, in), searched(t, s)
 			require.Equal(t, c.found, len(within.Counterexamples) > 0, within.Summary())
-			t.Logf("%d schedules: inside %v, outside %v", within.Schedules, within.Elapsed, without.Elapsed)
+			t.Logf("%d schedules: in this process %v, in an adapter %v", within.Schedules, within.Elapsed, without.Elapsed)
 			require.Equal(t, comparable(within), comparable(without))
 			for _, found := range without.Counterexamples {
 				require.NoError(t, explore.Replay(t.Context(), s, found, 5))
@@ -110,7 +110,7 @@ func TestAProgramOutsideIsSearchedAsOneInside(t *testing.T) {
 	}
 }
 
-func TestAProgramOutsideThatBreaksDown(t *testing.T) {
+func TestAnAdapterThatBreaksDown(t *testing.T) {
 	const broke = "client 1: the adapter has broken down: "
 	for _, c := range []struct {
 		client workloads.Adapter
@@ -146,7 +146,7 @@ func TestAProgramOutsideThatBreaksDown(t *testing.T) {
 	} {
 		t.Run(c.client.Name, func(t *testing.T) {
 			t.Parallel()
-			res := searched(t, outer(t, c.client, interleave.TCP))
+			res := searched(t, searchOf(t, c.client, interleave.TCP))
 			require.Equal(t, harness.Unknown, res.Verdict())
 			require.Contains(t, res.Stopped, c.want)
 			require.NotContains(t, res.Stopped, "\n")
@@ -154,31 +154,31 @@ func TestAProgramOutsideThatBreaksDown(t *testing.T) {
 	}
 }
 
-func TestAProgramOutsideThatSaysNothing(t *testing.T) {
+func TestAnAdapterThatSaysNothing(t *testing.T) {
 	within(t, adapter.StartWithin, 200*time.Millisecond)
-	res := searched(t, outer(t, lock("mute"), interleave.TCP))
+	res := searched(t, searchOf(t, lock("mute"), interleave.TCP))
 	require.Equal(t, harness.Unknown, res.Verdict())
 	require.Contains(t, res.Stopped,
 		"client 1: the adapter has broken down: it has not answered init within 200ms")
 }
 
-func TestASearchOfAProgramOutsideLeavesNothing(t *testing.T) {
+func TestASearchOfAnAdapterLeavesNothing(t *testing.T) {
 	for _, mode := range []string{"blind", "sleeps"} {
-		v := variant(t, childOf(workloads.Lock, mode))
+		v := variant(t, fakeOf(workloads.Lock, mode))
 		p, _ := v.Program(workloads.Options{})
 		s := spec(p)
 		s.First = true
 		searched(t, s)
-		require.NotEmpty(t, children(t), "they wait for the next search")
+		require.NotEmpty(t, processes(t), "they wait for the next search")
 		v.Close()
 		_, err := p.OpenAt(0, "anywhere")
 		require.ErrorIs(t, err, interleave.ErrAdapter)
 	}
-	require.Empty(t, children(t))
+	require.Empty(t, processes(t))
 }
 
-// children lists the processes that this one has started from its own binary.
-func children(t *testing.T) (pids []string) {
+// processes lists the processes that this one has started from its own binary.
+func processes(t *testing.T) (pids []string) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*/status")
 	require.NoError(t, err)
@@ -194,13 +194,13 @@ func children(t *testing.T) (pids []string) {
 	return pids
 }
 
-func TestAProgramOutsideHasToPromise(t *testing.T) {
+func TestAnAdapterHasToPromise(t *testing.T) {
 	for want, change := range map[string]func(*interleave.Program){
 		"let it promise NoBackgroundWork": func(p *interleave.Program) { p.NoBackgroundWork = false },
 		"has no clients":                  func(p *interleave.Program) { p.OpenAt = nil },
 		"gate 9 is not known":             func(p *interleave.Program) { p.Gate = 9 },
 	} {
-		s := outer(t, lock("blind"), interleave.TCP)
+		s := searchOf(t, lock("blind"), interleave.TCP)
 		change(&s.Program)
 		_, err := explore.Search(t.Context(), s)
 		require.ErrorIs(t, err, explore.ErrSpec)

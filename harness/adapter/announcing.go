@@ -40,8 +40,8 @@ var (
 	_ timekeeper                  = (*announcing)(nil)
 )
 
-// StartAnnouncing starts a process that drives itself, for one schedule, and waits for its first announcement. The
-// errors of Drive, and of what it returns, wrap interleave.ErrAdapter and have the end of the process's standard error.
+// StartAnnouncing starts a process that drives itself, for one schedule, and waits for its first announcement. Its
+// errors, and those of what it returns, wrap interleave.ErrAdapter and contain the last of the process's standard error.
 func (p *Runner) StartAnnouncing(address string, environment ...string) (workloads.AnnouncingProcess, error) {
 	command, err := p.prepared()
 	if err != nil {
@@ -63,7 +63,7 @@ func (p *Runner) StartAnnouncing(address string, environment ...string) (workloa
 	return d, nil
 }
 
-// launch starts the process, and hands what it announces from its start on to d.
+// launch starts the process of d, and registers d for what the process announces.
 func (p *Runner) launch(address string, d *announcing) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -24,21 +24,20 @@ var answerWithin = 3 * time.Second
 // has replicas.
 type Servers func(count int, replicated bool) ([]redis.UniversalClient, error)
 
-// Check starts the client's program, asks it for everything once, and calls say for each step. wrong is nil if the step
-// went as it should. Check returns the client with what the program says that it can do, and the first thing that was
-// wrong.
+// Check starts an adapter, asks it for everything once, and calls say for each step. wrong is nil if the step went as
+// it should. Check returns the adapter with what it says that it can do, and the first thing that was wrong.
 //
-// The program first gets one Redis. If it says that it asks several masters, it is started again with as many. If
+// The adapter first gets one Redis. If it says that it asks several masters, it is started again with as many. If
 // something is wrong and it has sent a WAIT, it is started again with replicas. The keys of the check begin with
-// doublegrant-trial. If the program is right, none remain.
+// doublegrant-trial. If the adapter is right, none remain.
 func Check(
 	ctx context.Context, c workloads.Adapter, servers Servers, say func(step string, wrong error),
 ) (workloads.Adapter, error) {
 	return New(c).tryOn(ctx, servers, say, (*trial).askEverything)
 }
 
-// Describe starts the client's program as Check does, and asks it for one operation. It returns the client with what
-// the program says that it can do. It does not check the algorithm.
+// Describe starts an adapter as Check does, and asks it for one operation. It returns the adapter with what it says
+// that it can do. It does not check the algorithm.
 func Describe(ctx context.Context, c workloads.Adapter, servers Servers) (workloads.Adapter, error) {
 	return New(c).tryOn(ctx, servers, func(string, error) {}, (*trial).askOnce)
 }

@@ -73,7 +73,7 @@ func (to endpoints) close() {
 
 // directRoute leads the processes of a load to the nodes themselves. The relay would cost half of the harness's time.
 type directRoute struct {
-	to    func(redis.UniversalClient) string // as Lead was given it; nil: all go by a relay
+	to    func(redis.UniversalClient) string // as ConnectDirectly was given it; nil: all go by a relay
 	tried bool
 	heard bool // in the trial a command has come to the Redis that init names
 }

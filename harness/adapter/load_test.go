@@ -21,13 +21,13 @@ import (
 
 const loadClients = 8
 
-// load runs a program outside under load for a moment.
+// load runs an adapter under load for a moment.
 func load(t *testing.T, v workloads.Variant) harness.Result {
 	t.Helper()
 	return loadOn(t, v, cluster.Standalone(cluster.Options{Clients: loadClients}))
 }
 
-// loadOn runs a program outside under load for a moment, on a cluster that has not begun.
+// loadOn runs an adapter under load for a moment, on a cluster that has not begun.
 func loadOn(t *testing.T, v workloads.Variant, c *cluster.Cluster) harness.Result {
 	t.Helper()
 	w := v.Workload(c, workloads.Options{Keys: 2, TTL: 500 * time.Millisecond})
@@ -47,8 +47,8 @@ func outcomes(res harness.Result) map[harness.Outcome]int {
 	return count
 }
 
-// A lock outside is granted to many clients of few processes, and to clients with a process each.
-func TestProgramsOutsideUnderLoad(t *testing.T) {
+// A lock in an adapter is granted to many clients of few processes, and to clients with a process each.
+func TestAdaptersUnderLoad(t *testing.T) {
 	for _, mode := range []string{"compare", "one"} {
 		t.Run(mode, func(t *testing.T) {
 			v := variant(t, lock(mode))
@@ -60,7 +60,7 @@ func TestProgramsOutsideUnderLoad(t *testing.T) {
 			}
 			require.Greater(t, len(granted), 2, "clients that had a lock")
 			v.Close()
-			require.Empty(t, children(t))
+			require.Empty(t, processes(t))
 		})
 	}
 }
@@ -80,7 +80,7 @@ func written(t *testing.T, logs string) map[string]string {
 }
 
 // A process that ends is replaced, what it was asked is unknown, and what it wrote to its standard error is kept.
-func TestAProgramOutsideThatBreaksDownUnderLoadIsReplaced(t *testing.T) {
+func TestAnAdapterThatBreaksDownUnderLoadIsReplaced(t *testing.T) {
 	v, logs := variant(t, lock("dies")), t.TempDir()
 	v.LogTo(logs)
 	res := load(t, v)
@@ -92,9 +92,9 @@ func TestAProgramOutsideThatBreaksDownUnderLoadIsReplaced(t *testing.T) {
 	require.Equal(t, "lost my head\n", texts["client-1.log"])
 }
 
-// Processes that are led straight to their node connect there, all but the one by which the program is tried. With
+// Processes that connect directly to their node connect there, all but the one by which the program is tried. With
 // Sentinels none is.
-func TestProgramsOutsideGoStraight(t *testing.T) {
+func TestAdaptersConnectDirectly(t *testing.T) {
 	for name, c := range map[string]*cluster.Cluster{
 		"standalone": cluster.Standalone(cluster.Options{Clients: loadClients}),
 		"sentinel":   cluster.Sentinel(cluster.Options{Clients: loadClients}),
@@ -104,7 +104,7 @@ func TestProgramsOutsideGoStraight(t *testing.T) {
 			v.LogTo(logs)
 			var mu sync.Mutex
 			led := map[string]int{}
-			v.Lead(func(r redis.UniversalClient) string {
+			v.ConnectDirectly(func(r redis.UniversalClient) string {
 				address := c.DirectAddress(r)
 				mu.Lock()
 				defer mu.Unlock()
@@ -129,13 +129,13 @@ func TestProgramsOutsideGoStraight(t *testing.T) {
 }
 
 // A program that succeeds without its Redis is refused, whichever way its processes are led.
-func TestAProgramOutsideThatSucceedsWithoutItsRedisIsRefused(t *testing.T) {
-	for name, straight := range map[string]bool{"by a relay": false, "straight": true} {
+func TestAnAdapterThatSucceedsWithoutItsRedisIsRefused(t *testing.T) {
+	for name, direct := range map[string]bool{"by a relay": false, "direct": true} {
 		t.Run(name, func(t *testing.T) {
 			c := cluster.Standalone(cluster.Options{Clients: loadClients})
 			v := variant(t, lock("elsewhere"))
-			if straight {
-				v.Lead(c.DirectAddress)
+			if direct {
+				v.ConnectDirectly(c.DirectAddress)
 			}
 			res := loadOn(t, v, c)
 			count := outcomes(res)
@@ -180,7 +180,7 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 				within(t, adapter.AnswerWithin, 2*time.Second)
 			}
 			wrong := 0
-			_, err := adapter.Check(t.Context(), childOf("", mode), sameFor(r), func(_ string, err error) {
+			_, err := adapter.Check(t.Context(), fakeOf("", mode), sameFor(r), func(_ string, err error) {
 				if err != nil {
 					wrong++
 				}
@@ -196,7 +196,7 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 		})
 		require.NoError(t, r.FlushAll(t.Context()).Err())
 	}
-	require.Empty(t, children(t))
+	require.Empty(t, processes(t))
 }
 
 // sameFor returns servers that are all one Redis.
@@ -210,7 +210,7 @@ func sameFor(r redis.UniversalClient) adapter.Servers {
 func TestARelayNeedsOnePrimary(t *testing.T) {
 	ring := redis.NewRing(&redis.RingOptions{})
 	defer ring.Close()
-	_, err := adapter.Check(t.Context(), childOf(workloads.Lock, "compare"), sameFor(ring), func(string, error) {})
+	_, err := adapter.Check(t.Context(), fakeOf(workloads.Lock, "compare"), sameFor(ring), func(string, error) {})
 	require.ErrorContains(t, err, "an adapter needs one primary")
 	require.NotContains(t, err.Error(), "\n")
 }

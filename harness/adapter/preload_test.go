@@ -34,7 +34,7 @@ func newClock(t *testing.T, owner timekeeper) *clock {
 	var all clocks
 	k, err := all.make(owner)
 	if errors.Is(err, cluster.ErrNoCompiler) {
-		testenv.LeftOut(t, "clocks of programs outside", "install a C compiler: gcc and libc6-dev")
+		testenv.LeftOut(t, "clocks of adapters", "install a C compiler: gcc and libc6-dev")
 	}
 	require.NoError(t, err)
 	t.Cleanup(func() {

@@ -14,9 +14,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// Runner is an adapter. In a search each client is a process of its own, which serves all
-// schedules of its gate. Under load the clients of a group share processes. Each process is started when it is first
-// needed.
+// Runner runs an adapter. In a search each client has a process, which serves all schedules of its gate. Under load the
+// clients of a group share processes. Each process is started when it is first needed.
 type Runner struct {
 	command []string
 	adapter workloads.Adapter
@@ -41,14 +40,13 @@ type Runner struct {
 
 var _ workloads.AdapterRunner = (*Runner)(nil)
 
-// New returns the program of a client.
+// New returns a runner of the adapter c.
 func New(c workloads.Adapter) *Runner {
 	return &Runner{command: c.Command, adapter: c, gates: map[string]*process{}, announcing: map[string]*announcing{},
 		groups: map[redis.UniversalClient]*group{}, beside: map[redis.UniversalClient]*loadClient{}}
 }
 
-// Variant makes a variant of a client, with a program of its own. An error says what to change in the client's
-// settings.
+// Variant makes a variant of an adapter, with a new runner. An error says what to change in the adapter's settings.
 func Variant(c workloads.Adapter) (workloads.Variant, error) {
 	return workloads.AdapterVariant(c, New(c))
 }

@@ -30,7 +30,7 @@ func TestARealCrashShowsWhatACrashShows(t *testing.T) {
 	crashed := func(real bool) interleave.Result {
 		c := lock("blind")
 		c.RealCrash = real
-		s := outer(t, c, interleave.TCP)
+		s := searchOf(t, c, interleave.TCP)
 		s.LostAnswers, s.Workers = -1, 1
 		res := searched(t, s)
 		require.NotEqual(t, harness.Unknown, res.Verdict(), res.Stopped)
@@ -46,7 +46,7 @@ func TestACrashDuringAQuestion(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			c := lock(mode)
 			c.RealCrash = real
-			s := outer(t, c, interleave.TCP)
+			s := searchOf(t, c, interleave.TCP)
 			s.LostAnswers, s.Crashes, s.Expiries = -1, 1, -1
 			res := searched(t, s)
 			require.True(t, res.Exhausted, res.Stopped)
@@ -74,7 +74,7 @@ func listen(t *testing.T, mode string) (c workloads.Adapter, connections *atomic
 			if err != nil {
 				return
 			}
-			cmd := exec.Command(os.Args[0], childWord, mode)
+			cmd := exec.Command(os.Args[0], fakeWord, mode)
 			cmd.Stdin, cmd.Stdout = file, file
 			_ = cmd.Start()
 			_, _ = file.Close(), conn.Close()
@@ -88,8 +88,8 @@ func listen(t *testing.T, mode string) (c workloads.Adapter, connections *atomic
 // A program that listens on a socket is searched, and loaded, as one that was started.
 func TestAProgramThatListens(t *testing.T) {
 	c, _ := listen(t, "blind")
-	started := searched(t, outer(t, lock("blind"), interleave.TCP))
-	require.Equal(t, comparable(started), comparable(searched(t, outer(t, c, interleave.TCP))))
+	started := searched(t, searchOf(t, lock("blind"), interleave.TCP))
+	require.Equal(t, comparable(started), comparable(searched(t, searchOf(t, c, interleave.TCP))))
 	require.Positive(t, outcomes(load(t, variant(t, c)))[harness.OK])
 }
 
@@ -116,9 +116,9 @@ func TestClientsThatCannotBe(t *testing.T) {
 	}
 }
 
-// driver is a child that drives itself as mode says.
+// driver is a fake adapter that drives itself as mode says.
 func driver(mode string) workloads.Adapter {
-	c := childOf(workloads.Lock, mode)
+	c := fakeOf(workloads.Lock, mode)
 	c.Announces = true
 	return c
 }
@@ -127,7 +127,7 @@ func driver(mode string) workloads.Adapter {
 func TestAProgramThatDrivesItself(t *testing.T) {
 	for mode, invalid := range map[string]bool{"drives-blind": true, "drives-right": false} {
 		t.Run(mode, func(t *testing.T) {
-			s := outer(t, driver(mode), interleave.TCP)
+			s := searchOf(t, driver(mode), interleave.TCP)
 			s.Expiries, s.Crashes, s.LostAnswers, s.First = 1, -1, -1, true
 			res := searched(t, s)
 			require.Equal(t, invalid, res.Verdict() == harness.Invalid, res.Stopped)
@@ -140,7 +140,7 @@ func TestAProgramThatDrivesItself(t *testing.T) {
 			}
 		})
 	}
-	require.Empty(t, children(t))
+	require.Empty(t, processes(t))
 }
 
 // strike is a fault that does something to a client group.
@@ -155,9 +155,9 @@ func (s strike) Inject(ctx context.Context, _ *rand.Rand) (harness.Injection, er
 	return harness.Injection{Bite: "seen"}, s.do(ctx)
 }
 
-// states returns how the children are: "T" is stopped.
+// states returns how the processes are: "T" is stopped.
 func states(t *testing.T) (all []string) {
-	for _, path := range children(t) {
+	for _, path := range processes(t) {
 		status, _ := os.ReadFile(path)
 		_, rest, _ := strings.Cut(string(status), "\nState:\t")
 		all = append(all, rest[:min(1, len(rest))])
@@ -176,7 +176,7 @@ func TestNemesesStrikeProcesses(t *testing.T) {
 		return await.Poll(ctx, time.Millisecond, func() (again bool, err error) { return !yes(), nil })
 	}
 	freeze := strike{"freeze", func(ctx context.Context) error {
-		if err := until(ctx, func() bool { return len(children(t)) == 1 }); err != nil {
+		if err := until(ctx, func() bool { return len(processes(t)) == 1 }); err != nil {
 			return err
 		}
 		resume := fleet.Pause(0)
@@ -188,9 +188,9 @@ func TestNemesesStrikeProcesses(t *testing.T) {
 		return until(ctx, func() bool { return fmt.Sprint(states(t)) != "[T]" })
 	}}
 	crash := strike{"crash", func(ctx context.Context) error {
-		before := fmt.Sprint(children(t))
+		before := fmt.Sprint(processes(t))
 		fleet.Crash(0, rand.New(rand.NewPCG(1, 1)))
-		return until(ctx, func() bool { now := children(t); return len(now) == 1 && fmt.Sprint(now) != before })
+		return until(ctx, func() bool { now := processes(t); return len(now) == 1 && fmt.Sprint(now) != before })
 	}}
 	res, err := harness.Run(t.Context(), harness.Spec{
 		Name: v.ID, System: c, Workload: w, Clients: clients, Duration: 3 * time.Second, Checkers: checkers.For(w),

@@ -77,7 +77,7 @@ func (o Outage) String() string {
 // write. The harness measures it with its own writes to each node: one every 10 ms, without a client library, past all
 // links, and with an immediate reconnect.
 type Downtime struct {
-	Seen         bool          `json:"seen"`             // the new primary accepted a write; if not, the rest means nothing
+	Seen         bool          `json:"seen"`             // the new primary accepted a write; else the rest says nothing
 	From         time.Duration `json:"from"`             // last write that a node accepted
 	To           time.Duration `json:"to"`               // next accepted write; equal to From if there was no gap
 	BothWritable time.Duration `json:"beside,omitempty"` // how long the old and the new primary both accepted writes
@@ -107,7 +107,7 @@ type Failover struct {
 	Writes         Outage        `json:"writes"`            // time in which no client could write
 	ExecutedWrites int64         `json:"executed"`          // acknowledged client writes that New executed
 	MinorityWrites int64         `json:"minority"`          // acknowledged client writes that Old executed after Promoted
-	MissingBytes   int64         `json:"behind,omitempty"`  // at least so many bytes of Old were missing on New at Promoted
+	MissingBytes   int64         `json:"behind,omitempty"`  // bytes of Old that New lacked at Promoted, at least
 	Losses         Losses        `json:"losses,omitempty"`  // violations that this failover caused, see Charge
 
 	extraDelay time.Duration // delay of the recorded promotion beyond maxRoleDelay

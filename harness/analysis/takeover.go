@@ -83,7 +83,7 @@ func (t *takeover) linkPrevious(before *takeover) {
 	}
 }
 
-// unseenPromotion returns the takeover of an announcement if no role shows its promotion.
+// unseenPromotion returns the takeover that Sentinels announced by c, for which no poll of roles saw a promotion.
 func unseenPromotion(a *acts, c *change) *takeover {
 	t := &takeover{acts: a, new: c.new, promotedAt: c.first, demotedAt: harness.Forever, announced: c}
 	isEarlySign := func(e harness.Event) bool {

@@ -47,7 +47,7 @@ type shownBugs struct {
 	Bugs []trackrecord.Outcome `json:"bugs"`
 }
 
-// listBugs prints entries as a table. It has a column of the versions in use if there are some.
+// listBugs prints entries as a table. If the versions in use are known for some, it has a column for them.
 func (a *app) listBugs(all []bugs.Match) error {
 	if a.json {
 		return a.printJSON(listedBugs{reports.HeadOf("bugs"), all})

@@ -62,9 +62,9 @@ func (a *app) coordinateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "coordinate",
 		Short: "spread a suite or a search over workers, on this machine or on many",
-		Long: `Hands the runs of a suite, or the pieces of a search, to workers (doublegrant work), and puts their results into one
-folder. The workers meet at a NATS server, which coordinate starts unless --nats names one. With --workers alone the
-workers are part of this process, and nothing listens on the network.`,
+		Long: `Hands the runs of a suite, or the pieces of a search, to workers (doublegrant work), and puts their results
+into one folder. The workers meet at a NATS server, which coordinate starts unless --nats names one. With --workers
+alone the workers are part of this process, and nothing listens on the network.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return unknownCommand(cmd, args[0])

@@ -28,8 +28,8 @@ func (a *app) coordinateExploreCommand() *cobra.Command {
 
 		Use:   "explore [VARIANT | -- COMMAND]",
 		Short: "split a search into pieces for workers",
-		Long: `Searches as doublegrant explore does, with the same counts, counterexamples and exit codes, but split into pieces that
-any number of workers do. If a piece has been lost with three workers, the search ends early.`,
+		Long: `Searches as doublegrant explore does, with the same counts, counterexamples and exit codes, but split into
+pieces that any number of workers do. If a piece has been lost with three workers, the search ends early.`,
 		Example: "  doublegrant coordinate explore lock/watch-multi --clients 4 --for 8h --workers 2\n" +
 			"  doublegrant coordinate explore lock/watch-multi --clients 4 --for 8h --listen 10.0.0.5:4222",
 		RunE: func(cmd *cobra.Command, args []string) error { return a.coordinateExplore(cmd, &f, &s, args) },

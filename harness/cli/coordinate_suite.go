@@ -21,9 +21,9 @@ func (a *app) coordinateSuiteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "suite FILE...",
 		Short: "spread a suite over workers, each repetition of a run as a unit",
-		Long: `Spreads the runs of a suite over workers, and writes the results folder that one machine would have written. The exit
-codes are those of doublegrant suite. A run that was lost with three workers counts as not run: the suite is then
-unknown, or failed if another run was not as expected.`,
+		Long: `Spreads the runs of a suite over workers, and writes the results folder that one machine would have written.
+The exit codes are those of doublegrant suite. A run that was lost with three workers counts as not run: the suite is
+then unknown, or failed if another run was not as expected.`,
 		Example: "  doublegrant coordinate suite mine.yaml --workers 2\n" +
 			"  doublegrant coordinate suite mine.yaml --listen 10.0.0.5:4222\n" +
 			"  doublegrant coordinate suite mine.yaml --nats tls://nats.example:4222 --credentials team.creds --name " +

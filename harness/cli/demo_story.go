@@ -94,7 +94,8 @@ func (s scene) brief() string {
 		return fmt.Sprintf("none of %s orders breaks it", units.Count(int64(s.searched.Result.Schedules)))
 	}
 	r := s.searched.Result
-	return fmt.Sprintf("%s in %d steps, %s", r.Counterexamples[0].Anomaly.Class, r.Counterexamples[0].Length(), units.Took(r.First))
+	smallest := r.Counterexamples[0]
+	return fmt.Sprintf("%s in %d steps, %s", smallest.Anomaly.Class, smallest.Length(), units.Took(r.First))
 }
 
 // often says how many violations a run had in how many operations, and when the first was found.
@@ -171,8 +172,8 @@ func (s story) waterfall(b *strings.Builder) {
 	}
 }
 
-// bar draws a stage from the end of the one before to its own, in 26 columns. The first write is at the end of the
-// scale.
+// bar draws stage i in 26 columns, from the end of the previous stage to its own end. The scale ends with the first
+// write.
 func bar(f analysis.Failover, i int) string {
 	at := f.Stage(stages[i].is)
 	if !at.Seen {

@@ -52,8 +52,8 @@ func (a *app) exploreCommand() *cobra.Command {
 
 		Use:   "explore [VARIANT | -- COMMAND]",
 		Short: "try every interleaving of a few clients, and print the smallest that breaks the variant",
-		Long: `Runs a few clients against a real Redis, one command at a time: in every order of their commands, with a crash, the
-end of a lease or the promotion of a replica that lags behind at every place.
+		Long: `Runs a few clients against a real Redis, one command at a time: in every order of their commands, with a crash,
+the end of a lease or the promotion of a replica that lags behind at every place.
 
 Exit code 0: every schedule was run, and none breaks the variant; 1: some do, and the smallest are printed; 2: a limit
 was reached first, or schedules were drawn at random (--random, or 5 clients or more) and none broke the variant.`,

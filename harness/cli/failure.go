@@ -23,7 +23,9 @@ func (a *app) failed(code int, err error) int {
 	if a.format != "json" || a.tracked.written {
 		return code
 	}
-	f := failure{Head: reports.HeadOf("error"), Verdict: harness.Unknown, Error: message(err) + mountHint(err), ExitCode: code}
+	f := failure{
+		Head: reports.HeadOf("error"), Verdict: harness.Unknown, Error: message(err) + mountHint(err), ExitCode: code,
+	}
 	if kept, ok := errors.AsType[keptError](err); ok {
 		f.Dir = kept.dir
 	}

@@ -12,7 +12,8 @@ func unicodeLocale(getenv func(string) string) bool {
 	return strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")
 }
 
-// inASCII replaces the characters beyond ASCII that doublegrant itself prints. Names and keys of users stay as they are.
+// inASCII replaces the characters beyond ASCII that doublegrant itself prints. Names and keys of users stay as they
+// are.
 var inASCII = strings.NewReplacer("µ", "u", "…", "...", "–", "-", "—", "-", "→", "->", "×", "x", "≤", "<=", "≥", ">=",
 	"·", "-", "█", "#")
 

@@ -10,9 +10,9 @@ func (a *app) mergeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge DIR...",
 		Short: "combine the results of all shards of a suite into one report",
-		Long: `Reads the results folders of all shards of a suite (suite --shard), or folders that contain them, such as unpacked CI
-artefacts, and writes the results folder that one machine would have written, with a copy of each shard's folder. The
-folders that it reads stay unchanged. The exit codes are those of doublegrant suite.
+		Long: `Reads the results folders of all shards of a suite (suite --shard), or folders that contain them, such as
+unpacked CI artefacts, and writes the results folder that one machine would have written, with a copy of each shard's
+folder. The folders that it reads stay unchanged. The exit codes are those of doublegrant suite.
 
 Shards that do not belong together are refused with exit code 64: one is missing or given twice, or comes from another
 suite, another version of doublegrant or another version of the server.`,

@@ -21,7 +21,7 @@ import (
 func goModule(p place) {
 	p.Helper()
 	for _, name := range []string{"mylock.go", "mylock_test.go"} {
-		text, err := os.ReadFile(filepath.Join(root(), "harness/granttest/testdata/outside", name))
+		text, err := os.ReadFile(filepath.Join(root(), "harness/granttest/testdata/module", name))
 		require.NoError(p, err)
 		p.write(name, string(text))
 	}

@@ -16,9 +16,9 @@ func (a *app) reportCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "report RESULT",
 		Short: "write the reports of a run, search or suite again, or for the first time if it was killed",
-		Long: `Writes the reports of a results folder again: of a suite from its suite.jsonl, of a search from its verdict.json, of a
-run from its history, which is judged once more. Use it for a soak or a run that was killed before it wrote reports:
-they will say that it was cut short. The exit codes are those of the suite, the search or the run.`,
+		Long: `Writes the reports of a results folder again: of a suite from its suite.jsonl, of a search from its
+verdict.json, of a run from its history, which is judged once more. Use it for a soak or a run that was killed before it
+wrote reports: they will say that it was cut short. The exit codes are those of the suite, the search or the run.`,
 		Example: "  doublegrant report results/latest\n" +
 			"  doublegrant report results/20260102-030405-suite-mine",
 		Args: exactArgs(1, "one results folder, such as results/latest"),

@@ -55,7 +55,7 @@ func (a *app) verboseFlag(cmd *cobra.Command) {
 		"print statistics, too: what was counted and met, by checkers and in each part of a search")
 }
 
-// longRun is the estimate from which a run prints it in advance.
+// longRun is the least estimated duration that is printed before a run.
 const longRun = 2 * time.Minute
 
 // run reads the plan, executes it, and prints the outcome. The exit code is that of the verdict.
@@ -89,7 +89,7 @@ func (a *app) run(cmd *cobra.Command, f *runFlags, args []string) error {
 	if out.Recorded() {
 		err = keptIn(out.Dir, fmt.Errorf("%w (the recording is in %s)", err, out.Dir))
 	}
-	if errors.Is(err, external.ErrOutside) || !hasVerdict(out, err) {
+	if errors.Is(err, external.ErrNotSent) || !hasVerdict(out, err) {
 		return err
 	}
 	fmt.Fprintln(a.err, "doublegrant: "+message(err))

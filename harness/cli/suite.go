@@ -30,7 +30,8 @@ func (a *app) suiteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "suite FILE...",
 		Short: "run the plans of a file and compare each result with what is expected: for CI, or as a soak of hours",
-		Long: `Runs the plans of a file, or of a built-in suite, one after the other, and compares each run with what is expected.
+		Long: `Runs the plans of a file, or of a built-in suite, one after the other, and compares each run with what is
+expected.
 
 Exit code 0: every run was as expected; 1: at least one was not; otherwise 3: at least one could not be carried out on
 this machine; otherwise 2: at least one came to no verdict or did not run.`,

@@ -50,7 +50,10 @@ func version() string { return buildOf(debug.ReadBuildInfo()).String() }
 
 // buildOf reads the build information that the Go command stored in the program. ok is false if there is none.
 func buildOf(info *debug.BuildInfo, ok bool) built {
-	b := built{Head: reports.HeadOf("version"), Version: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	b := built{
+		Head: reports.HeadOf("version"), Version: "unknown",
+		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}
 	if !ok {
 		return b
 	}

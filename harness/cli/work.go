@@ -23,9 +23,9 @@ func (a *app) workCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "work --join URL",
 		Short: "do units of a suite, a search or a run's load that another doublegrant hands out, until none is left",
-		Long: `Joins a coordination, does the units that it hands out, one at a time, and sends back the results. A unit is a run of a
-suite, a piece of a search, or a share of a run's clients. Coordinator and worker need the same version of doublegrant
-and of Redis. work ends when the coordination is over.
+		Long: `Joins a coordination, does the units that it hands out, one at a time, and sends back the results. A unit is a
+run of a suite, a piece of a search, or a share of a run's clients. Coordinator and worker need the same version of
+doublegrant and of Redis. work ends when the coordination is over.
 
 Exit code 0: the work is over; 64: this worker refused the work, or was refused; 3: NATS was unreachable for too long,
 the coordinator of a run disappeared, or this worker failed at units that others could do.`,

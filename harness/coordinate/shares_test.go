@@ -13,7 +13,7 @@ import (
 
 // A share that ends, or is given up, before its run is offered again. Otherwise the run would wait for its last
 // generator for ever.
-func TestASeatThatIsFreeAgainIsOffered(t *testing.T) {
+func TestAShareThatIsFreeAgainIsOffered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

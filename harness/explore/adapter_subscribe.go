@@ -49,7 +49,7 @@ func (ex *live) awaitGate(a *actor) error {
 		if !behind || ex.failure != nil {
 			return nil
 		}
-		switch over, err := g.isOver(); {
+		switch over, err := g.checkOver(); {
 		case err != nil:
 			return err
 		case over && a.isCrashed(): // its program was told that everything is lost

@@ -62,7 +62,7 @@ func TestAClientIsNotBlamedForARedisThatStandsStill(t *testing.T) {
 		for g.remaining() > 0 {
 			time.Sleep(g.remaining())
 		}
-		over, err := g.isOver()
+		over, err := g.checkOver()
 		require.NoError(t, err)
 		return over
 	}

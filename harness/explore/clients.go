@@ -144,7 +144,7 @@ func (ex *live) awaitParking(a *actor) (at parked, ok bool) {
 				return parked{Stop: model.Stop{Kind: model.InMemory}}, true
 			}
 		}
-		over, err := g.isOver()
+		over, err := g.checkOver()
 		if err != nil {
 			ex.failure = cmp.Or(ex.failure, err)
 		}
@@ -225,10 +225,10 @@ func (g *grace) remaining() time.Duration {
 	return g.until - awake
 }
 
-// isOver reports whether the time is over. Before it returns true it pings Redis, since the client may wait for that.
+// checkOver reports whether the time is over. Before it returns true it pings Redis, since the client may wait for that.
 // If something stood still, the client gets the time again. An error says that Redis does not answer. The caller has
 // the turn.
-func (g *grace) isOver() (bool, error) {
+func (g *grace) checkOver() (bool, error) {
 	if g.remaining() > 0 {
 		return false, nil
 	}

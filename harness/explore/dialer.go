@@ -64,7 +64,7 @@ func (s *dialer) acting() *actor {
 func (s *dialer) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	defer s.takeTurn()()
 	s.open.Add(1)
-	c := &conn{dialer: s, ofAdapter: interleave.IsForProgram(ctx), wrote: make(chan struct{}, 1),
+	c := &conn{dialer: s, ofAdapter: interleave.IsForAdapter(ctx), wrote: make(chan struct{}, 1),
 		gone: make(chan struct{}), reply: make(chan bool)}
 	if a := s.actor.Load(); a != nil && a.isCrashed() {
 		c.failed = errCrashed // an error from dial itself can make a Redis client stop dialing

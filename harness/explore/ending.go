@@ -98,7 +98,7 @@ func (s *search) fail(err error) {
 const (
 	remedyInside = ". Let its behaviour depend only on what it reads: no goroutines or timers of its own, " +
 		"harness.Now instead of time.Now, no unseeded random numbers, no order of a map"
-	remedyOutside = ". Let it act on what it reads alone: one command at a time, nothing between an answer and the " +
+	remedyAdapter = ". Let it act on what it reads alone: one command at a time, nothing between an answer and the " +
 		"next request, so no thread or timer beside it, no random decisions, and no clock but those of " +
 		"workloads/adapters/README.md; if it keeps something from one schedule to the next, let it ask for reset in " +
 		"its answer to init, and forget all then (keeps_state of lock.py)"
@@ -107,7 +107,7 @@ const (
 // remedy returns what the author of a program can do about a nondeterministic client.
 func remedy(p interleave.Program) string {
 	if p.Gate == interleave.TCP {
-		return remedyOutside
+		return remedyAdapter
 	}
 	return remedyInside
 }

@@ -49,7 +49,7 @@ func (t *states) visit(ctx context.Context, ex *execution, asleep []*schedule.Mo
 	t.buf = ex.appendHistory(t.buf[:0])
 	history := visited.IDOf(t.buf)
 	t.buf = ex.appendState(t.buf, asleep)
-	if t.isSuspicious(ctx, history, ex) {
+	if t.checkHistory(ctx, history, ex) {
 		for _, a := range findings.Check(ctx, ex.spec.Checkers, ex.historySoFar()).Anomalies {
 			t.buf = visited.AppendInts(visited.AppendText(t.buf, string(a.Class)),
 				findings.LengthUntil(ex.stepTimes, a.To))
@@ -62,8 +62,8 @@ func (t *states) visit(ctx context.Context, ex *execution, asleep []*schedule.Mo
 	return id, t.Visit(id)
 }
 
-// isSuspicious reports whether a checker finds something in the history so far.
-func (t *states) isSuspicious(ctx context.Context, history visited.ID, ex *execution) bool {
+// checkHistory reports whether a checker finds something in the history so far.
+func (t *states) checkHistory(ctx context.Context, history visited.ID, ex *execution) bool {
 	if len(ex.ops) == 0 {
 		return false
 	}

@@ -175,8 +175,9 @@ func (k worker) runLive(ctx context.Context, path []interleave.Choice) (*executi
 	})
 }
 
-// What follows runs a source's schedules by workers. If schedules can be run from memory, one worker does so, and the
-// others judge. When memory stops working, all run schedules live.
+// What follows divides a source's schedules among workers. While schedules can be run from memory, which sends nothing
+// to Redis (recall.go), one worker runs them and the others judge what it has run. After that each worker runs
+// schedules on its own Redis, and judges them.
 
 // runSource runs the source's schedules, with a worker in each world.
 func (s *search) runSource(ctx context.Context, worlds []*world) {

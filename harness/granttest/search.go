@@ -101,7 +101,8 @@ func (s subject) searchProgram(t TB, p parameters, until time.Time) (goOn bool) 
 		smaller := s
 		smaller.search.Clients = mostInEveryOrder
 		if goOn, decided := smaller.runSearch(t, p, until, nil); !goOn || !decided {
-			t.Logf("the search with %d clients did not begin in time", s.search.Clients)
+			t.Logf("nothing was searched with %d clients: the search with %d, which comes first, has failed the test",
+				s.search.Clients, mostInEveryOrder)
 			return goOn
 		}
 	}

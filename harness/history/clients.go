@@ -10,8 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// clients tracks the clients of a history and checks that each operation can be its client's. Checkers rely on that:
-// they take a client that does one thing after the other for one owner, and any other client for a second one.
+// clients tracks the clients of a history. It refuses an operation that its client cannot have done, such as one that
+// overlaps the client's previous one. Checkers rely on that, since they take each client for one owner.
 type clients struct {
 	workers        int // of the run; 0: each client is a worker
 	meta           harness.Meta

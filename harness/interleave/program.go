@@ -68,12 +68,12 @@ type Program struct {
 	Process func(r redis.UniversalClient) func(i int) harness.Client
 	// Gate is how clients reach Redis. With any Gate except InProcess, OpenAt replaces Open.
 	Gate Gate
-	// OpenAt makes the client at place i for one schedule, like Open, as an adapter. It reaches
+	// OpenAt makes the client at place i for one schedule, like Open, and an adapter does the client's work. It reaches
 	// Redis only at address, which is the same in every schedule. Connections may stay open between schedules. A
 	// connection that the gate closes is a lost answer: the command may have been executed. The client sends one
 	// command, pipeline or transaction at a time, and none between operations. It takes at most 2 s of real time for
 	// what it does without Redis. Background work cannot be seen, so NoBackgroundWork has to be promised. An error ends
-	// the search. A client whose program breaks down later calls harness.Abandon, with an error that wraps ErrOutside.
+	// the search. A client whose adapter breaks down later calls harness.Abandon, with an error that wraps ErrAdapter.
 	OpenAt func(i int, address string) (harness.Client, error)
 	// Announced is called with the text of each "ECHO dg TEXT" from the client at address, and returns when the client
 	// may go on. Such a command is not a step and never reaches Redis. nil: it is an ordinary command.
@@ -109,25 +109,25 @@ type After interface {
 // Gate is how a program's clients reach Redis.
 type Gate uint8
 
-// Kinds of Gate. All except InProcess are for adapters: each client gets an address, and
-// connections to it are that client's. They speak RESP 2 or 3 in arrays of bulk strings, as client libraries do.
+// Kinds of Gate. All except InProcess are for adapters: each client gets an address, and connections to it are that
+// client's. They speak RESP 2 or 3 in arrays of bulk strings, as client libraries do.
 const (
 	InProcess Gate = iota // the go-redis client that Program.Open is given
 	TCP                   // a port of 127.0.0.1; the address is "127.0.0.1:PORT"
 	Unix                  // a Unix socket; the address is its path
 )
 
-// ErrAdapter says that the adapter that a client stands for has broken down: it died, or what it
-// said makes no sense. The search then ends and reports it. It is not a violation.
+// ErrAdapter says that a client's adapter has broken down: it died, or what it said makes no sense. The search then
+// ends and reports it. It is not a violation.
 var ErrAdapter = errors.New("the adapter has broken down")
 
-// forProgram is the context key of ForProgram.
-type forProgram struct{}
+// forAdapter is the context key of ForAdapter.
+type forAdapter struct{}
 
 // ForAdapter returns a context for dialling a connection for an adapter.
 func ForAdapter(ctx context.Context) context.Context {
-	return context.WithValue(ctx, forProgram{}, true)
+	return context.WithValue(ctx, forAdapter{}, true)
 }
 
-// IsForProgram reports whether ctx comes from ForProgram.
-func IsForProgram(ctx context.Context) bool { return ctx.Value(forProgram{}) != nil }
+// IsForAdapter reports whether ctx comes from ForAdapter.
+func IsForAdapter(ctx context.Context) bool { return ctx.Value(forAdapter{}) != nil }

@@ -53,6 +53,6 @@ func TestWhoActs(t *testing.T) {
 }
 
 func TestConnectionsOfPrograms(t *testing.T) {
-	require.True(t, IsForProgram(ForAdapter(t.Context())))
-	require.False(t, IsForProgram(t.Context()))
+	require.True(t, IsForAdapter(ForAdapter(t.Context())))
+	require.False(t, IsForAdapter(t.Context()))
 }

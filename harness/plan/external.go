@@ -15,10 +15,10 @@ import (
 
 // OnExternal says where plans of topology external run. The zero value runs none.
 type OnExternal struct {
-	Target       *external.Target // nil: no target was given
-	Confirmed    string           // hosts that the user allows to load; must equal Target.Hosts()
-	Note         func(string)     // receives remarks for the user after the run; nil: they are dropped
-	OnOutsideKey func(error)      // see external.Options
+	Target    *external.Target // nil: no target was given
+	Confirmed string           // hosts that the user allows to load; must equal Target.Hosts()
+	Note      func(string)     // receives remarks for the user after the run; nil: they are dropped
+	OnNotSent func(error)      // see external.Options
 }
 
 // clientsFromPrimary is the only shape of a partition that cuts just links of clients.
@@ -85,7 +85,7 @@ const unguardedAdapter = "an adapter makes its own connections, so its keys cann
 func unconfinedReason(v workloads.Variant) string {
 	_, library := v.Library()
 	switch {
-	case library, v.Outside():
+	case library, v.IsAdapter():
 		return unguardedAdapter
 	case v.OneKey:
 		return "it uses a fixed key, which is outside the run's prefix: put {key} into its keys"
@@ -117,7 +117,7 @@ func (r Resolved) externalSystem(m Machine) *external.System {
 	return external.New(*m.External.Target, external.Options{
 		Prefix: r.prefix, Groups: r.on.group, Clients: r.ownClients(), OpTimeout: r.answerTimeout(),
 		Retries: r.variant.Retries,
-		Note:    m.External.Note, OnOutsideKey: m.External.OnOutsideKey,
+		Note:    m.External.Note, OnNotSent: m.External.OnNotSent,
 	})
 }
 

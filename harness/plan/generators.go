@@ -43,8 +43,8 @@ func (r *Resolved) checkGenerators() error {
 	return nil
 }
 
-// checkFaultsElsewhere refuses faults that strike clients, if they run in other processes.
-func (r Resolved) checkFaultsElsewhere() error {
+// checkGeneratorFaults refuses faults of clients if generators run the clients.
+func (r Resolved) checkGeneratorFaults() error {
 	if r.Generators > 0 && r.anyFaultWith(nemesis.OfClients) {
 		return r.errorf("generators", "a fault of clients cannot reach clients in generators: leave out the faults "+
 			"of clients, or generators")
@@ -75,7 +75,7 @@ func (r Resolved) OpenClients(d clients.Deployment, n int, groupIP, lookIP func(
 	if r.on.external {
 		return external.OpenClients(d, external.Options{
 			Prefix: r.prefix, Groups: r.on.group, Clients: n, OpTimeout: r.answerTimeout(),
-			Retries: r.variant.Retries, OnOutsideKey: fail,
+			Retries: r.variant.Retries, OnNotSent: fail,
 		}, serves)
 	}
 	if len(d.Sentinels) == 0 {

@@ -89,7 +89,7 @@ var ofMasters = []string{"minority", "clients-minority"}
 
 func (f FaultPlan) touchesSomebody(elections []blueprint, moved bool) error {
 	if f.From != "" {
-		return f.touchesTraffic(elections, moved)
+		return f.checkTouchesTraffic(elections, moved)
 	}
 	if on := elections[0]; on.replicas() > 0 && slices.Contains(ofMasters, f.Shape) {
 		return f.errorf("fault", "%s may strike only replicas, while clients talk to the primary: use --topology "+
@@ -127,8 +127,8 @@ func (f FaultPlan) actsOnPrimaries(on blueprint) nemesis.Acting {
 	return nemesis.OnAnyNode
 }
 
-// touchesTraffic refuses a fault on links that never carry the system's traffic.
-func (f FaultPlan) touchesTraffic(elections []blueprint, moved bool) error {
+// checkTouchesTraffic refuses a fault on links that never carry the system's traffic.
+func (f FaultPlan) checkTouchesTraffic(elections []blueprint, moved bool) error {
 	for _, on := range elections {
 		for seed := range uint64(draws) {
 			links, err := f.linksOn(on, seed)

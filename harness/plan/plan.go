@@ -18,10 +18,10 @@ import (
 // give a zero to a field tagged zero:"default".
 type Plan struct {
 	Variant  string             `yaml:"variant"`                        // such as "lock/set-nx-px"
-	Script   *workloads.Script  `yaml:"script,omitempty"`               // the variant's script, if it is not in the catalogue
+	Script   *workloads.Script  `yaml:"script,omitempty"`               // the variant's script, if the catalogue has none
 	Adapter  *workloads.Adapter `yaml:"adapter,omitempty" was:"client"` // the adapter that is the variant
 	With     []string           `yaml:"with,omitempty"`                 // riders, such as "writes/sadd"
-	Resource bool               `yaml:"resource,omitempty"`             // each lock guards a resource that its owners write to
+	Resource bool               `yaml:"resource,omitempty"`             // locks guard resources, which owners write to
 
 	On    string `yaml:"on,omitempty"`    // "process" or "docker"; default process
 	Image string `yaml:"image,omitempty"` // Redis image for docker; default as in cluster.Options
@@ -167,7 +167,7 @@ func (p Plan) Resolve() (r Resolved, err error) {
 	if err := r.checkThorough(); err != nil {
 		return r, err
 	}
-	return r, r.checkFaultsElsewhere()
+	return r, r.checkGeneratorFaults()
 }
 
 // Missing returns an error that says what to install, if this machine lacks the variant's library.

@@ -40,7 +40,7 @@ func (r Resolved) Spec(m Machine, logs string, store harness.Store) harness.Spec
 	}
 	r.variant.LogTo(logs)
 	if local, ok := c.(*cluster.Cluster); ok && r.leavesNodesAlone() {
-		r.variant.Lead(local.DirectAddress)
+		r.variant.ConnectDirectly(local.DirectAddress)
 	}
 	spec := harness.Spec{
 		Name: r.Name(), System: c, Store: store, Labels: r.labels(),

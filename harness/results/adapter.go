@@ -15,22 +15,20 @@ import (
 )
 
 // CheckAdapter asks an adapter for everything once, on its own Redis, or on as many masters as it needs. It calls say
-// for each step, with the error or nil. It returns the client with the adapter's description, and the first error. The
-// error wraps plan.ErrUsage if the adapter is at fault.
+// for each step, with the error or nil. It returns the adapter with its description, and the first error. The error
+// wraps plan.ErrUsage if the adapter is at fault.
 func CheckAdapter(ctx context.Context, c workloads.Adapter, o Options,
 	say func(step string, wrong error)) (workloads.Adapter, error) {
-	return onRedis(ctx, c, o, func(servers adapter.Servers) (workloads.Adapter,
-		error) {
+	return onRedis(ctx, c, o, func(servers adapter.Servers) (workloads.Adapter, error) {
 		return adapter.Check(ctx, c, servers, say)
 	})
 }
 
 // DescribeAdapter starts an adapter on its own Redis and makes it do one operation, so that a broken one is reported
-// before a run begins. It returns the client with the adapter's description. The error wraps plan.ErrUsage if the
-// adapter is at fault.
+// before a run begins. It returns the adapter with its description. The error wraps plan.ErrUsage if the adapter is at
+// fault.
 func DescribeAdapter(ctx context.Context, c workloads.Adapter, o Options) (workloads.Adapter, error) {
-	return onRedis(ctx, c, o, func(servers adapter.Servers) (workloads.Adapter,
-		error) {
+	return onRedis(ctx, c, o, func(servers adapter.Servers) (workloads.Adapter, error) {
 		return adapter.Describe(ctx, c, servers)
 	})
 }
@@ -64,8 +62,8 @@ func onRedis(ctx context.Context, c workloads.Adapter, o Options,
 	return c, err
 }
 
-// described returns a client with its adapter's description. It asks the adapter unless it has been asked before.
-// Without a client it returns nil.
+// described returns an adapter with its description. It asks the adapter unless it has been asked before. For nil it
+// returns nil.
 func described(ctx context.Context, c *workloads.Adapter, o Options) (*workloads.Adapter, error) {
 	if c == nil || len(c.Can) > 0 || c.Announces {
 		return c, nil

@@ -31,7 +31,7 @@ type Options struct {
 	// error. Package harness/cluster/docker has such a function.
 	Docker func(image string) cluster.Platform
 
-	External plan.OnExternal // for plans of topology external; Execute sets its Note and Outside
+	External plan.OnExternal // for plans of topology external; Execute sets its Note and OnNotSent
 
 	Warn func(string) // called before a run for each limit of this machine that may be too low
 
@@ -93,7 +93,7 @@ const (
 func Execute(ctx context.Context, p plan.Plan, o Options) (out Outcome, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	o.External.Note, o.External.OnOutsideKey = o.Warn, func(error) { stop() }
+	o.External.Note, o.External.OnNotSent = o.Warn, func(error) { stop() }
 	if err := p.CheckPlace(); err != nil {
 		return Outcome{}, err // before an adapter is started to describe itself
 	}

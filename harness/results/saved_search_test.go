@@ -71,7 +71,7 @@ func TestASearchGoesOnOnlyWhereItFits(t *testing.T) {
 	}
 }
 
-func TestAProgramOutsideThatHasChangedIsAnotherProgram(t *testing.T) {
+func TestAnAdapterThatHasChangedIsAnotherProgram(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "mine.py")
 	require.NoError(t, os.WriteFile(file, []byte("one"), 0o644))
 	c := &workloads.Adapter{Command: []string{"python3", file}}

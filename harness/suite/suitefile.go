@@ -114,8 +114,8 @@ func Text(name string) ([]byte, error) {
 	return text, nil
 }
 
-// Read reads the built-in suite called name, or else that file. The error wraps plan.ErrUsage and names the wrong line.
-// Check looks up the names in the plans later.
+// Read reads the built-in suite called name, or the file name if there is none. An error wraps plan.ErrUsage and names
+// the wrong line. Read does not look up the variants and faults that plans name: Check does.
 func Read(name string) (s Suite, err error) {
 	text, err := Text(name)
 	if err != nil {
@@ -165,7 +165,7 @@ func fieldNames(n *yaml.Node) (all []string) {
 	return all
 }
 
-// nameRuns gives runs without a name that of their plan, and refuses two runs of one name.
+// nameRuns names each run that has no name after its plan. It refuses two runs with the same name.
 func (s *Suite) nameRuns() error {
 	seen := map[string]bool{}
 	for i := range s.Runs {

@@ -11,11 +11,11 @@ import (
 // Ending is the result of a run of a suite. The zero value is NotRun.
 type Ending uint8
 
-// Endings from Met to NotMet get worse, except that NotRun is as bad as Unsaid: see rank.
+// Endings, from best to worst after NotRun, which is as bad as Undecided: see rank.
 const (
 	NotRun    Ending = iota // it did not run, or not to its end
 	Met                     // as expected
-	Undecided               // undecided; Why has the reason
+	Undecided               // it came to no verdict; Why has the reason
 	Failed                  // the harness or its environment failed
 	NotMet                  // not as expected
 )
@@ -38,7 +38,7 @@ func (e *Ending) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// rank orders endings from best to worst. NotRun and Unsaid rank the same.
+// rank orders endings from best to worst. NotRun and Undecided rank the same.
 func (e Ending) rank() int {
 	return map[Ending]int{Met: 0, NotRun: 1, Undecided: 1, Failed: 2, NotMet: 3}[e]
 }

@@ -42,10 +42,10 @@ func (l inGo) Release(ctx context.Context, key, owner string) (bool, error) {
 
 // BenchmarkSchedules measures the explorer's schedules a second on one lock in each language, with one worker.
 func BenchmarkSchedules(b *testing.B) {
-	inside := workloads.LockProgram(workloads.LockOptions{},
+	inGo := workloads.LockProgram(workloads.LockOptions{},
 		func(r redis.UniversalClient) workloads.Locker { return inGo{r} })
-	inside.NoBackgroundWork, inside.Symmetric = true, true
-	b.Run("go", func(b *testing.B) { schedules(b, inside) })
+	inGo.NoBackgroundWork, inGo.Symmetric = true, true
+	b.Run("go", func(b *testing.B) { schedules(b, inGo) })
 	for _, a := range adapters {
 		b.Run(a.file, func(b *testing.B) {
 			c := workloads.Adapter{As: workloads.Lock, Command: a.language.command(b, a.file),

@@ -54,9 +54,9 @@ func TestLongAPreloadedClockIsTheSchedules(t *testing.T) {
 	require.NoError(t, err)
 	for _, skew := range []time.Duration{0, 80 * time.Second} {
 		s := search(t, client(t, python, file), func(s *explore.Spec) { noCrash(s); s.Skew = skew })
-		inside := requireSameInside(t, s, func(r redis.UniversalClient) workloads.Locker { return deadlineLock{r} })
-		require.True(t, inside.Exhausted, inside.Stopped)
-		require.Equal(t, skew > 0, len(inside.Counterexamples) > 0, inside.Summary())
+		inProcess := requireSameInProcess(t, s, func(r redis.UniversalClient) workloads.Locker { return deadlineLock{r} })
+		require.True(t, inProcess.Exhausted, inProcess.Stopped)
+		require.Equal(t, skew > 0, len(inProcess.Counterexamples) > 0, inProcess.Summary())
 	}
 }
 

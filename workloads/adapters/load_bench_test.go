@@ -51,8 +51,8 @@ func BenchmarkLoad(b *testing.B) {
 					for range loadRounds {
 						bare := bareLoops(b, groups, []string{tool, l.bare})
 						all["bare-ops/s"] = append(all["bare-ops/s"], bare.rate)
-						for how, straight := range map[string]bool{"straight": true, "relayed": false} {
-							ours := loaded(b, groups, []string{tool, l.file}, straight)
+						for how, direct := range map[string]bool{"direct": true, "relayed": false} {
+							ours := loaded(b, groups, []string{tool, l.file}, direct)
 							all[how+"-ops/s"] = append(all[how+"-ops/s"], ours.rate)
 							all[how+"-of-bare"] = append(all[how+"-of-bare"], ours.rate/bare.rate)
 							all[how+"-of-bare-cpu"] = append(all[how+"-of-bare-cpu"],
@@ -84,14 +84,14 @@ type figure struct {
 
 // loaded measures an adapter's lock under load, whose processes connect to their node directly or through the relay. It
 // prints the processor time of an operation for each program.
-func loaded(b *testing.B, groups int, command []string, straight bool) figure {
+func loaded(b *testing.B, groups int, command []string, direct bool) figure {
 	v, err := adapter.Variant(workloads.Adapter{As: workloads.Lock, Command: command,
 		Can: []string{"acquire", "extend", "release"}, Symmetric: true})
 	require.NoError(b, err)
 	defer v.Close()
 	c := cluster.Standalone(cluster.Options{Clients: loadClients, ClientGroups: groups})
-	if straight {
-		v.Lead(c.DirectAddress)
+	if direct {
+		v.ConnectDirectly(c.DirectAddress)
 	}
 	w := v.Workload(c, workloads.Options{})
 	var first, last gauge
@@ -108,7 +108,7 @@ func loaded(b *testing.B, groups int, command []string, straight bool) figure {
 		},
 	})
 	require.NoError(b, err)
-	fmt.Printf("straight %-5t: %s\n", straight, last.since(first))
+	fmt.Printf("direct %-5t: %s\n", direct, last.since(first))
 	return figure{last.rate(first), last.spentEach(first)}
 }
 

@@ -99,28 +99,28 @@ func (l listeningInGo) Release(ctx context.Context, key, owner string) (bool, er
 
 // An adapter's lock that waits for messages takes the same steps as one in this process under every fault: schedules,
 // situations and counterexamples are the same.
-func TestALockOutsideThatListensIsSearchedAsOneInside(t *testing.T) {
+func TestALockOfAnAdapterThatListensIsSearchedAsAClientInThisProcess(t *testing.T) {
 	t.Parallel()
-	listensAsInside(t, 1, oneFault["crash"])
+	listensAsInProcess(t, 1, oneFault["crash"])
 }
 
-func TestLongALockOutsideThatListensIsSearchedAsOneInside(t *testing.T) {
+func TestLongALockOfAnAdapterThatListensIsSearchedAsAClientInThisProcess(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
 	for name, change := range oneFault {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			listensAsInside(t, 1, change)
+			listensAsInProcess(t, 1, change)
 		})
 	}
-	t.Run("two rounds", func(t *testing.T) { listensAsInside(t, 2, oneFault["crash"]) })
+	t.Run("two rounds", func(t *testing.T) { listensAsInProcess(t, 2, oneFault["crash"]) })
 }
 
-func listensAsInside(t *testing.T, rounds int, change func(*explore.Spec)) {
+func listensAsInProcess(t *testing.T, rounds int, change func(*explore.Spec)) {
 	t.Helper()
 	s := search(t, listening(t, fmt.Sprintf("    ROUNDS = %d\n%s", rounds, unconfirmed)), change)
 	s.MaxSchedules = 1200
-	requireSameInside(t, s, func(r redis.UniversalClient) workloads.Locker { return listeningInGo{inGo{r}, rounds} })
+	requireSameInProcess(t, s, func(r redis.UniversalClient) workloads.Locker { return listeningInGo{inGo{r}, rounds} })
 }
 
 // Bodies of locks that wait for ever.
@@ -166,14 +166,14 @@ const (
 )
 
 // A lost wake-up is a deadlock. This lock subscribes after it was refused.
-func TestALostWakeUpOutsideIsFound(t *testing.T) {
+func TestALostWakeUpOfAnAdapterIsFound(t *testing.T) {
 	t.Parallel()
 	requireDeadlock(t, listensTooLate, -1, 20)
 }
 
 // A lock that checks before its subscription is confirmed deadlocks too. One that checks again does not, unless the
 // owner crashes.
-func TestLongALostWakeUpOutsideIsFound(t *testing.T) {
+func TestLongALostWakeUpOfAnAdapterIsFound(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
 	requireDeadlock(t, listensForAllItKnows, -1, 100)

@@ -24,7 +24,7 @@ const extendOrTake = `local is = redis.call("get", KEYS[1]) if is and is ~= ARGV
 	`redis.call("set", KEYS[1], ARGV[1], "PX", ARGV[2]) return 1`
 
 // A watchdog in a thread with a connection of its own is part of every schedule. The right one is searched completely.
-func TestLongAWatchdogOutsideRacesWithTheRelease(t *testing.T) {
+func TestLongAWatchdogOfAnAdapterRacesWithTheRelease(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
 	requireHolds(t, client(t, python, "python/watchdog_lock.py"), races)
@@ -34,7 +34,7 @@ func TestLongAWatchdogOutsideRacesWithTheRelease(t *testing.T) {
 }
 
 // A watchdog that takes the lock again after its release is found.
-func TestAWatchdogOutsideThatOutlivesItsLockIsFound(t *testing.T) {
+func TestAWatchdogOfAnAdapterThatOutlivesItsLockIsFound(t *testing.T) {
 	t.Parallel()
 	wrong := watchdog(t, `
     def watch(self, key, owner, ttl_ms):
@@ -76,7 +76,7 @@ func (l *watchdogInGo) Release(ctx context.Context, key, owner string) (bool, er
 }
 
 // A watchdog in an adapter's thread takes the same steps as one in a goroutine of harness.Go, under every fault.
-func TestLongAWatchdogOutsideIsSearchedAsOneInside(t *testing.T) {
+func TestLongAWatchdogOfAnAdapterIsSearchedAsAClientInThisProcess(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
 	outer := client(t, python, "python/watchdog_lock.py")
@@ -85,7 +85,7 @@ func TestLongAWatchdogOutsideIsSearchedAsOneInside(t *testing.T) {
 			t.Parallel()
 			s := search(t, outer, change)
 			s.MaxSchedules = 1200
-			requireSameInside(t, s, func(r redis.UniversalClient) workloads.Locker {
+			requireSameInProcess(t, s, func(r redis.UniversalClient) workloads.Locker {
 				return &watchdogInGo{inGo: inGo{r}}
 			})
 		})
@@ -97,8 +97,8 @@ var oneFault = map[string]func(*explore.Spec){
 	"crash": bounds(1, -1, -1), "expiry": bounds(-1, 1, -1), "lost answer": bounds(-1, -1, 1),
 }
 
-// requireSameInside searches an adapter's lock and the same lock in this process, and requires the same results.
-func requireSameInside(
+// requireSameInProcess searches an adapter's lock and the same lock in this process, and requires the same results.
+func requireSameInProcess(
 	t *testing.T, outer explore.Spec, lock func(redis.UniversalClient) workloads.Locker,
 ) interleave.Result {
 	t.Helper()
@@ -165,11 +165,11 @@ main(Own)
 }
 
 // Threads that break the protocol end the search, with a one-line reason.
-func TestThreadsOutsideThatBreakDown(t *testing.T) {
+func TestThreadsOfAnAdapterThatBreakDown(t *testing.T) {
 	t.Parallel()
 	requireBreakDown(t, watchdog, map[string]badProgram{
 		"it dies in one": {"    def watch(self, *_): time.sleep(0.05); os._exit(3)",
-			`the program outside has broken down: it ended \(exit status 3\)`},
+			`the adapter has broken down: it ended \(exit status 3\)`},
 		"one works beside": {
 			"    def watch(self, *_):\n        threading.Thread(target=lambda: self.redis.get('x')).start()\n" +
 				"        self.redis.get('y')",
@@ -181,7 +181,7 @@ func TestThreadsOutsideThatBreakDown(t *testing.T) {
 	})
 }
 
-func TestLongThreadsOutsideThatBreakDown(t *testing.T) {
+func TestLongThreadsOfAnAdapterThatBreakDown(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
 	requireBreakDown(t, watchdog, map[string]badProgram{
@@ -215,7 +215,7 @@ func requireBreakDown(t *testing.T, program func(*testing.T, string) workloads.A
 }
 
 // A thread that goes on after it was told that its client is gone costs a process, and nothing else.
-func TestLongAThreadOutsideThatNeverStops(t *testing.T) {
+func TestLongAThreadOfAnAdapterThatNeverStops(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
 	c := watchdog(t, "    def watch(self, *_):\n        while True: Beside.sleep(1000)\n"+
@@ -227,7 +227,7 @@ func TestLongAThreadOutsideThatNeverStops(t *testing.T) {
 
 // Under load an adapter's watchdog renews by the machine's clock. A request for messages is answered at once, so the
 // program waits by itself.
-func TestLongLocksOutsideThatWaitUnderLoad(t *testing.T) {
+func TestLongLocksOfAnAdapterThatWaitUnderLoad(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
 	for file, hold := range map[string]time.Duration{

@@ -84,8 +84,8 @@ func Addressed() []harness.Event {
 	return all
 }
 
-// FailoverEvents returns what Sentinels and the harness's polls record after the primary old is lost at start: the node
-// now takes over. from and to are the numbers of the two in their addresses.
+// FailoverEvents returns what Sentinels and the harness's polls record of a failover, after the primary called old was
+// lost at start. The node called now becomes primary. from and to are the last numbers of their addresses.
 func FailoverEvents(start time.Duration, old, now string, from, to int) []harness.Event {
 	address := func(i int) string { return fmt.Sprintf("127.7.2.%d 6379", i) }
 	primary := "master mymaster " + address(from)

@@ -76,7 +76,7 @@ func writes(t *testing.T, r redis.UniversalClient) {
 		15*time.Second, 20*time.Millisecond)
 }
 
-func TestALinkFaultStrikesTheAttachedLinkOnly(t *testing.T) {
+func TestALinkFaultStrikesItsLinkOnly(t *testing.T) {
 	c := clustertest.Start(t, cluster.Sentinel(cluster.Options{}))
 	seen := &servers{}
 	a := openFrom(t, c, clients.Options{Groups: 2, OnServes: seen.serves, GroupIP: c.GroupIP, LookIP: c.LookIP})

@@ -9,16 +9,16 @@ import (
 	"syscall"
 )
 
-// ErrOutside marks a command that was not sent: a key is outside the run's prefix, or the command is not on the list of
+// ErrNotSent marks a command that was not sent: a key is outside the run's prefix, or the command is not on the list of
 // those that may be sent.
-var ErrOutside = errors.New("not sent to the external Redis")
+var ErrNotSent = errors.New("not sent to the external Redis")
 
 // guardedConn is a connection that checks every command before it is sent, whether a client library or an adapter sends
 // it. A command with a key outside the prefix never reaches the server whole.
 type guardedConn struct {
 	net.Conn
 	prefix    string
-	onOutside func(error)
+	onNotSent func(error)
 	pending   []byte // start of a command whose rest has not been written yet
 	refused   error
 }
@@ -32,9 +32,9 @@ type guardedSocket struct {
 // SyscallConn returns the raw connection.
 func (c guardedSocket) SyscallConn() (syscall.RawConn, error) { return c.raw.SyscallConn() }
 
-// guard wraps conn in a guardedConn. outside gets the error of a command that was not sent.
-func guard(conn net.Conn, prefix string, outside func(error)) net.Conn {
-	g := &guardedConn{Conn: conn, prefix: prefix, onOutside: outside}
+// guard wraps conn in a guardedConn. notSent gets the error of a command that was not sent.
+func guard(conn net.Conn, prefix string, notSent func(error)) net.Conn {
+	g := &guardedConn{Conn: conn, prefix: prefix, onNotSent: notSent}
 	if raw, ok := conn.(syscall.Conn); ok {
 		return guardedSocket{g, raw}
 	}
@@ -50,8 +50,8 @@ func (c *guardedConn) Write(b []byte) (int, error) {
 		return 0, c.refused
 	}
 	if err := c.checkCommands(b); err != nil {
-		c.refused = fmt.Errorf("%w: %w", ErrOutside, err)
-		c.onOutside(c.refused)
+		c.refused = fmt.Errorf("%w: %w", ErrNotSent, err)
+		c.onNotSent(c.refused)
 		_ = c.Close()
 		return 0, c.refused
 	}

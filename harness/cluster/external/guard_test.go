@@ -35,7 +35,7 @@ func TestCommandsThatAreSent(t *testing.T) {
 }
 
 // guarded returns a guarded connection, a function that closes it and returns what reached its far end, and the errors
-// of commands outside.
+// of commands that must not be sent.
 func guarded(t *testing.T) (g net.Conn, sent func() string, told *[]error) {
 	near, far := net.Pipe()
 	told = new([]error)
@@ -66,10 +66,10 @@ func TestAGuardSeesCommandsHoweverTheyAreWritten(t *testing.T) {
 		if err == nil {
 			_, err = g.Write([]byte(all[cut:]))
 		}
-		require.ErrorIs(t, err, ErrOutside)
+		require.ErrorIs(t, err, ErrNotSent)
 		require.Len(t, *told, 1)
 		_, err = g.Write([]byte(resp("GET p:k")))
-		require.ErrorIs(t, err, ErrOutside, "the connection is over")
+		require.ErrorIs(t, err, ErrNotSent, "the connection is over")
 		require.Len(t, *told, 1)
 		require.NotContains(t, sent(), bad, "cut at %d", cut)
 	}
@@ -90,7 +90,7 @@ func TestAGuardRefusesWhatIsNoCommand(t *testing.T) {
 	} {
 		g, sent, told := guarded(t)
 		_, err := g.Write([]byte(text))
-		require.ErrorIs(t, err, ErrOutside, text)
+		require.ErrorIs(t, err, ErrNotSent, text)
 		require.Len(t, *told, 1, text)
 		require.Empty(t, sent(), text)
 	}

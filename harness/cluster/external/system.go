@@ -27,8 +27,8 @@ type Options struct {
 	Retries   int           // retries of a command without an answer; default none
 
 	Note func(string) // called with a line for the user, such as keys that remain; nil: not called
-	// called once, when a command was not sent because of ErrOutside; must not block; nil: not called
-	OnOutsideKey func(error)
+	// called once, when a command was not sent because of ErrNotSent; must not block; nil: not called
+	OnNotSent func(error)
 }
 
 // NewPrefix returns a random prefix, so that no two runs share one: doublegrant:<16 hex digits>:.
@@ -51,7 +51,7 @@ type System struct {
 	nodes      *nodeClients // of the Redis nodes
 	sentinels  *nodeClients // of the Sentinels; nil without any
 	stopped    bool
-	outsideErr error // first error that wraps ErrOutside
+	notSentErr error // first error that wraps ErrNotSent
 
 	watching     sync.WaitGroup
 	stopWatching context.CancelFunc
@@ -80,7 +80,7 @@ func (s *System) Groups() int { return s.opts.Groups }
 // leaves no keys behind.
 func (s *System) Preflight(ctx context.Context) error {
 	one := New(s.target, s.opts)
-	one.opts.Note, one.opts.OnOutsideKey = nil, nil
+	one.opts.Note, one.opts.OnNotSent = nil, nil
 	if err := one.Start(ctx, harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)); err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (s *System) start(ctx context.Context, clock harness.Clock, events func(har
 // open makes all clients. It does not dial. The caller holds s.mu.
 func (s *System) open(clock harness.Clock, events func(harness.Event)) (err error) {
 	d, o := s.deployment, s.opts
-	o.OnOutsideKey = s.noteOutside
+	o.OnNotSent = s.noteNotSent
 	if s.clients, err = OpenClients(d, o, func(kind string, group int, node string) {
 		events(harness.Event{At: clock.Now(), Node: node, Kind: kind, Detail: clients.GroupName(group)})
 	}); err != nil {
@@ -146,18 +146,18 @@ func (s *System) open(clock harness.Clock, events func(harness.Event)) (err erro
 }
 
 // OpenClients returns clients of a discovered deployment. They send no command with a key outside the prefix:
-// Options.OnOutsideKey gets the error of each one that was not sent. serves is clients.Options.OnServes.
+// Options.OnNotSent gets the error of each one that was not sent. serves is clients.Options.OnServes.
 func OpenClients(
 	d clients.Deployment, o Options, serves func(kind string, group int, node string),
 ) (*clients.Set, error) {
-	outside := o.OnOutsideKey
-	if outside == nil {
-		outside = func(error) {}
+	notSent := o.OnNotSent
+	if notSent == nil {
+		notSent = func(error) {}
 	}
 	return clients.Open(d, clients.Options{
 		Groups: o.Groups, Clients: o.Clients, OpTimeout: o.OpTimeout, Retries: o.Retries, Hook: discreet{d.Username},
 		OnServes: serves,
-		Wrap:     func(_ int, _ string, conn net.Conn) net.Conn { return guard(conn, o.Prefix, outside) },
+		Wrap:     func(_ int, _ string, conn net.Conn) net.Conn { return guard(conn, o.Prefix, notSent) },
 	})
 }
 
@@ -168,16 +168,16 @@ func (s *System) Deployment() clients.Deployment {
 	return s.deployment
 }
 
-// noteOutside records and reports the first command that was not sent.
-func (s *System) noteOutside(err error) {
+// noteNotSent records and reports the first command that was not sent.
+func (s *System) noteNotSent(err error) {
 	s.mu.Lock()
-	first := s.outsideErr == nil
+	first := s.notSentErr == nil
 	if first {
-		s.outsideErr = err
+		s.notSentErr = err
 	}
 	s.mu.Unlock()
-	if first && s.opts.OnOutsideKey != nil {
-		s.opts.OnOutsideKey(err)
+	if first && s.opts.OnNotSent != nil {
+		s.opts.OnNotSent(err)
 	}
 }
 
@@ -249,10 +249,10 @@ func (s *System) loadClients() (*clients.Set, error) {
 }
 
 // Stop removes the run's keys and closes all clients. If it cannot remove keys, it calls Options.Note. The error wraps
-// ErrOutside if a command was not sent because of it. It is safe to call twice, and after a failed Start.
+// ErrNotSent if a command was not sent because of it. It is safe to call twice, and after a failed Start.
 func (s *System) Stop() error {
 	s.mu.Lock()
-	stopped, started, strayed := s.stopped, s.stopWatching != nil, s.outsideErr
+	stopped, started, strayed := s.stopped, s.stopWatching != nil, s.notSentErr
 	s.mu.Unlock()
 	if stopped {
 		return nil

@@ -42,7 +42,7 @@ func (r *record) event(e harness.Event) {
 	r.events = append(r.events, e)
 }
 func (r *record) note(s string)     { r.mu.Lock(); defer r.mu.Unlock(); r.notes = append(r.notes, s) }
-func (r *record) outside(err error) { r.mu.Lock(); defer r.mu.Unlock(); r.errs = append(r.errs, err) }
+func (r *record) notSent(err error) { r.mu.Lock(); defer r.mu.Unlock(); r.errs = append(r.errs, err) }
 
 func (r *record) has(kind, node, detail string) bool {
 	r.mu.Lock()
@@ -59,7 +59,7 @@ func system(t *testing.T, d *clientstest.Deployment, r *record) *external.System
 		to, err = to.WithTLS(d.TLS.CA, d.TLS.Certificate, d.TLS.Key)
 		require.NoError(t, err)
 	}
-	return external.New(to, external.Options{Note: r.note, OnOutsideKey: r.outside})
+	return external.New(to, external.Options{Note: r.note, OnNotSent: r.notSent})
 }
 
 func start(t *testing.T, s *external.System, r *record) {
@@ -115,11 +115,11 @@ func TestWhatMustNotBeSentIsNot(t *testing.T) {
 	d := clientstest.Start(t, clientstest.Options{}) // whose ACL would allow it
 	require.NoError(t, d.Admin[0].Set(t.Context(), "bystander", "stays", 0).Err())
 	s, r, c := started(t, d)
-	require.ErrorIs(t, c.FlushAll(t.Context()).Err(), external.ErrOutside)
-	require.ErrorIs(t, c.Del(t.Context(), "bystander").Err(), external.ErrOutside)
+	require.ErrorIs(t, c.FlushAll(t.Context()).Err(), external.ErrNotSent)
+	require.ErrorIs(t, c.Del(t.Context(), "bystander").Err(), external.ErrNotSent)
 	require.Len(t, r.errs, 1, "it is told once")
 	require.NoError(t, c.Set(t.Context(), s.Prefix()+"k", "v", 0).Err())
-	require.ErrorIs(t, s.Stop(), external.ErrOutside)
+	require.ErrorIs(t, s.Stop(), external.ErrNotSent)
 	require.Equal(t, "stays", d.Admin[0].Get(t.Context(), "bystander").Val())
 	require.EqualValues(t, 1, d.Admin[0].DBSize(t.Context()).Val())
 }

@@ -284,8 +284,8 @@ func (j *job) begin(ctx context.Context) ([]oneTry, error) {
 	})
 }
 
-// changeTries changes the unit's recorded tries. change gets all except this one, and whether this one is the last. It
-// returns nil for no change.
+// changeTries replaces the unit's recorded tries by what change returns; nil leaves them as they are. change gets all
+// tries except this one, and whether this one is the last.
 func (j *job) changeTries(ctx context.Context,
 	change func(others []oneTry, last bool) []oneTry) (all []oneTry, err error) {
 	err = j.q.try(ctx, "record a try", attemptTime, func(ctx context.Context) error {

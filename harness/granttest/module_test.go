@@ -13,18 +13,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// outside is a module that uses this package, like a user's. It is built from the module cache alone.
-type outside struct{ dir string }
+// userModule is a module that uses this package, like a user's. It is built from the module cache alone.
+type userModule struct{ dir string }
 
 const project = "github.com/doublegrant/doublegrant"
 
-// newOutside copies testdata/outside into a new module, which takes this project from its folder.
-func newOutside(t *testing.T) outside {
+// newModule copies testdata/module into a new module, which takes this project from its folder.
+func newModule(t *testing.T) userModule {
 	t.Helper()
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
-	m := outside{t.TempDir()}
-	require.NoError(t, os.CopyFS(m.dir, os.DirFS("testdata/outside")))
+	m := userModule{t.TempDir()}
+	require.NoError(t, os.CopyFS(m.dir, os.DirFS("testdata/module")))
 	m.write(t, "go.mod", fmt.Sprintf("module example.com/mylock\n\ngo 1.26.0\n\nrequire %s v0.0.0\n\nreplace %[1]s "+
 		"=> %s\n", project, root))
 	sums, err := os.ReadFile("../../go.sum")
@@ -33,14 +33,14 @@ func newOutside(t *testing.T) outside {
 	return m
 }
 
-func (m outside) write(t *testing.T, name, text string) {
+func (m userModule) write(t *testing.T, name, text string) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(filepath.Join(m.dir, name), []byte(text), 0o644))
 }
 
 // run runs the go command in the module, or what it linked. Without tables for debuggers, tests are linked in half the
 // time.
-func (m outside) run(name string, args ...string) (string, error) {
+func (m userModule) run(name string, args ...string) (string, error) {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = m.dir
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod -vet=off '-ldflags=-s -w'", "GOWORK=off")
@@ -49,16 +49,16 @@ func (m outside) run(name string, args ...string) (string, error) {
 }
 
 // A test of a lock takes at most twelve lines, with one import of this project.
-func TestAModuleOfItsOwnNeedsOneImport(t *testing.T) {
-	text, err := os.ReadFile("testdata/outside/mylock_test.go")
+func TestAUsersModuleNeedsOneImport(t *testing.T) {
+	text, err := os.ReadFile("testdata/module/mylock_test.go")
 	require.NoError(t, err)
 	require.LessOrEqual(t, bytes.Count(text, []byte("\n")), 12)
 	require.Equal(t, 1, bytes.Count(text, []byte(project)))
 }
 
 // Such a test links no packages for containers.
-func TestAModuleOfItsOwnLinksNoContainers(t *testing.T) {
-	m := newOutside(t)
+func TestAUsersModuleLinksNoContainers(t *testing.T) {
+	m := newModule(t)
 	linked, err := m.run("go", "list", "-deps", "-test", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".")
 	require.NoError(t, err, linked)
 	require.Contains(t, linked, "go-redis")
@@ -69,9 +69,9 @@ func TestAModuleOfItsOwnLinksNoContainers(t *testing.T) {
 
 // A race found in that module is saved beside its test, and the command that is printed fails again, by the saved
 // schedule alone. When the lock is mended the test passes.
-func TestLongAModuleOfItsOwnKeepsItsRaces(t *testing.T) {
+func TestLongAUsersModuleKeepsItsRaces(t *testing.T) {
 	testenv.NeedLong(t)
-	m := newOutside(t)
+	m := newModule(t)
 	good, err := os.ReadFile(filepath.Join(m.dir, "mylock.go"))
 	require.NoError(t, err)
 	blind := strings.Replace(string(good), `redis.NewScript(`+"`", `redis.NewScript(os.Getenv("MY_RELEASE") + `+"`", 1)

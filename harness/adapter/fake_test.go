@@ -18,23 +18,23 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// childWord is the first argument of processes that are a child of the tests; the second says what the child does.
-const childWord = "be-a-child-of-the-tests"
+// fakeWord is the first argument of processes that are a fake adapter; the second says what it does.
+const fakeWord = "be-an-adapter-of-the-tests"
 
-// TestMain is the child where the arguments say so: the test binary starts itself.
+// TestMain is the fake adapter where the arguments say so: the test binary starts itself.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 3 && os.Args[1] == childWord {
-		os.Exit(beChild(os.Args[2]))
+	if len(os.Args) == 3 && os.Args[1] == fakeWord {
+		os.Exit(beFake(os.Args[2]))
 	}
 	os.Exit(m.Run())
 }
 
-// childOf returns the client whose processes do what mode says.
-func childOf(as workloads.Family, mode string, can ...string) workloads.Adapter {
-	return workloads.Adapter{As: as, Name: mode, Command: []string{os.Args[0], childWord, mode}, Can: can}
+// fakeOf returns the adapter whose processes do what mode says.
+func fakeOf(as workloads.Family, mode string, can ...string) workloads.Adapter {
+	return workloads.Adapter{As: as, Name: mode, Command: []string{os.Args[0], fakeWord, mode}, Can: can}
 }
 
-// variant makes the variant of a client, whose processes end with the test.
+// variant makes the variant of an adapter, whose processes end with the test.
 func variant(t *testing.T, c workloads.Adapter) workloads.Variant {
 	t.Helper()
 	v, err := adapter.Variant(c)
@@ -52,7 +52,7 @@ func within(t *testing.T, limit *time.Duration, d time.Duration) {
 	*limit = d
 }
 
-// task is a line to a child: a request, or an answer to its question.
+// task is a line to the fake adapter: a request, or an answer to its question.
 type task struct {
 	ID       int    `json:"id"`
 	Do       string `json:"do"`
@@ -64,7 +64,7 @@ type task struct {
 	Now      int64  `json:"now_ms"`
 }
 
-// abilities holds the answers of a child to init, by mode. In other modes it is a lock without extend.
+// abilities holds the answers of the fake adapter to init, by mode. In other modes it is a lock without extend.
 var abilities = map[string]string{
 	"tomorrow":    `"version":2,"can":["acquire","release"]`,
 	"filter":      `"version":1,"can":["claim","confirm"]`,
@@ -79,9 +79,9 @@ var abilities = map[string]string{
 	"sundial":     `"version":1,"can":["acquire","release"],"clock":"sundial"`,
 }
 
-// beChild is a lock, filter or counter that speaks RESP by itself. The lock grants by SET NX PX and releases by DEL,
+// beFake is a lock, filter or counter that speaks RESP by itself. The lock grants by SET NX PX and releases by DEL,
 // without a look at the owner; in mode "compare" it looks first. Most other modes break down in one way each.
-func beChild(mode string) int {
+func beFake(mode string) int {
 	if mode == "mute" {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		return 0
