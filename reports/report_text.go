@@ -61,10 +61,14 @@ func judgedLine(all []harness.Judgement) string {
 	by := map[string][]string{}
 	var words []string
 	for _, g := range all {
-		if !slices.Contains(words, g.VerdictText()) {
-			words = append(words, g.VerdictText())
+		word := g.VerdictText()
+		if g.NotNeeded {
+			word += " on whole keys" // single violations it may have certified
 		}
-		by[g.VerdictText()] = append(by[g.VerdictText()], g.Checker)
+		if !slices.Contains(words, word) {
+			words = append(words, word)
+		}
+		by[word] = append(by[word], g.Checker)
 	}
 	for i, word := range words {
 		words[i] = units.And(by[word]) + " " + word

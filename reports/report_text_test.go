@@ -23,8 +23,8 @@ func TestACheckerThatWasNotAskedIsNotPrintedAsValid(t *testing.T) {
 		{Checker: "porcupine", NotNeeded: true, Reason: "all were too large"},
 	}}}
 	require.Contains(t, runText(t, r, Layout{Verbose: true}),
-		"  mutex     valid     none overlap\n  porcupine not asked all were too large\n")
-	require.Contains(t, runText(t, r, Layout{}), "\njudged    mutex valid; porcupine not asked\n")
+		"  mutex     valid     none overlap\n  porcupine abstained all were too large\n")
+	require.Contains(t, runText(t, r, Layout{}), "\njudged    mutex valid; porcupine abstained on whole keys\n")
 }
 
 // The violation comes first, and what checkers counted only if asked for. Nothing is wider than the terminal.
