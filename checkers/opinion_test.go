@@ -70,7 +70,7 @@ func TestSecondOpinion(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			g, found := judge(t, SecondOpinion(unhurried(tc.budget)), tc.h)
 			require.Empty(t, found)
-			unasked := strings.Contains(tc.want, "asked of no")
+			unasked := strings.Contains(tc.want, "porcupine judged no")
 			require.Equal(t, unasked, g.NotNeeded)
 			require.Equal(t, !unasked, g.Verdict == harness.Valid, "valid is what porcupine was asked of")
 			require.Contains(t, g.Reason, tc.want)
