@@ -26,6 +26,7 @@ func ReportText(w io.Writer, r Report, l Layout) error {
 	for _, note := range r.Notes {
 		b.WriteString(l.Fold("  note      ", note))
 	}
+	b.WriteString(l.Fold("ran       ", r.ran()))
 	if l.Verbose {
 		judgements(&b, r.Judged, l)
 	} else if line := judgedLine(r.Judged.Judgements); line != "" {
@@ -38,6 +39,21 @@ func ReportText(w io.Writer, r Report, l Layout) error {
 		return fmt.Errorf("reports: write text: %w", err)
 	}
 	return nil
+}
+
+// ran says how much was run: clients, time, operations by outcome, and faults.
+func (r Report) ran() string {
+	text := units.Duration(r.Stats.Last)
+	if n := r.History.Meta.Workers; n > 0 {
+		text = units.Plural(int64(n), "client", "clients") + " for " + text
+	}
+	c := r.Stats.Totals
+	text += fmt.Sprintf("; operations: %s ok, %s refused, %s failed, %s without an answer", units.Count(c.OK),
+		units.Count(c.Refused), units.Count(c.Failed), units.Count(c.Unknown))
+	if n := len(r.History.Faults); n > 0 {
+		text += "; " + units.Plural(int64(n), "fault", "faults")
+	}
+	return text
 }
 
 // firstOfEachClass writes the first violation of each class.

@@ -46,6 +46,7 @@ func TestARunOnATerminal(t *testing.T) {
     client 57 was granted lock-3 by 5.207818s, while client 15 certainly held it
     from 5.204931s
   note      a note of the run that is longer than a line of the terminal
+ran       0 s; operations: 0 ok, 0 refused, 0 failed, 0 without an answer
 judged    mutex invalid; stuck and gates valid
 `, runText(t, r, Layout{}))
 	verbose := runText(t, r, Layout{Verbose: true})
