@@ -42,3 +42,13 @@ func TestNobodyReadsValidWhereNothingWasAsked(t *testing.T) {
 		{Checker: "porcupine", NotNeeded: true, Reason: why}}}
 	require.Equal(t, "Nothing can be said: gates: no load.", r.Sentence(), "that is no reason to know nothing")
 }
+
+// Watchers record some events later than others of the same time.
+func TestEventsAreListedByTime(t *testing.T) {
+	var kinds []string
+	for _, e := range listedEvents([]harness.Event{{At: 3, Kind: "+odown"}, {At: 1, Kind: "+sdown"},
+		{At: 2, Kind: harness.EventClockBound}, {At: 3, Kind: "+try-failover"}}) {
+		kinds = append(kinds, string(e.Kind))
+	}
+	require.Equal(t, []string{"+sdown", "+odown", "+try-failover"}, kinds)
+}
