@@ -139,7 +139,7 @@ func (r Report) uncheckedNote() string {
 	var parts []string
 	for _, g := range r.Judged.Judgements {
 		if g.NotNeeded {
-			parts = append(parts, g.Checker+": not asked: "+g.Reason)
+			parts = append(parts, g.Checker+": "+g.VerdictText()+": "+g.Reason)
 		}
 	}
 	return strings.Join(parts, "; ")

@@ -103,6 +103,7 @@ func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) in
 	return interleave.Program{
 		Name: cmp.Or(o.Name, "lock"), Lease: o.TTL, Hooks: []redis.Hook{tracer{}},
 		Kinds: []harness.Kind{harness.Acquire, harness.Release}, SpecialPlaces: lockHabits(o, newLocker),
+		Roles: lockRoles,
 		Open: func(i int, r redis.UniversalClient) harness.Client {
 			return exploredLockClient(newLocker(r), o, key, i)
 		},
@@ -195,6 +196,7 @@ func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper
 	return interleave.Program{
 		Name: cmp.Or(o.Name, "dedup"), Lease: o.Window, Hooks: []redis.Hook{tracer{}},
 		Kinds: dedupKinds(newDeduper), SpecialPlaces: habits(o.Habits, placeTwoNames, placeComesBack),
+		Roles: dedupRoles,
 		Open: func(i int, r redis.UniversalClient) harness.Client {
 			return exploredDedupClient(newDeduper(r), o, i)
 		},
@@ -284,6 +286,7 @@ func SequenceProgram(o SequenceOptions, newSequencer func(redis.UniversalClient)
 	return interleave.Program{
 		Name: cmp.Or(o.Name, "sequence"), Lease: ExploredLease, Timeless: true, Hooks: []redis.Hook{tracer{}},
 		Kinds: []harness.Kind{harness.Next}, SpecialPlaces: habits(o.Habits, placeTwoNames),
+		Roles: sequenceRoles,
 		Open: func(i int, r redis.UniversalClient) harness.Client {
 			return exploredSequenceClient(newSequencer(r), o, i)
 		},

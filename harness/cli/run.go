@@ -114,7 +114,7 @@ func (a *app) singlePlan(cmd *cobra.Command, f *planFlags, args []string) (p pla
 	case len(f.files) > 0:
 		return plans[0], nil
 	case len(variants) != 1:
-		return p, usage("%d variants given: want one variant, such as lock/set-nx-px", len(variants))
+		return p, wantOneVariant("run", len(variants))
 	}
 	p, v := plans[0], variants[0]
 	p.Variant, p.Script, p.Adapter = v.id, v.script, v.adapter

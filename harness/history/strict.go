@@ -17,7 +17,7 @@ import (
 )
 
 // errTruncated says that a line is incomplete. What to do about it depends on whether it is the last line.
-var errTruncated = errors.New("the line breaks off: want one JSON object a line")
+var errTruncated = errors.New("the line breaks off")
 
 // errNull says that an element of a list is null. The library would read it as a zero value.
 var errNull = errors.New("is null: leave it out")
