@@ -1,6 +1,9 @@
 package plan
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Case is a plan with a title for readers.
 type Case struct {
@@ -33,9 +36,7 @@ type Tour struct {
 }
 
 // Scenes lists all of the tour, in order.
-func (t Tour) Scenes() (all []Scene) {
-	return append(append(append(all, t.Pairs...), t.Numbers...), t.Failovers...)
-}
+func (t Tour) Scenes() []Scene { return slices.Concat(t.Pairs, t.Numbers, t.Failovers) }
 
 // Demo returns the tour.
 func Demo() (t Tour) {
