@@ -157,7 +157,7 @@ func (v Variant) LogTo(dir string) {
 }
 
 // Outside reports whether the algorithm is an adapter.
-func (v Variant) Outside() bool { return v.outside != nil }
+func (v Variant) Outside() bool { return v.outside != nil || v.library.File != "" }
 
 // Lead lets the processes of a program outside connect straight to a node under load, so that their bytes do not pass
 // this process. straight returns the node's address for the Redis client of their group. Where it returns "" they

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -39,9 +40,7 @@ type Tour struct {
 }
 
 // Scenes lists all of the tour, in order.
-func (t Tour) Scenes() (all []Scene) {
-	return append(append(append(all, t.Pairs...), t.Numbers...), t.Failovers...)
-}
+func (t Tour) Scenes() []Scene { return slices.Concat(t.Pairs, t.Numbers, t.Failovers) }
 
 // Demo returns the tour.
 func Demo() (t Tour) {

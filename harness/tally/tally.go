@@ -11,7 +11,7 @@ import (
 // Ending is the result of a run of a suite. The zero value is NotRun.
 type Ending uint8
 
-// Endings from Met to NotMet get worse, except that NotRun is as bad as Unsaid: see rank.
+// Endings from Met to NotMet get worse, except that NotRun is as bad as Undecided: see rank.
 const (
 	NotRun    Ending = iota // it did not run, or not to its end
 	Met                     // as expected
@@ -38,7 +38,7 @@ func (e *Ending) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// rank orders endings from best to worst. NotRun and Unsaid rank the same.
+// rank orders endings from best to worst. NotRun and Undecided rank the same.
 func (e Ending) rank() int {
 	return map[Ending]int{Met: 0, NotRun: 1, Undecided: 1, Failed: 2, NotMet: 3}[e]
 }
@@ -129,8 +129,7 @@ func (c Case) SumUp() *Figures {
 	if len(c.failovers) == 0 {
 		return c.Failovers
 	}
-	f := FiguresOf(c.failovers, c.stages)
-	return &f
+	return new(FiguresOf(c.failovers, c.stages))
 }
 
 // Ending returns the worst ending of the case's runs; NotRun if there are none.
@@ -148,13 +147,10 @@ func (c Case) Ending() Ending {
 	return NotRun
 }
 
-// First returns the first run with the case's own ending; the last run if it is not listed.
 // First returns the first listed run that ended as the case did; the last run if no such run is listed.
 func (c Case) First() Run {
-	for _, r := range c.Failures {
-		if r.Ending == c.Ending() {
-			return r
-		}
+	if i := slices.IndexFunc(c.Failures, func(r Run) bool { return r.Ending == c.Ending() }); i >= 0 {
+		return c.Failures[i]
 	}
 	return c.Last
 }
@@ -183,7 +179,7 @@ type Suite struct {
 	Shards []ShardResult `json:"shards,omitempty"`
 }
 
-// Ending returns the worst ending of the suite's cases. NotMet ranks before Failed and Failed before Unsaid, since an
+// Ending returns the worst ending of the suite's cases. NotMet ranks before Failed and Failed before Undecided, since an
 // unexpected violation matters most. A suite that ended early is never Met.
 func (s Suite) Ending() Ending {
 	worst := NotRun
