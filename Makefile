@@ -6,30 +6,34 @@ MISSPELL    ?= github.com/golangci/misspell/cmd/misspell@v0.7.0
 BIN         := bin/doublegrant
 RESULTS     ?= results
 
-.PHONY: all build demo explore bugs test test-raced test-others left-out test-busy test-long test-long-algorithms test-long-users \
-	test-long-searches test-long-random test-long-faults test-long-raced test-long-today test-readmes test-deep verify-checkers verify-planted mutate mutate-today mutate-checkers mutate-interleave mutate-strategy lint bench bench-load image \
+.PHONY: all build demo explore bugs test test-raced test-others left-out test-busy test-long test-long-algorithms \
+	test-long-users test-long-searches test-long-random test-long-faults test-long-raced test-long-today test-readmes \
+	test-deep verify-checkers verify-planted mutate mutate-today mutate-checkers mutate-interleave mutate-strategy lint \
+	bench bench-load image \
 	harness-image redis cc adapters clients browser clean help
 
 all: build
 
 help:
-	@echo "make demo    a tour on real Redis, under two minutes; exit code 0 if all came out as documented"
-	@echo "make explore every interleaving of the whole catalogue; exit code 0 if all came out as documented"
-	@echo "make test    every package's tests, real Redis included, in seven to eight minutes on two cores the first time"
-	@echo "make test-busy  the same beside processes that keep every core busy"
-	@echo "make test-long  what make test leaves out: whole tables, faults at random moments, more race detector; three quarters of an hour. Today's part: make test-long-today"
-	@echo "make test-deep  every fault on every target that it accepts, every kind of failover, the largest searches; about half an hour"
-	@echo "make image   a Docker image of this machine's redis-server, for --on docker where there is no registry"
-	@echo "make harness-image  a Docker image of doublegrant itself, for machines without Redis, macOS, Windows, Kubernetes"
-	@echo "make verify-checkers  a million small histories for each checker and every tiny one, against its rule, porcupine and brute force; and a million of correct simulated servers. HISTORIES=100000 for a tenth"
-	@echo "make verify-planted  explorer and load on algorithms with planted defects, and on right but odd ones, about 5 minutes"
-	@echo "make mutate  small changes of the checkers and the explorer, one at a time, and which of them no test notices; hours for all, see MUTATE. Today's, in a minute: make mutate-today"
-	@echo "make bugs    every bug of real libraries, one after the other, and the table of them"
-	@echo "make lint    gofmt, go vet, staticcheck, spelling"
-	@echo "make bench   benchmarks of the checkers, against porcupine too, and of the explorer"
-	@echo "make bench-load  the harness's load beside that of redis-benchmark and of a bare go-redis loop, and clients in Python and JavaScript beside bare loops"
-	@echo "make build   $(BIN)"
-	@echo "make clean   remove $(BIN) and $(RESULTS)"
+	@echo "make build            $(BIN)"
+	@echo "make demo             a tour on real Redis, under two minutes; exit code 0 if all came out as documented"
+	@echo "make explore          every interleaving of the whole catalogue; exit code 0 if all came out as documented"
+	@echo "make bugs             show every bug of real libraries, and write the table of them"
+	@echo "make test             all tests but the long ones; seven to eight minutes on two cores the first time"
+	@echo "make test-busy        the same while every core is kept busy"
+	@echo "make test-long        the long tests; three quarters of an hour (today's part: make test-long-today)"
+	@echo "make test-deep        every fault on every target, every kind of failover, the largest searches; half an hour"
+	@echo "make verify-checkers  a million histories for each checker against its rule (HISTORIES=100000: a tenth)"
+	@echo "make verify-planted   explorer and load on algorithms with planted defects; five minutes"
+	@echo "make mutate           small changes that no test notices; hours (MUTATE: a part; today's: make mutate-today)"
+	@echo "make lint             gofmt, go vet, staticcheck, spelling"
+	@echo "make bench            benchmarks of the checkers and the explorer"
+	@echo "make bench-load       the harness's load beside redis-benchmark and bare client loops"
+	@echo "make image            a Docker image of this machine's redis-server, for --on docker without a registry"
+	@echo "make harness-image    a Docker image of doublegrant, for macOS, Windows and Kubernetes"
+	@echo "make adapters         install the interpreters and Redis clients of adapters in other languages"
+	@echo "make browser          install a Chromium, for tests of pages"
+	@echo "make clean            remove bin and $(RESULTS)"
 
 build:
 	$(GO) build -o $(BIN) ./harness/cmd/doublegrant
@@ -40,15 +44,16 @@ demo: redis build
 explore: redis build
 	./$(BIN) explore --all --results $(RESULTS)
 
-# The module in .ci holds what is no part of doublegrant: the mutation tester, and the check of the manifests for Kubernetes. Its tests
-# read files of this module, whose changes the go command does not see from there. So their results are not cached.
+# The module in .ci has the mutation tester, and the check of the manifests for Kubernetes. Its tests read files of this
+# module, whose changes the go command does not see from there. So their results are not cached.
 #
-# Tests named TestLong... are for test-long. Tests named TestRaced... always run under the race detector. So do all tests of the
-# packages of RACED, in which goroutines of ours meet. Without a C compiler they run without it. Most tests wait for Redis or for
-# time, so two lanes run side by side, with some packages at a time in each. Packages that take longest come first.
+# Tests named TestLong... are for test-long. Tests named TestRaced..., and all tests of the packages of RACED, in which
+# goroutines meet, run under the race detector; without a C compiler they run without it. Most tests wait for Redis or
+# for time, so two lanes run side by side, with some packages at a time in each. Packages that take longest come first.
 RACED    := ./harness/cluster ./harness/cluster/fabric ./nemesis ./harness ./harness/history
 RACED_IN := ./harness/explore
-FIRST    := ./harness/granttest ./harness/cli ./harness/cluster/docker ./harness/plan ./harness/explore ./workloads ./harness/results
+FIRST    := ./harness/granttest ./harness/cli ./harness/cluster/docker ./harness/plan ./harness/explore ./workloads \
+	./harness/results
 OTHERS    = $(FIRST) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED) $(FIRST))")
 TESTING  := -vet=off -timeout 20m -parallel 4
 RACE      = $$(command -v $${CC:-cc} >/dev/null && echo -race)
@@ -79,13 +84,14 @@ left-out:
 		echo; echo "left out; sudo make cc adapters browser installs what Debian and Ubuntu have:"; \
 		sort -u $(DOUBLEGRANT_LEFT_OUT) | sed 's/^/  /'; fi
 
-# The tests beside a process for each core that does nothing but keep it busy. The processes end with the tests, after an hour at the latest.
+# The tests beside a process for each core that only keeps it busy. These processes end with the tests, or after an
+# hour.
 test-busy:
 	@for core in $$(seq $$(nproc)); do timeout 3600 sh -c 'while :; do :; done' & busy="$$busy $$!"; done; \
 	trap 'kill $$busy' EXIT; trap 'exit 130' INT TERM; GOFLAGS="$$GOFLAGS -count=1" $(MAKE) --no-print-directory test
 
-# What `test` leaves out, in parts of some minutes. SEED chooses the cases of which a run takes only some. The figures of failovers are compared
-# with an observer's, to within 50 ms. So they run alone, at the end of the faults.
+# What `test` leaves out, in parts of some minutes. SEED chooses the cases where a run takes only some. The figures of
+# failovers are compared with an observer's, to within 50 ms, so they run alone, at the end of the faults.
 SEED  ?= 0
 PARTS := users algorithms searches faults raced
 LONG   = DOUBLEGRANT_TESTS=long DOUBLEGRANT_TEST_SEED=$(SEED) $(GO) test -count 1 $(TESTING) -run '^TestLong'
@@ -118,14 +124,16 @@ test-readmes: redis clients
 
 # The quick tests of packages that `test` does not race, under the race detector.
 test-long-raced: redis cc
-	$(GO) test -race -count 1 $(TESTING) -p 2 -skip '^TestLong|^TestRaced' ./workloads ./harness/cluster/... ./harness/suite ./harness/generators ./harness/results ./harness/workqueue/...
+	$(GO) test -race -count 1 $(TESTING) -p 2 -skip '^TestLong|^TestRaced' ./workloads ./harness/cluster/... \
+		./harness/suite ./harness/generators ./harness/results ./harness/workqueue/...
 
 # The part for today, and today's mutants. Each round of days has a seed of its own.
 test-long-today:
 	@day=$$(($$(date +%s) / 86400)); set -- $(PARTS); shift $$((day % $$#)); \
 	echo "today's part of test-long; to repeat it: make test-long-$$1 SEED=$$((day / $(words $(PARTS))))"; \
 	rm -f $(DOUBLEGRANT_LEFT_OUT); \
-	$(MAKE) --no-print-directory test-long-$$1 SEED=$$((day / $(words $(PARTS)))) && $(MAKE) --no-print-directory mutate-today left-out
+	$(MAKE) --no-print-directory test-long-$$1 SEED=$$((day / $(words $(PARTS)))) && \
+	$(MAKE) --no-print-directory mutate-today left-out
 
 # Every bug of real libraries, and the table of them: workloads/bugs/README.md.
 bugs: redis build
@@ -133,26 +141,27 @@ bugs: redis build
 
 # All cases of the tables of which `test` and `test-long` have a part.
 test-deep: redis cc
-	DOUBLEGRANT_TESTS=deep $(GO) test -p 1 -count 1 -timeout 60m -v -run '^TestLong' ./harness/plan ./harness/results ./harness/analysis
+	DOUBLEGRANT_TESTS=deep $(GO) test -p 1 -count 1 -timeout 60m -v -run '^TestLong' \
+		./harness/plan ./harness/results ./harness/analysis
 	DOUBLEGRANT_TESTS=deep $(GO) test -race -count 1 -timeout 60m -parallel 4 ./harness/explore
 
-# The tests of the checkers make new histories each time; a failure prints the seed that repeats it, smallest history first.
-# Deep tests enumerate the larger spaces of tiny histories as well, some millions. Histories of simulated servers are long: a million of them
-# takes most of the time.
+# Every small history against each checker's rule, porcupine and brute force, and correct simulated servers, which take
+# most of the time. The histories are new each time; a failure prints the seed that repeats it.
 HISTORIES ?= 1000000
 
 verify-checkers:
-	DOUBLEGRANT_TESTS=deep $(GO) test -count 1 -timeout 180m -v -run 'CheckersKeepTheirRules|EveryTinyHistory|SimulatedServers' ./checkers \
+	DOUBLEGRANT_TESTS=deep $(GO) test -count 1 -timeout 180m -v \
+		-run 'CheckersKeepTheirRules|EveryTinyHistory|SimulatedServers' ./checkers \
 		-rapid.checks=$(HISTORIES) -rapid.seed=0
 
 # Every algorithm of the corpus (workloads/CORPUS.md) in the explorer, and under load, four side by side.
 verify-planted: redis
 	DOUBLEGRANT_TESTS=deep $(GO) test -count 1 -timeout 30m -v -run Corpus ./workloads
 
-# Changes of one comparison, condition, sum or return at a time; exit code 1 if no test notices one that mutants.txt of the
-# package does not list. Some 2,060 mutants in checkers, nine minutes on two cores, and 1,200 in explore, which take hours: for a part of them,
-# make mutate MUTATE='-file ^mutex' or MUTATE='-every 10'. Tests that take long and compare much at once are left out: what matters has a test that
-# says what is wrong.
+# Changes of one comparison, condition, sum or return at a time; exit code 1 if no test notices one that mutants.txt of
+# the package does not list. The 2,060 mutants of checkers take nine minutes on two cores, the 1,200 of explore hours.
+# For a part: make mutate MUTATE='-file ^mutex' or MUTATE='-every 10'. Tests that take long are left out: what matters
+# has a quick one.
 MUTATE     ?=
 MUTATE_BIN := bin/mutate
 
@@ -162,7 +171,8 @@ $(MUTATE_BIN):
 
 mutate: redis mutate-checkers mutate-interleave mutate-strategy
 	$(MUTATE_BIN) -skip PruningLosesNoVerdict $(MUTATE) ./harness/explore
-	for room in command frontier model resp schedule; do $(MUTATE_BIN) $(MUTATE) ./harness/explore/internal/$$room || exit; done
+	for room in command frontier model resp schedule; do \
+		$(MUTATE_BIN) $(MUTATE) ./harness/explore/internal/$$room || exit; done
 
 # A part for each day of the packages whose mutants are all noticed or listed.
 mutate-today:
@@ -185,7 +195,7 @@ mutate-strategy: $(MUTATE_BIN)
 image: redis build
 	./$(BIN) doctor --on docker --build-image
 
-# The image's program is static, so that it needs no library of this machine, and without tables for debuggers, 13 MiB of them.
+# The image's program is static, so that it needs no library of this machine, and has no tables for debuggers (13 MiB).
 harness-image: redis
 	CGO_ENABLED=0 $(GO) build -ldflags='-s -w' -o bin/static/doublegrant ./harness/cmd/doublegrant
 	./bin/static/doublegrant doctor --build-harness-image
@@ -224,8 +234,8 @@ cc:
 
 # The interpreters and Redis clients of workloads/adapters/. Tests of a language that is not there are left out, unless
 # DOUBLEGRANT_REQUIRE_CLIENTS is set: then `test` installs it.
-ADAPTERS := python3-redis python3-rq python3-tooz php-cli php-redis php-symfony-lock php-illuminate-cache php-illuminate-redis ruby-redis node-redis \
-	gcc libc6-dev libhiredis-dev default-jdk-headless
+ADAPTERS := python3-redis python3-rq python3-tooz php-cli php-redis php-symfony-lock php-illuminate-cache \
+	php-illuminate-redis ruby-redis node-redis gcc libc6-dev libhiredis-dev default-jdk-headless
 adapters:
 	@if dpkg -s $(ADAPTERS) >/dev/null 2>&1; then exit 0; fi; \
 	$(call install,what adapters need,$(ADAPTERS))

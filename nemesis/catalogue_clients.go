@@ -39,7 +39,7 @@ func clientFaults() []Entry {
 
 // prepareSkew refuses skews of more than longestSkew in either direction.
 func prepareSkew(f *Configured) (string, error) {
-	return inBounds("by", f.By, -longestSkew, longestSkew)()
+	return checkBounds("by", f.By, -longestSkew, longestSkew)
 }
 
 const longestSkew = 1000 * time.Hour

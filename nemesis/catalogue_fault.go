@@ -129,12 +129,10 @@ func (f Configured) Can(what Consequences) bool {
 	return f.Does&what != 0
 }
 
-// inBounds returns a check that a parameter is between least and most, where its effect can be seen.
-func inBounds[T int | time.Duration](field string, is, least, most T) func() (string, error) {
-	return func() (string, error) {
-		if is < least || is > most {
-			return field, fmt.Errorf("%s is %v: ask for %v to %v", field, is, least, most)
-		}
-		return "", nil
+// checkBounds returns an error, and field with it, unless least <= is <= most, where the parameter's effect can be seen.
+func checkBounds(field string, is, least, most time.Duration) (string, error) {
+	if is < least || is > most {
+		return field, fmt.Errorf("%s is %v: ask for %v to %v", field, is, least, most)
 	}
+	return "", nil
 }

@@ -138,7 +138,12 @@ func ofClientsOnly(hosts string) bool {
 	return hosts == "clients" || strings.HasPrefix(hosts, "g")
 }
 
-func prepareCut(f *Configured) (string, error) { return firstWrong(f.parseEnds, f.parseHow) }
+func prepareCut(f *Configured) (parameter string, err error) {
+	if parameter, err = f.parseEnds(); err != nil {
+		return parameter, err
+	}
+	return f.parseHow()
+}
 
 func prepareOneWay(f *Configured) (string, error) {
 	f.OneWay = true
@@ -156,14 +161,4 @@ func prepareLink(f *Configured) (parameter string, err error) {
 		parameter = bounds.Parameter
 	}
 	return parameter, err
-}
-
-// firstWrong returns the first parameter that one of the checks refuses.
-func firstWrong(checks ...func() (string, error)) (field string, err error) {
-	for _, check := range checks {
-		if field, err = check(); err != nil {
-			return field, err
-		}
-	}
-	return "", nil
 }

@@ -40,7 +40,7 @@ func nodeFaults() []Entry {
 				"ends",
 			Takes: []string{"host"}, Defaults: primary, Strikes: "r", Does: MayLose,
 			prepare: func(f *Configured) (string, error) {
-				return inBounds("for", f.For, 500*time.Millisecond, time.Hour)()
+				return checkBounds("for", f.For, 500*time.Millisecond, time.Hour)
 			},
 			make: func(f Configured, on Subject) harness.Nemesis { return Sleep(on.Cluster, f.target, f.For) },
 		},
@@ -73,7 +73,7 @@ func leastUnnoticed(_ Configured, on Outlook) time.Duration {
 
 // prepareClockStep refuses steps that are too small to be noticed. The fault's name gives the direction.
 func prepareClockStep(f *Configured) (string, error) {
-	return inBounds("by", f.By, 3*time.Second, 24*time.Hour)()
+	return checkBounds("by", f.By, 3*time.Second, 24*time.Hour)
 }
 
 // sentinelFaults lists the faults by which Sentinels fail over for no reason.

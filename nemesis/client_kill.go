@@ -3,7 +3,6 @@ package nemesis
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -23,36 +22,29 @@ type ClientKillable interface {
 //
 // The bite says how many connections were closed, and how many of them were clients'. If none was, the fault is not
 // proved. The fault is over at once: clients dial again, and there is nothing to heal.
-func ClientKill(c ClientKillable, t Target) harness.Nemesis { return clientKill{c, t} }
-
-type clientKill struct {
-	c      ClientKillable
-	target Target
+func ClientKill(c ClientKillable, t Target) harness.Nemesis {
+	return ofRedisNodes("client-kill-"+t.String(), harness.EndsConnections, c, t, killClients(c))
 }
 
-func (k clientKill) Name() string { return "client-kill-" + k.target.String() }
-
-func (k clientKill) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	chosen, err := chooseRedisTargets(ctx, k.c, k.target, rng)
-	if err != nil {
-		return harness.Injection{}, err
-	}
-	inj := harness.Injection{Targets: chosen.nodes, Heal: nothingToHeal}
-	var seen []string
-	clients := 0
-	err = chosen.each(func(node string) error {
-		of := k.c.Connections(node)
-		killed, err := k.c.Do(ctx, node, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-		seen = append(seen, fmt.Sprintf("%s closed %v connections, %d of clients", node, killed, of))
-		clients += of
-		return err
-	})
-	inj.Bite = strings.Join(seen, "; ")
-	inj.Touched = func() (string, error) {
-		if clients == 0 {
-			return "", fmt.Errorf("idle: no client had a connection to %v", chosen)
+func killClients(c ClientKillable) strike {
+	return func(ctx context.Context, chosen targets) (harness.Injection, error) {
+		inj := harness.Injection{Targets: chosen.nodes, Heal: nothingToHeal}
+		var seen []string
+		clients := 0
+		err := chosen.each(func(node string) error {
+			of := c.Connections(node)
+			killed, err := c.Do(ctx, node, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+			seen = append(seen, fmt.Sprintf("%s closed %v connections, %d of clients", node, killed, of))
+			clients += of
+			return err
+		})
+		inj.Bite = strings.Join(seen, "; ")
+		inj.Touched = func() (string, error) {
+			if clients == 0 {
+				return "", fmt.Errorf("idle: no client had a connection to %v", chosen)
+			}
+			return fmt.Sprintf("touched: closed %d connections of clients", clients), nil
 		}
-		return fmt.Sprintf("touched: closed %d connections of clients", clients), nil
+		return inj, err
 	}
-	return inj, err
 }

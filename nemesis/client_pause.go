@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 
 	"github.com/doublegrant/doublegrant/harness"
 )
@@ -24,31 +23,23 @@ type ClientPausable interface {
 // is replaced if the pause outlasts Sentinels' patience, while its links to its replicas stay up. Keys do not expire
 // there during the pause, though they are gone for a client that asks after it. The bite: a PING gets no answer. After
 // the heal everything that waited is executed.
-func ClientPause(c ClientPausable, t Target) harness.Nemesis { return clientPause{c, t, false} }
+func ClientPause(c ClientPausable, t Target) harness.Nemesis {
+	return ofRedisNodes("client-pause-"+t.String(), harness.DefersCommands, c, t, clientPause{c, false}.strike)
+}
 
 // ClientPauseWrites does what ClientPause does to commands that may write, scripts included. Reads and PINGs are
 // answered. PUBLISH waits, and with it what a Sentinel sends behind it: it connects again after half of down-after, and
 // so does not miss the primary. The bite: a PING is answered and a write is not.
-func ClientPauseWrites(c ClientPausable, t Target) harness.Nemesis { return clientPause{c, t, true} }
+func ClientPauseWrites(c ClientPausable, t Target) harness.Nemesis {
+	return ofRedisNodes("client-pause-writes-"+t.String(), harness.DefersWrites, c, t, clientPause{c, true}.strike)
+}
 
 type clientPause struct {
 	c          ClientPausable
-	target     Target
 	onlyWrites bool
 }
 
-func (p clientPause) Name() string {
-	if p.onlyWrites {
-		return "client-pause-writes-" + p.target.String()
-	}
-	return "client-pause-" + p.target.String()
-}
-
-func (p clientPause) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	chosen, err := chooseRedisTargets(ctx, p.c, p.target, rng)
-	if err != nil {
-		return harness.Injection{}, err
-	}
+func (p clientPause) strike(ctx context.Context, chosen targets) (harness.Injection, error) {
 	if err := chosen.each(func(node string) error { return p.checkUnpaused(ctx, node) }); err != nil {
 		return harness.Injection{}, err
 	}
@@ -61,7 +52,7 @@ func (p clientPause) Inject(ctx context.Context, rng *rand.Rand) (harness.Inject
 			return nil
 		})
 	}}
-	err = chosen.each(func(node string) (err error) {
+	err := chosen.each(func(node string) (err error) {
 		resumes[node], err = p.c.PauseClients(ctx, node, p.onlyWrites)
 		return err
 	})
@@ -85,17 +76,13 @@ func (p clientPause) checkUnpaused(ctx context.Context, node string) error {
 }
 
 func (p clientPause) prove(ctx context.Context, chosen targets) (string, error) {
-	from := p.c.ClientGroups()[0]
 	if !p.onlyWrites {
 		return fmt.Sprintf("no answer to PING from %v", chosen), chosen.each(func(node string) error {
-			if p.c.Probe(ctx, from, node) == nil {
-				return fmt.Errorf("%s answers although its clients are paused", node)
-			}
-			return nil
+			return checkSilent(ctx, p.c, node, "its clients are paused")
 		})
 	}
 	return fmt.Sprintf("%v answers PING and no write", chosen), chosen.each(func(node string) error {
-		if err := awaitAnswer(ctx, p.c, from, node); err != nil {
+		if err := awaitAnswer(ctx, p.c, p.c.ClientGroups()[0], node); err != nil {
 			return fmt.Errorf("%s, whose clients' writes are paused, does not answer a PING: %w", node, err)
 		}
 		if err := p.c.AcceptsWrites(ctx, node); !isTimeout(err) {

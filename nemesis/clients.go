@@ -18,6 +18,18 @@ type struckGroups struct {
 	groups []int
 }
 
+// ofClients returns a fault that chooses client groups and strikes them.
+func ofClients(name string, e harness.Effects, f *harness.Fleet, c Topology, t Target,
+	strike func(context.Context, struckGroups, *rand.Rand) (harness.Injection, error)) fault {
+	return fault{name, e, func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+		s, err := chooseGroups(ctx, f, c, t, rng)
+		if err != nil {
+			return harness.Injection{}, err
+		}
+		return strike(ctx, s, rng)
+	}}
+}
+
 // chooseGroups chooses a fault's client groups. It leaves out groups without clients.
 func chooseGroups(ctx context.Context, f *harness.Fleet, c Topology, t Target, rng *rand.Rand) (struckGroups, error) {
 	s := struckGroups{fleet: f}
@@ -54,14 +66,15 @@ type populated struct {
 }
 
 func (m populated) ClientGroups() []string {
+	all := m.Topology.ClientGroups()
 	var some []string
-	for i, name := range m.Topology.ClientGroups() {
+	for i, name := range all {
 		if m.fleet.Clients(i) > 0 {
 			some = append(some, name)
 		}
 	}
 	if some == nil {
-		return m.Topology.ClientGroups()
+		return all
 	}
 	return some
 }
@@ -90,8 +103,12 @@ func untilSeen(ctx context.Context, seen func() bool) error {
 	})
 }
 
-// callAll returns a heal that calls all of heals.
-func callAll(heals []func()) func(context.Context) error {
+// each calls do for each group, and returns the heal that calls what do has returned.
+func (s struckGroups) each(do func(group int) (undo func())) func(context.Context) error {
+	var heals []func()
+	for _, g := range s.groups {
+		heals = append(heals, do(g))
+	}
 	return func(context.Context) error {
 		for _, heal := range heals {
 			heal()

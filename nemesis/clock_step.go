@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"time"
@@ -34,29 +33,23 @@ const (
 // A Sentinel has no TIME command. It does nothing for two seconds after a step of three seconds or more (TILT), and
 // that is the bite. The heal also starts it again: a Sentinel whose clock has gone back sends no PING until the time at
 // which it last sent one.
-func ClockStep(c Clocked, t Target, by time.Duration) harness.Nemesis { return clockStep{c, t, by} }
+func ClockStep(c Clocked, t Target, by time.Duration) harness.Nemesis {
+	name := "clock-step-forward-"
+	if by < 0 {
+		name = "clock-step-backward-"
+	}
+	return ofNodes(name+t.String(), harness.ShiftsClock, c, t, clockStep{c, by}.strike)
+}
 
 type clockStep struct {
-	c      Clocked
-	target Target
-	by     time.Duration
+	c  Clocked
+	by time.Duration
 }
 
-func (s clockStep) Name() string {
-	if s.by < 0 {
-		return "clock-step-backward-" + s.target.String()
-	}
-	return "clock-step-forward-" + s.target.String()
-}
-
-func (s clockStep) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+func (s clockStep) strike(ctx context.Context, chosen targets) (harness.Injection, error) {
 	if s.by.Abs() < shortestStep {
 		return harness.Injection{}, fmt.Errorf("a clock step of %v is too short to be seen: ask for %v or more", s.by,
 			shortestStep)
-	}
-	chosen, err := chooseTargets(ctx, s.c, s.target, rng)
-	if err != nil {
-		return harness.Injection{}, err
 	}
 	if s.by.Abs() < sentinelNotice && slices.ContainsFunc(chosen.nodes, s.isSentinel) {
 		return harness.Injection{}, fmt.Errorf("a Sentinel does not notice a clock step of %v: ask for %v or more",

@@ -17,26 +17,14 @@ import (
 // f has to be the run's Spec.Fleet as well. t chooses from the client groups of c: Clients(), Group() or a group's
 // name.
 func CrashClients(f *harness.Fleet, c Topology, t Target) harness.Nemesis {
-	return crashClients{f, c, t}
+	return ofClients("crash-clients-"+t.String(), harness.EndsClients, f, c, t, crash)
 }
 
-type crashClients struct {
-	fleet  *harness.Fleet
-	c      Topology
-	groups Target
-}
-
-func (n crashClients) Name() string { return "crash-clients-" + n.groups.String() }
-
-func (n crashClients) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	s, err := chooseGroups(ctx, n.fleet, n.c, n.groups, rng)
-	if err != nil {
-		return harness.Injection{}, err
-	}
-	before, doomed := s.sum(n.fleet.Crashes), s.clients()
-	died := func() int { return s.sum(n.fleet.Crashes) - before }
+func crash(ctx context.Context, s struckGroups, rng *rand.Rand) (harness.Injection, error) {
+	before, doomed := s.sum(s.fleet.Crashes), s.clients()
+	died := func() int { return s.sum(s.fleet.Crashes) - before }
 	for _, g := range s.groups {
-		n.fleet.Crash(g, rng)
+		s.fleet.Crash(g, rng)
 	}
 	inj := harness.Injection{Targets: s.names}
 	if err := untilSeen(ctx, func() bool { return died() > 0 }); err != nil {

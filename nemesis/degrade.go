@@ -25,7 +25,11 @@ import (
 // the two at the moment, nothing is done and the fault is not proved. It is not proved either if the system itself
 // sends nothing while the fault is in force.
 func Degrade(c Linked, from, to Target, f harness.LinkFault) harness.Nemesis {
-	return degradation{c, from, to, f}
+	name := string(f.Kind)
+	if cutsLink(f) {
+		name = "cut"
+	}
+	return fault{name, f.Effects(), degradation{c, from, to, f}.inject}
 }
 
 type degradation struct {
@@ -34,14 +38,7 @@ type degradation struct {
 	fault    harness.LinkFault
 }
 
-func (d degradation) Name() string {
-	if cutsLink(d.fault) {
-		return "cut"
-	}
-	return string(d.fault.Kind)
-}
-
-func (d degradation) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+func (d degradation) inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
 	if err := d.fault.Validate(); err != nil {
 		return harness.Injection{}, err
 	}

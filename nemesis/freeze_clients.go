@@ -17,28 +17,12 @@ import (
 // f has to be the run's Spec.Fleet as well. t chooses from the client groups of c: Clients(), Group() or a group's
 // name.
 func FreezeClients(f *harness.Fleet, c Topology, t Target) harness.Nemesis {
-	return freezeClients{f, c, t}
+	return ofClients("freeze-clients-"+t.String(), harness.StopsClients, f, c, t, freeze)
 }
 
-type freezeClients struct {
-	fleet  *harness.Fleet
-	c      Topology
-	groups Target
-}
-
-func (n freezeClients) Name() string { return "freeze-clients-" + n.groups.String() }
-
-func (n freezeClients) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	s, err := chooseGroups(ctx, n.fleet, n.c, n.groups, rng)
-	if err != nil {
-		return harness.Injection{}, err
-	}
-	var resume []func()
-	for _, g := range s.groups {
-		resume = append(resume, n.fleet.Pause(g))
-	}
-	held := func() int { return s.sum(n.fleet.AtCheckpoint) }
-	inj := harness.Injection{Targets: s.names, Frozen: s.groups, Heal: callAll(resume)}
+func freeze(ctx context.Context, s struckGroups, _ *rand.Rand) (harness.Injection, error) {
+	held := func() int { return s.sum(s.fleet.AtCheckpoint) }
+	inj := harness.Injection{Targets: s.names, Frozen: s.groups, Heal: s.each(s.fleet.Pause)}
 	if err := untilSeen(ctx, func() bool { return held() > 0 }); err != nil {
 		return inj, fmt.Errorf("of %d clients of %s none stands: %w", s.clients(), s, errNoCheckpoint)
 	}

@@ -3,7 +3,6 @@ package nemesis
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 
@@ -23,66 +22,69 @@ type Killable interface {
 // starts the nodes again, with an empty memory unless there is an append-only file. Inject returns an error for a node
 // that another fault has ended already.
 func Kill(c Killable, t Target) harness.Nemesis {
-	return downNodes{
-		c: c, target: t, name: "kill-" + t.String(), done: "killed",
-		end: func(_ context.Context, node string) error { return c.Kill(node) },
-	}
+	end := func(_ context.Context, node string) error { return c.Kill(node) }
+	return ofNodes("kill-"+t.String(), harness.EndsProcess, c, t, takeDown(c, "killed", end))
 }
 
 // KillPrimary kills the primary, which comes back as a replica.
 func KillPrimary(c Killable) harness.Nemesis { return Kill(c, Primary()) }
 
-// downNodes takes nodes down and starts them again.
-type downNodes struct {
-	c      Killable
-	target Target
-	name   string
-	done   string // says in the bite what was done to the nodes
-	end    func(ctx context.Context, node string) error
+// Restartable is what Restart needs of a cluster.
+type Restartable interface {
+	Killable
+	Terminate(ctx context.Context, node string) error
 }
 
-func (d downNodes) Name() string { return d.name }
+// Restart ends nodes in an orderly way with SIGTERM, as an upgrade does. They stay down for as long as the fault lasts.
+// A primary first gives its replicas time to catch up. Bite, proof and heal are those of Kill.
+func Restart(c Restartable, t Target) harness.Nemesis {
+	return ofNodes("restart-"+t.String(), harness.EndsProcess, c, t, takeDown(c, "shut down", c.Terminate))
+}
 
-func (d downNodes) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	chosen, err := chooseTargets(ctx, d.c, d.target, rng)
-	if err != nil {
-		return harness.Injection{}, err
-	}
-	inj := harness.Injection{
-		Targets: chosen.nodes,
-		Bite:    fmt.Sprintf("%s %v", d.done, chosen),
-		Prove:   chosen.failover(d.c),
-		Heal: func(ctx context.Context) error {
-			return chosen.eachAtOnce(func(node string) error { return d.c.Restart(ctx, node) })
-		},
-	}
-	if p, err := d.c.Primary(ctx); err == nil && d.onlyReplicas(chosen, p) {
-		inj.Prove = func(ctx context.Context) (string, error) { return d.awaitMissing(ctx, p, len(chosen.nodes)) }
-	}
-	return chosen.breakExclusively(ctx, d.c, inj, checkRunning(d.c), func(node string) error {
-		if err := d.end(ctx, node); err != nil {
-			return err
+// takeDown ends nodes, and starts them again as its heal. done says in the bite what end has done to them.
+func takeDown(c Killable, done string, end func(ctx context.Context, node string) error) strike {
+	return func(ctx context.Context, chosen targets) (harness.Injection, error) {
+		inj := harness.Injection{
+			Targets: chosen.nodes,
+			Bite:    fmt.Sprintf("%s %v", done, chosen),
+			Prove:   chosen.failover(c),
+			Heal:    chosen.restart(c),
 		}
-		if d.c.Running(node) {
-			return fmt.Errorf("%s still runs", node)
+		if p, err := c.Primary(ctx); err == nil && onlyReplicas(c, chosen, p) {
+			inj.Prove = func(ctx context.Context) (string, error) { return awaitMissing(ctx, c, p, len(chosen.nodes)) }
 		}
-		return nil
-	})
+		return chosen.breakExclusively(ctx, c, inj, checkRunning(c), func(node string) error {
+			if err := end(ctx, node); err != nil {
+				return err
+			}
+			if c.Running(node) {
+				return fmt.Errorf("%s still runs", node)
+			}
+			return nil
+		})
+	}
+}
+
+// restart returns the heal that starts all the nodes.
+func (chosen targets) restart(c Killable) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return chosen.eachAtOnce(func(node string) error { return c.Restart(ctx, node) })
+	}
 }
 
 // onlyReplicas reports whether all the nodes are replicas of the primary.
-func (d downNodes) onlyReplicas(chosen targets, primary string) bool {
+func onlyReplicas(c nodes, chosen targets, primary string) bool {
 	return !slices.ContainsFunc(chosen.nodes, func(node string) bool {
-		return node == primary || !slices.Contains(d.c.RedisNodes(), node)
+		return node == primary || !slices.Contains(c.RedisNodes(), node)
 	})
 }
 
 // awaitMissing waits until the primary has lost as many replicas as fewer says. It assumes one primary, to which all
 // other replicas are connected: if another fault keeps one of those away, it returns too early.
-func (d downNodes) awaitMissing(ctx context.Context, primary string, fewer int) (string, error) {
-	others := len(d.c.RedisNodes()) - 1 - fewer
+func awaitMissing(ctx context.Context, c nodes, primary string, fewer int) (string, error) {
+	others := len(c.RedisNodes()) - 1 - fewer
 	err := pollUntil(ctx, func() error {
-		value, err := infoField(ctx, d.c, primary, "replication", "connected_slaves")
+		value, err := infoField(ctx, c, primary, "replication", "connected_slaves")
 		if err != nil {
 			return err
 		}

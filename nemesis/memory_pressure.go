@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 
 	"github.com/doublegrant/doublegrant/harness"
 )
@@ -21,49 +20,42 @@ type MemoryLimited interface{ nodes }
 // The bite: keys were evicted. The heal restores the settings and removes the ballast. Replicas evict only what their
 // primary does: if one is chosen, nothing is done to any node, and the fault is not proved. Inject returns an error for
 // a node that is under such pressure already.
-func MemoryPressure(c MemoryLimited, t Target) harness.Nemesis { return memoryPressure{c, t} }
-
-type memoryPressure struct {
-	c      MemoryLimited
-	target Target
+func MemoryPressure(c MemoryLimited, t Target) harness.Nemesis {
+	return ofRedisNodes("memory-pressure-"+t.String(), harness.DropsKeys, c, t, cramp(c))
 }
 
-func (m memoryPressure) Name() string { return "memory-pressure-" + m.target.String() }
-
-func (m memoryPressure) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	chosen, err := chooseRedisTargets(ctx, m.c, m.target, rng)
-	if err != nil {
-		return harness.Injection{}, err
-	}
-	if err := chosen.each(func(node string) error { return m.checkPrimary(ctx, node) }); errors.Is(err, errReplica) {
-		return idleInjection(chosen.nodes, err), nil
-	} else if err != nil {
-		return harness.Injection{}, err
-	}
-	cramped := map[string]*memoryBallast{}
-	inj := harness.Injection{Targets: chosen.nodes, Heal: func(ctx context.Context) error {
-		return chosen.eachAtOnce(func(node string) error {
-			if b := cramped[node]; b != nil {
-				return b.remove(ctx)
-			}
-			return nil
-		})
-	}}
-	err = chosen.each(func(node string) error {
-		b, err := newBallast(ctx, m.c, node)
-		if err != nil {
-			return err
+func cramp(c MemoryLimited) strike {
+	return func(ctx context.Context, chosen targets) (harness.Injection, error) {
+		if err := chosen.each(func(node string) error { return checkPrimary(ctx, c, node) }); errors.Is(err, errReplica) {
+			return idleInjection(chosen.nodes, err), nil
+		} else if err != nil {
+			return harness.Injection{}, err
 		}
-		cramped[node] = b
-		return b.awaitEvictions(ctx)
-	})
-	inj.Bite = fmt.Sprintf("%v evicts keys", chosen)
-	return inj, err
+		cramped := map[string]*memoryBallast{}
+		inj := harness.Injection{Targets: chosen.nodes, Heal: func(ctx context.Context) error {
+			return chosen.eachAtOnce(func(node string) error {
+				if b := cramped[node]; b != nil {
+					return b.remove(ctx)
+				}
+				return nil
+			})
+		}}
+		err := chosen.each(func(node string) error {
+			b, err := newBallast(ctx, c, node)
+			if err != nil {
+				return err
+			}
+			cramped[node] = b
+			return b.awaitEvictions(ctx)
+		})
+		inj.Bite = fmt.Sprintf("%v evicts keys", chosen)
+		return inj, err
+	}
 }
 
 // checkPrimary returns an error for a replica.
-func (m memoryPressure) checkPrimary(ctx context.Context, node string) error {
-	role, err := infoField(ctx, m.c, node, "replication", "role")
+func checkPrimary(ctx context.Context, c MemoryLimited, node string) error {
+	role, err := infoField(ctx, c, node, "replication", "role")
 	if err == nil && role != harness.RolePrimary {
 		err = fmt.Errorf("%s %w", node, errReplica)
 	}

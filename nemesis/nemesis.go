@@ -1,11 +1,7 @@
 // Package nemesis breaks systems, one fault a file.
 //
 // A fault acts through a small interface that names just what it needs; harness/cluster implements them all. Inject
-// returns once a probe has shown that the fault bites. Prove waits for its consequence. Heal undoes it. Schedules,
-// records, time limits and the wait for a whole system after the heal belong to harness.Run.
-//
-// A fault acts through a small interface that names just what it needs; harness/cluster implements them all. Inject
-// returns once a probe has shown that the fault bites; Prove waits for its consequence; Heal undoes it. Timetables,
+// returns once a probe has shown that the fault bites. Prove waits for its consequence. Heal undoes it. Timetables,
 // records, time limits and the wait for a whole system after the heal belong to harness.Run.
 package nemesis
 
@@ -102,33 +98,15 @@ func (a *primaryAsked) Primary(ctx context.Context) (string, error) {
 	return p, err
 }
 
-// chooseRedisTargets does what chooseTargets does, and refuses Sentinels, for faults that only Redis nodes can have.
-func chooseRedisTargets(ctx context.Context, c nodes, t Target, rng *rand.Rand) (targets, error) {
-	chosen, err := chooseTargets(ctx, c, t, rng)
-	if err != nil {
-		return chosen, err
-	}
-	for _, host := range chosen.nodes {
-		if !slices.Contains(c.RedisNodes(), host) {
-			return targets{}, fmt.Errorf("%s is a Sentinel, and this is a fault of Redis nodes", host)
-		}
-	}
-	return chosen, nil
-}
-
 // replaceablePrimary returns the primary if it is one of hosts and Sentinels can promote a node that is not. Otherwise
 // it returns "".
 func replaceablePrimary(ctx context.Context, c nodes, hosts []string) string {
 	p, err := c.Primary(ctx)
-	if err != nil || len(c.Sentinels()) == 0 || !slices.Contains(hosts, p) {
+	outside := func(node string) bool { return !slices.Contains(hosts, node) }
+	if err != nil || len(c.Sentinels()) == 0 || outside(p) || !slices.ContainsFunc(c.RedisNodes(), outside) {
 		return ""
 	}
-	for _, n := range c.RedisNodes() {
-		if !slices.Contains(hosts, n) {
-			return p
-		}
-	}
-	return ""
+	return p
 }
 
 // failover returns the proof of a fault that makes Sentinels replace the primary. It is nil where they cannot or need
@@ -148,16 +126,17 @@ func (chosen targets) failover(c primary) func(context.Context) (string, error) 
 	}
 }
 
-// chooseSentinel chooses one of the Sentinels.
-func chooseSentinel(ctx context.Context, c nodes, rng *rand.Rand) (string, error) {
+// chooseSentinel chooses one of the Sentinels, and returns the primary that it is to replace.
+func chooseSentinel(ctx context.Context, c nodes, rng *rand.Rand) (sentinel, old string, err error) {
 	if len(c.Sentinels()) == 0 {
-		return "", errors.New("this fault needs Sentinels, and there are none in this topology")
+		return "", "", errors.New("this fault needs Sentinels, and there are none in this topology")
 	}
 	chosen, err := chooseTargets(ctx, c, Sentinel(), rng)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	return chosen.nodes[0], nil
+	old, err = c.Primary(ctx)
+	return chosen.nodes[0], old, err
 }
 
 // each calls f for one node after the other, and stops at the first error.
@@ -189,10 +168,7 @@ func poll(ctx context.Context, look func() (again bool, err error)) error {
 
 // awaitReachable waits until the node answers the first client group, from which the bite will be probed. Without that,
 // a missing answer would prove nothing.
-func awaitReachable(ctx context.Context, c interface {
-	Topology
-	asker
-}, node string) error {
+func awaitReachable(ctx context.Context, c probed, node string) error {
 	from := c.ClientGroups()[0]
 	return pollUntil(ctx, func() error {
 		if err := c.Probe(ctx, from, node); err != nil {
@@ -200,6 +176,20 @@ func awaitReachable(ctx context.Context, c interface {
 		}
 		return nil
 	})
+}
+
+// checkSilent checks that the node does not answer the first client group. although says why it should not.
+func checkSilent(ctx context.Context, c probed, node, although string) error {
+	if c.Probe(ctx, c.ClientGroups()[0], node) == nil {
+		return fmt.Errorf("%s answers although %s", node, although)
+	}
+	return nil
+}
+
+// probed is a system whose client groups can ask its hosts for answers.
+type probed interface {
+	Topology
+	asker
 }
 
 // asker sends a probe over a link.

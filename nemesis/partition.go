@@ -38,24 +38,23 @@ type Partitionable interface {
 // After the heal a cluster was whole within half a second without a failover, and within 5 s with one (20 trials of
 // each Shape under Withhold, and of SplitBrain under each of the Cuts, on two busy cores).
 func Partition(c Partitionable, shape Shape, f harness.LinkFault) harness.Nemesis {
-	return partition{c, shape, f, shape.faultName()}
+	return partition{c, shape, f}.named(shape.faultName())
 }
 
 // PartitionPrimary is Partition(c, SplitBrain(), harness.Withhold()) under its old name.
 func PartitionPrimary(c Partitionable) harness.Nemesis {
-	return partition{c, SplitBrain(), harness.Withhold(), "partition-primary"}
+	return partition{c, SplitBrain(), harness.Withhold()}.named("partition-primary")
 }
 
 type partition struct {
 	c     Partitionable
 	shape Shape
 	fault harness.LinkFault
-	name  string
 }
 
-func (p partition) Name() string { return p.name }
+func (p partition) named(name string) fault { return fault{name, p.fault.Effects(), p.inject} }
 
-func (p partition) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+func (p partition) inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
 	if err := cmp.Or(p.fault.Validate(), p.shape.Check(p.c)); err != nil {
 		return harness.Injection{}, err
 	}

@@ -32,26 +32,14 @@ func (e remoteClients) Impair(links []harness.Link, f harness.LinkFault) (heal f
 			theirs = append(theirs, l)
 		}
 	}
-	var heals []func() error
-	heal = func() error {
-		var errs []error
-		for _, h := range heals {
-			errs = append(errs, h())
-		}
-		return errors.Join(errs...)
+	healTheirs, healOurs := func() error { return nil }, func() error { return nil }
+	if len(theirs) > 0 {
+		healTheirs, err = e.links.Impair(theirs, f)
 	}
-	for _, part := range []struct {
-		links []harness.Link
-		of    harness.LinkControl
-	}{{theirs, e.links}, {ours, e.Cluster}} {
-		if len(part.links) == 0 || err != nil {
-			continue
-		}
-		var h func() error
-		h, err = part.of.Impair(part.links, f)
-		heals = append(heals, h)
+	if len(ours) > 0 && err == nil {
+		healOurs, err = e.Cluster.Impair(ours, f)
 	}
-	return heal, err
+	return func() error { return errors.Join(healTheirs(), healOurs()) }, err
 }
 
 func (e remoteClients) Connections(node string) int {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -22,31 +21,23 @@ import (
 // The bite: another process answers. It counts the keys before and after. The proof for a primary with Sentinels: no
 // other node is promoted for 1.5 s. A restart that takes a second or more, so that Sentinels act, is not proved. There
 // is nothing to heal.
-func RestartAtOnce(c Killable, t Target) harness.Nemesis { return restartAtOnce{c, t} }
-
-type restartAtOnce struct {
-	c      Killable
-	target Target
+func RestartAtOnce(c Killable, t Target) harness.Nemesis {
+	return ofNodes("restart-"+t.String()+"-at-once", harness.EndsProcess|harness.StartsProcess, c, t,
+		restartAtOnce{c}.strike)
 }
 
-func (r restartAtOnce) Name() string { return "restart-" + r.target.String() + "-at-once" }
+type restartAtOnce struct{ c Killable }
 
 // noFailoverFor is how long a restarted primary is watched. Sentinels that missed it would have replaced it by then.
 const noFailoverFor = 1500 * time.Millisecond
 
-func (r restartAtOnce) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	chosen, err := chooseTargets(ctx, r.c, r.target, rng)
-	if err != nil {
-		return harness.Injection{}, err
-	}
-	inj := harness.Injection{Targets: chosen.nodes, Heal: func(ctx context.Context) error {
-		return chosen.eachAtOnce(func(node string) error { return r.c.Restart(ctx, node) })
-	}}
+func (r restartAtOnce) strike(ctx context.Context, chosen targets) (harness.Injection, error) {
+	inj := harness.Injection{Targets: chosen.nodes, Heal: chosen.restart(r.c)}
 	if chosen.old != "" {
 		inj.Prove = func(ctx context.Context) (string, error) { return r.checkUnnoticed(ctx, chosen.old) }
 	}
 	var seen []string
-	inj, err = chosen.breakExclusively(ctx, r.c, inj, checkRunning(r.c), func(node string) error {
+	inj, err := chosen.breakExclusively(ctx, r.c, inj, checkRunning(r.c), func(node string) error {
 		what, err := r.restart(ctx, node)
 		seen = append(seen, what)
 		return err

@@ -32,21 +32,17 @@ func AfterPromotion() Crash { return Crash{"after-promotion", "crash-after-promo
 // promoted node a replica again. What it acknowledged is lost. But the Sentinel that comes back has saved the promotion
 // with a newer epoch than the others know, and they believe it. All then follow a replica, see that it is not a
 // primary, and fail over in earnest.
-func SimulateFailure(c Crashable, at Crash) harness.Nemesis { return sentinelCrash{c, at} }
+func SimulateFailure(c Crashable, at Crash) harness.Nemesis {
+	return fault{"sentinel-crash-" + at.name, harness.MovesPrimary | harness.EndsProcess, sentinelCrash{c, at}.inject}
+}
 
 type sentinelCrash struct {
 	c  Crashable
 	at Crash
 }
 
-func (s sentinelCrash) Name() string { return "sentinel-crash-" + s.at.name }
-
-func (s sentinelCrash) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	victim, err := chooseSentinel(ctx, s.c, rng)
-	if err != nil {
-		return harness.Injection{}, err
-	}
-	old, err := s.c.Primary(ctx)
+func (s sentinelCrash) inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+	victim, old, err := chooseSentinel(ctx, s.c, rng)
 	if err != nil {
 		return harness.Injection{}, err
 	}

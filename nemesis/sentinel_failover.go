@@ -23,18 +23,14 @@ type Watched interface {
 // operator does. It asks no other Sentinel. What the old primary acknowledges between the promotion and its own
 // demotion is lost. The bite: the Sentinel agrees. The proof: another node is promoted. A Sentinel that gives its
 // failover up, as on a busy machine, is asked again. There is nothing to heal.
-func SentinelFailover(c Watched) harness.Nemesis { return sentinelFailover{c} }
+func SentinelFailover(c Watched) harness.Nemesis {
+	return fault{"sentinel-failover", harness.MovesPrimary, sentinelFailover{c}.inject}
+}
 
 type sentinelFailover struct{ c Watched }
 
-func (sentinelFailover) Name() string { return "sentinel-failover" }
-
-func (f sentinelFailover) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	s, err := chooseSentinel(ctx, f.c, rng)
-	if err != nil {
-		return harness.Injection{}, err
-	}
-	old, err := f.c.Primary(ctx)
+func (f sentinelFailover) inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+	s, old, err := chooseSentinel(ctx, f.c, rng)
 	if err != nil {
 		return harness.Injection{}, err
 	}

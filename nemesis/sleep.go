@@ -3,7 +3,6 @@ package nemesis
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -27,24 +26,19 @@ const shortestSleep = 500 * time.Millisecond
 //
 // The bite: a PING gets no answer. If the machine was too busy to see the node asleep, it sleeps again. The heal waits
 // for the end of the sleep.
-func Sleep(c DebugSleeper, t Target, d time.Duration) harness.Nemesis { return nodeSleep{c, t, d} }
-
-type nodeSleep struct {
-	c      DebugSleeper
-	target Target
-	d      time.Duration
+func Sleep(c DebugSleeper, t Target, d time.Duration) harness.Nemesis {
+	return ofRedisNodes("sleep-"+t.String(), harness.StopsProcess, c, t, nodeSleep{c, d}.strike)
 }
 
-func (s nodeSleep) Name() string { return "sleep-" + s.target.String() }
+type nodeSleep struct {
+	c DebugSleeper
+	d time.Duration
+}
 
-func (s nodeSleep) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+func (s nodeSleep) strike(ctx context.Context, chosen targets) (harness.Injection, error) {
 	if s.d < shortestSleep {
 		return harness.Injection{}, fmt.Errorf("a sleep of %v is too short to be seen: ask for %v or more", s.d,
 			shortestSleep)
-	}
-	chosen, err := chooseRedisTargets(ctx, s.c, s.target, rng)
-	if err != nil {
-		return harness.Injection{}, err
 	}
 	inj := harness.Injection{
 		Targets: chosen.nodes,

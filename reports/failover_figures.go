@@ -63,8 +63,8 @@ func figuresOf(all []analysis.Failover) tally.Figures {
 }
 
 // FailoversLine summarizes many failovers in one line, such as "12 failovers: first write 2.21 s at the median, 3.40 s
-// at p90, 3.52 s at most; 2.1 double-grant each (0.4 to 3.9), no lost-write in 12 failovers (with 95 % in less than 22
-// % of all)".
+// at p90, 3.52 s at most; 2.1 double-grant a failover on average (95 % confidence interval of that average: 0.4 to
+// 3.9), no lost-write in 12 failovers (with 95 % confidence, less than 22 % of failovers have any)".
 func FailoversLine(f tally.Figures) string {
 	s := units.Plural(int64(f.Failovers), "failover", "failovers")
 	sep := ": "
@@ -72,7 +72,10 @@ func FailoversLine(f tally.Figures) string {
 		d, ok := f.At(name)
 		s += sep + name + seenIn(d, f)
 		sep = "; "
-		if ok {
+		switch {
+		case ok && d.Of == 1:
+			s += " " + units.Duration(d.Max)
+		case ok:
 			median, p90, most := units.Duration(d.Median), units.Duration(d.P90), units.Duration(d.Max)
 			s += fmt.Sprintf(" %s at the median, %s at p90, %s at most", median, p90, most)
 		}
@@ -96,12 +99,13 @@ func seenIn(d tally.Distribution, f tally.Figures) string {
 func lossOf(m tally.Mean) string {
 	switch {
 	case m.Mean == 0 && m.Of > 1:
-		const none = "no %s in %s failovers (with 95 %% in less than %.2g %% of all)"
+		const none = "no %s in %s failovers (with 95 %% confidence, less than %.2g %% of failovers have any)"
 		return fmt.Sprintf(none, m.Name, units.Count(int64(m.Of)), 100*m.Share())
 	case m.High < 0:
-		return fmt.Sprintf("%s %s each", perFailover(m.Mean), m.Name)
+		return fmt.Sprintf("%s %s in one failover", perFailover(m.Mean), m.Name)
 	}
-	return fmt.Sprintf("%s %s each (%s to %s)", perFailover(m.Mean), m.Name, perFailover(m.Low), perFailover(m.High))
+	const some = "%s %s a failover on average (95 %% confidence interval of that average: %s to %s)"
+	return fmt.Sprintf(some, perFailover(m.Mean), m.Name, perFailover(m.Low), perFailover(m.High))
 }
 
 func perFailover(n float64) string {

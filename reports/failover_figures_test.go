@@ -23,7 +23,8 @@ func TestManyFailoversAreSummedUpInEveryForm(t *testing.T) {
 	r := report(t, analysistest.Kills(5), judged)
 	want := "5 failovers: first write 1.78 s at the median, 1.85 s at p90, 1.85 s at most; " +
 		"no client that asked was answered 1.78 s at the median, 1.85 s at p90, 1.85 s at most; " +
-		"1.4 double-grant each (0 to 5.29), no lost-write in 5 failovers (with 95 % in less than 45 % of all)"
+		"1.4 double-grant a failover on average (95 % confidence interval of that average: 0 to 5.29), " +
+		"no lost-write in 5 failovers (with 95 % confidence, less than 45 % of failovers have any)"
 	require.Equal(t, want, r.FailoversLine())
 	require.Contains(t, copied(textOf(t, HTML, r)), want)
 	require.Contains(t, copied(textOf(t, Summary, r)), want)
@@ -49,17 +50,41 @@ func TestLossesAreNumbersForPeople(t *testing.T) {
 		of   tally.Mean
 		want string
 	}{
-		{tally.Mean{Of: 3, Mean: 2700.4, Low: 99.94, High: 12345}, "2,700 lost-write each (99.9 to 12,345)"},
-		{tally.Mean{Of: 3, Mean: 100, Low: 0, High: 1234.5}, "100 lost-write each (0 to 1,235)"},
-		{tally.Mean{Of: 3, Mean: 1.0 / 3, Low: 0.04, High: 1}, "0.333 lost-write each (0.04 to 1)"},
-		{tally.Mean{Of: 1, Mean: 4000, High: -1}, "4,000 lost-write each"},
-		{tally.Mean{Of: 1, High: -1}, "0 lost-write each"},
-		{tally.Mean{Of: 30, High: -1}, "no lost-write in 30 failovers (with 95 % in less than 9.5 % of all)"},
-		{tally.Mean{Of: 3000, High: -1}, "no lost-write in 3,000 failovers (with 95 % in less than 0.1 % of all)"},
+		{tally.Mean{Of: 3, Mean: 2700.4, Low: 99.94, High: 12345},
+			"2,700 lost-write a failover on average (95 % confidence interval of that average: 99.9 to 12,345)"},
+		{tally.Mean{Of: 3, Mean: 100, Low: 0, High: 1234.5},
+			"100 lost-write a failover on average (95 % confidence interval of that average: 0 to 1,235)"},
+		{tally.Mean{Of: 3, Mean: 1.0 / 3, Low: 0.04, High: 1},
+			"0.333 lost-write a failover on average (95 % confidence interval of that average: 0.04 to 1)"},
+		{tally.Mean{Of: 1, Mean: 4000, High: -1}, "4,000 lost-write in one failover"},
+		{tally.Mean{Of: 1, High: -1}, "0 lost-write in one failover"},
+		{tally.Mean{Of: 30, High: -1},
+			"no lost-write in 30 failovers (with 95 % confidence, less than 9.5 % of failovers have any)"},
+		{tally.Mean{Of: 3000, High: -1},
+			"no lost-write in 3,000 failovers (with 95 % confidence, less than 0.1 % of failovers have any)"},
 	} {
 		c.of.Name = "lost-write"
 		require.Equal(t, c.want, lossOf(c.of))
 	}
+}
+
+// TestOneFailoverOfASuiteHasNoDistribution, so its times are said once.
+func TestOneFailoverOfASuiteHasNoDistribution(t *testing.T) {
+	r := report(t, analysistest.Kills(1), valid())
+	require.Equal(t, "1 failover: first write 1.70 s; no client that asked was answered 1.70 s",
+		FailoversLine(figuresOf(r.Failovers)))
+}
+
+// TestAFailoverBeyondItsLimitComesWithWhatToLookAt has one limit that the client library can exceed, and one that it
+// cannot.
+func TestAFailoverBeyondItsLimitComesWithWhatToLookAt(t *testing.T) {
+	r := tally.Run{Ending: tally.NotMet, Limit: "first write", Expected: "valid"}
+	require.Contains(t, advice(r), "which stage takes longest")
+	require.Contains(t, advice(r), "the client library")
+	r.Limit = "takes writes"
+	require.NotContains(t, advice(r), "the client library")
+	r.Ending = tally.Undecided
+	require.Contains(t, advice(r), "a fault that moves the primary")
 }
 
 // TestFailoversThatShowNotEverythingAreCounted has a cost that is a range, and a failover without a client write.

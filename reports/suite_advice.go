@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis"
 	"github.com/doublegrant/doublegrant/harness/tally"
 	"github.com/doublegrant/doublegrant/harness/units"
 )
@@ -56,6 +57,9 @@ func serverFacts(s tally.Suite) (all []fact) {
 
 // advice says what to do about a run that was not as expected. It is empty for other runs.
 func advice(r tally.Run) string {
+	if r.Limit != "" {
+		return adviceOnLimit(r)
+	}
 	switch r.Ending {
 	case tally.Failed:
 		return "Nothing was judged. doublegrant doctor says what this machine lacks; run it again when that is there."
@@ -65,6 +69,20 @@ func advice(r tally.Run) string {
 		return adviceOnFindings(r)
 	}
 	return ""
+}
+
+// adviceOnLimit says what to look at if failovers exceeded a limit, or were not measured.
+func adviceOnLimit(r tally.Run) string {
+	if r.Ending == tally.Undecided {
+		return "Give the run a fault that moves the primary, such as kill-primary, and clients that ask often enough to " +
+			"measure it. Then run it again."
+	}
+	s := "See in the report's waterfall which stage takes longest: up to +sdown it is downAfter of the Sentinels, up to " +
+		"+elected-leader their vote, up to \"takes writes\" the promotion."
+	if r.Limit == string(analysis.Writable) || r.Limit == analysis.NoAnswers {
+		s += " What comes after that is the client library, which has to notice and to connect again."
+	}
+	return s + " All of them take longer on a busy machine."
 }
 
 // adviceOnFindings returns the remedies of what a run found and was not expected to find, or of all that it found.

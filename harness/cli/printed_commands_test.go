@@ -109,6 +109,30 @@ func TestTheCommandThatRepeatsARunOfASuiteIsTheSameRun(t *testing.T) {
 	require.Equal(t, asRun.ReplaceAllString(was, ""), asRun.ReplaceAllString(p.read("results/latest/plan.yaml"), ""))
 }
 
+// What a suite prints for a run whose failover took too long repeats the run with that limit, and with the same seed.
+func TestTheCommandThatRepeatsARunRepeatsTheLimitOfItsFailover(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.write("mine.yaml", "runs:\n  - {name: it's slow, variant: lock/set-nx-px, nemesis: kill-primary, clients: 10, "+
+		"duration: 300ms, expect: {may: [double-grant, stolen-release]}, failover: {firstWrite: 1ms}}\n")
+	out, _ := p.ends(1, "suite", "mine.yaml")
+	holds := func(out string) {
+		require.Regexp(t, `not met it's slow, seed \d+: the first write of a client came [0-9.]+ m?s after the fault; `+
+			`the limit is 1ms to do See in the report's waterfall which stage takes longest`, asOneLine(out))
+	}
+	holds(out)
+	command := printedBehind(t, "again", out)
+	again := p.pasted(command)
+	holds(again)
+	seed := regexp.MustCompile(`seed \d+`)
+	require.Equal(t, seed.FindString(out), seed.FindString(again))
+	require.Contains(t, p.read("results/latest/junit.xml"), "expected valid, or invalid: double-grant or stolen-release; "+
+		"first write within 1ms: the first write of a client came")
+}
+
+// asOneLine returns text with each stretch of blanks and line ends as one blank.
+func asOneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
 // rate means the same in a plan and as a flag: an aim, which says nothing of the pacing.
 func TestARateHasOneMeaning(t *testing.T) {
 	t.Parallel()

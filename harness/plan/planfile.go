@@ -151,19 +151,31 @@ func (p Plan) needsFile() bool {
 		p.OwnSentinel
 }
 
+// SuiteCommand returns the command line that runs the suite in file, which has the plan as its run. See CommandWith for
+// redis and for the placeholder.
+func (p Plan) SuiteCommand(file, redis string) string {
+	w := newCommandLine("suite")
+	w.add(file)
+	w.flag("redis-server", redis, redis != "")
+	return p.withPlace(w)
+}
+
+// withPlace returns the line with a placeholder for the URL of an external Redis, which is not in the plan.
+func (p Plan) withPlace(w *commandLine) string {
+	if p.Topology == External {
+		return ExternalURL + "=URL " + w.String() + " --i-may-load=HOST:PORT"
+	}
+	return w.String()
+}
+
 // CommandWith returns Command's line with the path of the plan's file, and the redis-server that the user named, if
 // any. The URL of an external Redis is not in the plan, so the line has a placeholder.
-func (p Plan) CommandWith(file, redis string) (line string) {
+func (p Plan) CommandWith(file, redis string) string {
 	w := newCommandLine("run")
-	defer func() {
-		if p.Topology == External {
-			line = ExternalURL + "=URL " + line + " --i-may-load=HOST:PORT"
-		}
-	}()
 	if p.needsFile() {
 		w.flag("plan", file, true)
 		w.flag("redis-server", redis, redis != "")
-		return w.String()
+		return p.withPlace(w)
 	}
 	w.variant(p.Variant, p.Script, p.Adapter)
 	w.flag("on", p.On, p.On != "")
@@ -193,5 +205,5 @@ func (p Plan) CommandWith(file, redis string) (line string) {
 	w.flag("generators", p.Generators, p.Generators != 0)
 	w.flag("seed", p.Seed, p.Seed != 0)
 	w.flag("redis-server", redis, redis != "")
-	return w.String()
+	return p.withPlace(w)
 }

@@ -2,6 +2,7 @@ package suite
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -112,9 +113,7 @@ func (r Repetition) make(ctx context.Context, o results.Options) (m repetitionRe
 		out, err := results.Execute(ctx, r.Plan, o)
 		m = repetitionResult{suiteRun(out, err), []string{out.Dir}}
 		m.run.Link = out.ReportPath()
-		if r.Failover != nil {
-			r.Failover.judge(&m.run)
-		}
+		r.judgeFailovers(&m.run, out, o.Redis)
 	}
 	m.run.Name, m.run.Started, m.run.Elapsed = r.Title, began, time.Since(began)
 	if ctx.Err() != nil {
@@ -124,6 +123,32 @@ func (r Repetition) make(ctx context.Context, o results.Options) (m repetitionRe
 		m.run.Link = filepath.ToSlash(rel)
 	}
 	return m
+}
+
+// again is the file in a run's results folder that repeats the run with the limits of its failovers, which only a suite
+// can state.
+const again = "suite.yaml"
+
+// judgeFailovers holds the run's failovers to its limits, if there are any, and has its command repeat the limits too.
+func (r Repetition) judgeFailovers(run *tally.Run, out results.Outcome, redis string) {
+	if r.Failover == nil {
+		return
+	}
+	r.Failover.judge(run)
+	if run.Command == "" {
+		return
+	}
+	r.Seed = out.Plan.Seed
+	text, err := r.Encode()
+	file := filepath.Join(out.Dir, again)
+	if err == nil {
+		err = os.WriteFile(file, text, 0o644)
+	}
+	if err != nil {
+		run.Ending, run.Why = tally.Failed, err.Error()
+		return
+	}
+	run.Command = out.Plan.SuiteCommand(file, redis)
 }
 
 // suiteRun sums up the outcome of a plan as a run of the suite.

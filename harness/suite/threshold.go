@@ -1,11 +1,11 @@
 package suite
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/doublegrant/doublegrant/harness/analysis"
 	"github.com/doublegrant/doublegrant/harness/tally"
 	"github.com/doublegrant/doublegrant/harness/units"
 )
@@ -33,14 +33,28 @@ type bound struct {
 // bounds lists the bounds that are set. Their names are those of FailoverTimes.
 func (t Threshold) bounds() (all []bound) {
 	for _, b := range []bound{
-		{"takes writes", t.TakesWrites}, {"first write", t.FirstWrite},
-		{"no node took writes", t.NoWrites}, {"no client that asked was answered", t.NoAnswers},
+		{string(analysis.Accepted), t.TakesWrites}, {string(analysis.Writable), t.FirstWrite},
+		{analysis.NoWrites, t.NoWrites}, {analysis.NoAnswers, t.NoAnswers},
 	} {
 		if b.most != 0 {
 			all = append(all, b)
 		}
 	}
 	return all
+}
+
+// String describes the bounds after another expectation: "; first write within 3s at p90". It is empty for nil.
+func (t *Threshold) String() (s string) {
+	if t == nil {
+		return ""
+	}
+	for _, b := range t.bounds() {
+		s += fmt.Sprintf("; %s within %v", b.name, b.most)
+		if t.At == "median" || t.At == "p90" {
+			s += " at " + t.At
+		}
+	}
+	return s
 }
 
 // check returns the invalid field and what is wrong with it; a nil error if the threshold is valid.
@@ -81,7 +95,7 @@ func (t Threshold) judge(r *tally.Run) {
 	for _, b := range t.bounds() {
 		ending, why := t.compare(b, r.Failovers)
 		if ending != tally.Met {
-			r.Ending, r.Why = ending, why
+			r.Ending, r.Why, r.Limit = ending, why, b.name
 		}
 		if ending == tally.NotMet {
 			return
@@ -92,6 +106,10 @@ func (t Threshold) judge(r *tally.Run) {
 // compare compares failovers with one bound, and returns the ending and its reason. A time that was not measured
 // exactly may be on either side of the bound.
 func (t Threshold) compare(b bound, all []tally.Failover) (tally.Ending, string) {
+	if len(all) == 0 {
+		return tally.Undecided, fmt.Sprintf("the run had no failover, so nothing is known of %q, whose limit is %v",
+			b.name, b.most)
+	}
 	decided := 0
 	for _, f := range all {
 		if r := f.Range(b.name); r.Least > b.most || r.Most <= b.most {
@@ -100,7 +118,7 @@ func (t Threshold) compare(b bound, all []tally.Failover) (tally.Ending, string)
 	}
 	of := units.Plural(int64(len(all)), "failover", "failovers")
 	if decided == 0 {
-		return tally.Undecided, fmt.Sprintf("%s: not measured in any of %s", b.name, of)
+		return tally.Undecided, fmt.Sprintf("%q was not measured in any of %s; its limit is %v", b.name, of, b.most)
 	}
 	low, high := tally.BoundsOf(all, b.name)
 	least, _ := t.statistic(low)
@@ -111,11 +129,34 @@ func (t Threshold) compare(b bound, all []tally.Failover) (tally.Ending, string)
 		if least < most {
 			took = "at least " + took
 		}
-		const why = "%s took %s at %s of %s, more than %v"
-		return tally.NotMet, fmt.Sprintf(why, b.name, took, cmp.Or(t.At, "max"), of, b.most)
+		return tally.NotMet, fmt.Sprintf("%s%s; the limit is %v", b.lasted(took), t.whichOf(len(all)), b.most)
 	case most > b.most:
-		const why = "%s: decided for only %[3]d of %[4]s whether it took at most %[2]v"
-		return tally.Undecided, fmt.Sprintf(why, b.name, b.most, decided, of)
+		const why = "%q: for only %d of %s is it known whether they kept the limit of %v"
+		return tally.Undecided, fmt.Sprintf(why, b.name, decided, of, b.most)
 	}
 	return tally.Met, ""
+}
+
+// lasted says how long the bounded time was.
+func (b bound) lasted(took string) string {
+	switch b.name {
+	case string(analysis.Accepted):
+		return "the new primary took its first write " + took + " after the fault"
+	case string(analysis.Writable):
+		return "the first write of a client came " + took + " after the fault"
+	}
+	return b.name + " for " + took
+}
+
+// whichOf says which of n failovers the statistic is about. It is empty for one.
+func (t Threshold) whichOf(n int) string {
+	switch {
+	case n == 1:
+		return ""
+	case t.At == "median":
+		return fmt.Sprintf(", the median of %d failovers", n)
+	case t.At == "p90":
+		return fmt.Sprintf(", the p90 of %d failovers", n)
+	}
+	return fmt.Sprintf(", the longest of %d failovers", n)
 }

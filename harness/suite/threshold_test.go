@@ -38,41 +38,45 @@ func TestARunWhoseFailoversTakeTooLong(t *testing.T) {
 	}{
 		{"at the bound", Threshold{FirstWrite: 2 * s, At: "p90"}, ten, tally.Met, ""},
 		{"beyond it", Threshold{FirstWrite: 1999 * time.Millisecond, At: "p90"}, ten, tally.NotMet,
-			"first write took 2.00 s at p90 of 10 failovers, more than 1.999s"},
+			"the first write of a client came 2.00 s after the fault, the p90 of 10 failovers; the limit is 1.999s"},
 		{"the largest counts by itself", Threshold{FirstWrite: 3 * s}, ten, tally.NotMet,
-			"first write took 9.00 s at max of 10 failovers, more than 3s"},
+			"the first write of a client came 9.00 s after the fault, the longest of 10 failovers; the limit is 3s"},
 		{"the median", Threshold{FirstWrite: s, At: "median"}, ten, tally.Met, ""},
 		{"no failover", Threshold{FirstWrite: 3 * s}, nil, tally.Undecided,
-			"first write: not measured in any of 0 failovers"},
+			"the run had no failover, so nothing is known of \"first write\", whose limit is 3s"},
 		{"none that shows it", Threshold{NoAnswers: 3 * s}, writes(s), tally.Undecided,
-			"no client that asked was answered: not measured in any of 1 failover"},
+			"\"no client that asked was answered\" was not measured in any of 1 failover; its limit is 3s"},
 		{"one bound is exceeded, another not shown", Threshold{NoAnswers: s, TakesWrites: s, FirstWrite: s},
 			writes(2 * s), tally.NotMet,
-			"first write took 2.00 s at max of 1 failover, more than 1s"},
+			"the first write of a client came 2.00 s after the fault; the limit is 1s"},
+		{"a write of the harness", Threshold{TakesWrites: s}, []tally.Failover{{Times: map[string]time.Duration{
+			"takes writes": 2 * s}}}, tally.NotMet,
+			"the new primary took its first write 2.00 s after the fault; the limit is 1s"},
 		{"a range beyond it", Threshold{NoAnswers: 2 * s},
 			answers(tally.Range{Least: s, Most: s}, tally.Range{Least: 8 * s, Most: 10 * s}), tally.NotMet,
-			"no client that asked was answered took at least 8.00 s at max of 2 failovers, more than 2s"},
+			"no client that asked was answered for at least 8.00 s, the longest of 2 failovers; the limit is 2s"},
 		{"a range across it", Threshold{NoAnswers: 2 * s},
 			answers(tally.Range{Least: s, Most: s}, tally.Range{Least: s, Most: 10 * s}), tally.Undecided,
-			"no client that asked was answered: decided for only 1 of 2 failovers whether it took at most 2s"},
+			"\"no client that asked was answered\": for only 1 of 2 failovers is it known whether they kept the limit of 2s"},
 		{"only a range across it", Threshold{NoAnswers: 2 * s}, answers(tally.Range{Least: s, Most: 10 * s}),
 			tally.Undecided,
-			"no client that asked was answered: not measured in any of 1 failover"},
+			"\"no client that asked was answered\" was not measured in any of 1 failover; its limit is 2s"},
 		{"a range within it", Threshold{NoAnswers: 2 * s}, answers(tally.Range{Least: s, Most: 2 * s}), tally.Met, ""},
 		{"one never recovers", Threshold{FirstWrite: 3 * s}, unseen(1, s, s, s, s), tally.Undecided,
-			"first write: decided for only 4 of 5 failovers whether it took at most 3s"},
+			"\"first write\": for only 4 of 5 failovers is it known whether they kept the limit of 3s"},
 		{"one never recovers, another is beyond it", Threshold{FirstWrite: 3 * s}, unseen(1, s, 4*s), tally.NotMet,
-			"first write took at least 4.00 s at max of 3 failovers, more than 3s"},
+			"the first write of a client came at least 4.00 s after the fault, the longest of 3 failovers; the limit is 3s"},
 		{"the one that is not seen is not of the nine tenths", Threshold{FirstWrite: 3 * s, At: "p90"},
 			unseen(1, s, s, s, s, s, s, s, s, 3*s), tally.Met, ""},
 		{"nor can it bring the median beyond it", Threshold{FirstWrite: 3 * s, At: "median"},
 			unseen(2, s, s, s), tally.Met, ""},
 		{"half of them are not seen", Threshold{FirstWrite: 3 * s, At: "median"}, unseen(2, s, s), tally.Undecided,
-			"first write: decided for only 2 of 4 failovers whether it took at most 3s"},
+			"\"first write\": for only 2 of 4 failovers is it known whether they kept the limit of 3s"},
 	} {
 		r := tally.Run{Ending: tally.Met, Failovers: c.of, Stages: reports.FailoverTimes()}
 		c.limit.judge(&r)
 		require.Equal(t, []any{c.ending, c.why}, []any{r.Ending, r.Why}, c.name)
+		require.Equal(t, c.ending != tally.Met, r.Limit != "", c.name)
 	}
 	worse := tally.Run{Ending: tally.Failed, Why: "no Redis"}
 	Threshold{FirstWrite: s}.judge(&worse)
@@ -95,6 +99,7 @@ func TestThresholdsAreReadFromASuite(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Check())
 	require.Equal(t, Threshold{FirstWrite: 3 * time.Second, At: "p90"}, *s.Runs[0].Failover)
+	require.Equal(t, "; first write within 3s at p90", s.Runs[0].Failover.String())
 	again, err := s.Encode()
 	require.NoError(t, err)
 	s, err = Decode(again)

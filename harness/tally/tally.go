@@ -62,6 +62,9 @@ type Run struct {
 	// worker that made the run under a coordinator; empty: this process
 	Worker string `json:"worker,omitempty"`
 
+	// the limit of a failover's time that decided the ending, such as "first write"; empty: none did
+	Limit string `json:"limit,omitempty"`
+
 	Failovers []Failover `json:"failovers,omitempty"` // in order of time
 	// names of the failovers' times, in the order in which reports show them
 	Stages []string `json:"stages,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/doublegrant/doublegrant/workloads/bugs"
 )
@@ -68,7 +69,8 @@ var pythonToolchain = toolchain{
 
 // phpToolchain runs PHP, in which the unpacked packages come before those of the machine.
 var phpToolchain = toolchain{
-	make: unpack,
+	shared: map[string]string{"serve.php": "php/serve.php"},
+	make:   unpack,
 	command: func(dir string, build bugs.Build) ([]string, error) {
 		php, err := interpreter("php", "php-cli php-redis", "-r", "exit(extension_loaded('redis') ? 0 : 1);")
 		if err != nil {
@@ -92,5 +94,42 @@ var rubyToolchain = toolchain{
 		gems := "GEM_PATH=" + filepath.Join(root, "share/rubygems-integration/all")
 		return append([]string{"env", gems, ruby, "-I", filepath.Join(root, "lib/ruby/vendor_ruby"),
 			filepath.Join(dir, "main.rb")}, build.Args...), nil
+	},
+}
+
+// perlToolchain runs Debian's Perl, in which the unpacked modules come before those of the machine.
+var perlToolchain = toolchain{
+	shared: map[string]string{"serve.pl": "perl/serve.pl"},
+	make:   unpack,
+	command: func(dir string, build bugs.Build) ([]string, error) {
+		perl, err := interpreter("/usr/bin/perl", "perl", "-MJSON::PP", "-e", "")
+		if err != nil {
+			return nil, err
+		}
+		root := filepath.Join(dir, unpacked, "usr")
+		compiled, err := filepath.Glob(filepath.Join(root, "lib/*/perl5/*")) // by architecture and version
+		if err != nil {
+			return nil, err
+		}
+		libraries, err := filepath.Glob(filepath.Join(root, "lib/*-linux-gnu*"))
+		if err != nil {
+			return nil, err
+		}
+		modules := append(compiled, filepath.Join(root, "share/perl5"))
+		return append([]string{"env", "PERL5LIB=" + strings.Join(modules, ":"),
+			"LD_LIBRARY_PATH=" + strings.Join(libraries, ":"), perl, filepath.Join(dir, "main.pl")}, build.Args...), nil
+	},
+}
+
+// nodeToolchain runs Node.js, in which the unpacked packages come before those of the machine.
+var nodeToolchain = toolchain{
+	make: unpack,
+	command: func(dir string, build bugs.Build) ([]string, error) {
+		node, err := interpreter("node", "nodejs", "-e", "")
+		if err != nil {
+			return nil, err
+		}
+		path := "NODE_PATH=" + filepath.Join(dir, unpacked, "usr/share/nodejs")
+		return append([]string{"env", path, node, filepath.Join(dir, "main.js")}, build.Args...), nil
 	},
 }

@@ -37,6 +37,7 @@ type toolchain struct {
 // toolchains lists how programs are made, by the language of their entry.
 var toolchains = map[string]toolchain{
 	"Go": goToolchain, "Python": pythonToolchain, "PHP": phpToolchain, "Ruby": rubyToolchain,
+	"JavaScript": nodeToolchain, "Perl": perlToolchain,
 }
 
 // Prepare returns the command line of an entry's adapter with pinned versions. It makes the adapter when it is first

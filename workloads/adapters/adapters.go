@@ -6,5 +6,5 @@ import "embed"
 
 // Files has the adapters, each in the folder of its language.
 //
-//go:embed go/*.go python/*.py javascript/*.js php/*.php ruby/*.rb java/*.java c/*.c
+//go:embed go/*.go python/*.py javascript/*.js php/*.php ruby/*.rb perl/*.pl java/*.java c/*.c
 var Files embed.FS

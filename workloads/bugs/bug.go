@@ -20,7 +20,7 @@ import (
 type Bug struct {
 	ID       string `yaml:"-" json:"id"`              // name of its folder
 	Library  string `yaml:"library" json:"library"`   // as its users call it, such as bsm/redislock
-	Language string `yaml:"language" json:"language"` // Go, Python, JavaScript, PHP or Ruby
+	Language string `yaml:"language" json:"language"` // Go, Python, JavaScript, PHP, Ruby or Perl
 	Package  string `yaml:"package" json:"package"`   // its name in go.mod, requirements.txt or another lock file
 
 	Since string `yaml:"since,omitempty" json:"since,omitempty"` // first version that is known to have it; optional

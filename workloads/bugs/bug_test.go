@@ -63,7 +63,7 @@ func TestVersionsOfAnEntry(t *testing.T) {
 
 func TestWhatIsUsed(t *testing.T) {
 	t.Parallel()
-	b := Bug{ID: "redis-py-4279", Library: "redis-py", Package: "Redis_Py", Since: "4.0.0", Fixed: "5.0.0"}
+	b := Bug{ID: "redis-py-4279", Library: "redis-py", Language: "Python", Package: "Redis_Py", Since: "4.0.0", Fixed: "5.0.0"}
 	for name, c := range map[string]struct {
 		use     Use
 		version string
@@ -74,6 +74,8 @@ func TestWhatIsUsed(t *testing.T) {
 		"another library":     {Use{name: "redsync"}, "", false},
 		"with a version":      {Use{name: "redis.py", versions: map[string]string{"redis.py": "4.1"}}, "4.1", true},
 		"a file":              {Use{versions: map[string]string{"redis-py": "4.2"}}, "4.2", true},
+		"its language's file": {Use{language: "Python", versions: map[string]string{"redis-py": "4.2"}}, "4.2", true},
+		"another's file":      {Use{language: "Ruby", versions: map[string]string{"redis-py": "4.2"}}, "", false},
 		"a file without it":   {Use{versions: map[string]string{"redis": "4.2"}}, "", false},
 		"a file without pins": {Use{versions: map[string]string{}}, "", false},
 	} {
@@ -102,6 +104,14 @@ func TestLockFiles(t *testing.T) {
 			map[string]string{"a": "2.0.0", "@b/c": "3.0.0"}},
 		"lock of npm, version 1":   {readPackageLock, `{"dependencies": {"a": {"version": "2.0.0"}}}`, map[string]string{"a": "2.0.0"}},
 		"lock of npm that is none": {readPackageLock, "module m", nil},
+		"lock of Composer": {readComposerLock, `{"packages": [{"name": "a/b", "version": "v8.83.26"}],
+			"packages-dev": [{"name": "c/d", "version": "dev-main"}]}`, map[string]string{"a/b": "v8.83.26", "c/d": "dev-main"}},
+		"lock of Composer without packages": {readComposerLock, `{"packages": []}`, map[string]string{}},
+		"lock of Composer that is none":     {readComposerLock, `{"a": 1}`, nil},
+		"lock of Bundler": {readGemfileLock, "GEM\n  remote: x\n  specs:\n    moneta (1.5.2)\n    redis (4.8.0)\n" +
+			"      connection_pool (>= 2)\n    nokogiri (1.13.10-x86_64-linux)\n\nDEPENDENCIES\n  redis\n",
+			map[string]string{"moneta": "1.5.2", "redis": "4.8.0", "nokogiri": "1.13.10"}},
+		"lock of Bundler that is none": {readGemfileLock, "{}", nil},
 	} {
 		got, err := c.read([]byte(c.text))
 		if c.wants == nil {
@@ -116,7 +126,7 @@ func TestLockFiles(t *testing.T) {
 func TestAFileThatIsNoneIsNamed(t *testing.T) {
 	t.Parallel()
 	for arg, want := range map[string]string{
-		"/nowhere/go.mod": "no such file", "bug.go": "none of the files that are read", "README.md": "package-lock.json",
+		"/nowhere/go.mod": "no such file", "bug.go": "none of the files that are read", "README.md": "Gemfile.lock",
 	} {
 		_, err := ParseUse(arg)
 		require.ErrorContains(t, err, want)

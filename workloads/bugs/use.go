@@ -17,6 +17,7 @@ import (
 // library.
 type Use struct {
 	name     string            // of one library, as it was asked for; empty: any
+	language string            // whose packages versions has; empty: any
 	versions map[string]string // by package, or by name; an empty version means any
 }
 
@@ -26,28 +27,36 @@ type Match struct {
 	Used string `json:"used,omitempty"` // empty: no version was given
 }
 
-// lockFiles lists how versions are read, by the name of a file.
-var lockFiles = map[string]func(text []byte) (map[string]string, error){
-	"go.mod": readGoMod, "requirements.txt": readRequirements, "package-lock.json": readPackageLock,
+// lockFile tells how versions are read, and whose they are: redis is a package of three languages.
+type lockFile struct {
+	language string
+	read     func(text []byte) (map[string]string, error)
+}
+
+// lockFiles lists the files that are read, by name.
+var lockFiles = map[string]lockFile{
+	"go.mod": {"Go", readGoMod}, "requirements.txt": {"Python", readRequirements},
+	"package-lock.json": {"JavaScript", readPackageLock}, "composer.lock": {"PHP", readComposerLock},
+	"Gemfile.lock": {"Ruby", readGemfileLock},
 }
 
 // ParseUse reads what a user gives: nothing, which means every library, a library (redsync), a version of one
 // (redsync@v4.10.0), or the path of a file that pins versions. The error names what is wrong with the file.
 func ParseUse(arg string) (Use, error) {
-	if read, ok := lockFiles[filepath.Base(arg)]; ok {
+	if file, ok := lockFiles[filepath.Base(arg)]; ok {
 		text, err := os.ReadFile(arg)
 		if err != nil {
 			return Use{}, fmt.Errorf("no versions: %w", err)
 		}
-		versions, err := read(text)
+		versions, err := file.read(text)
 		if err != nil {
 			return Use{}, fmt.Errorf("no versions: %s cannot be read: %w", arg, err)
 		}
-		return Use{versions: versions}, nil
+		return Use{language: file.language, versions: versions}, nil
 	}
 	if _, err := os.Stat(arg); err == nil {
 		return Use{}, fmt.Errorf("no versions: %s is none of the files that are read: go.mod, requirements.txt, "+
-			"package-lock.json", arg)
+			"package-lock.json, composer.lock, Gemfile.lock", arg)
 	}
 	if arg == "" {
 		return Use{}, nil
@@ -81,6 +90,9 @@ func (u Use) Bugs() (found []Match, err error) {
 func (u Use) of(b Bug) (version string, used bool) {
 	if !u.Pinned() && u.name == "" {
 		return "", true
+	}
+	if u.language != "" && u.language != b.Language {
+		return "", false
 	}
 	if u.name == "" {
 		for name, v := range u.versions {
@@ -180,6 +192,42 @@ func readPackageLock(text []byte) (map[string]string, error) {
 		if i := strings.LastIndex(path, "node_modules/"); i >= 0 {
 			all[path[i+len("node_modules/"):]] = p.Version
 		}
+	}
+	return all, nil
+}
+
+func readComposerLock(text []byte) (map[string]string, error) {
+	type pinned []struct {
+		Name    string `json:"name"`
+		Version string `json:"version"` // v8.83.26, or a branch such as dev-main
+	}
+	var lock struct {
+		Packages *pinned `json:"packages"`
+		Dev      pinned  `json:"packages-dev"`
+	}
+	if err := json.Unmarshal(text, &lock); err != nil {
+		return nil, err
+	}
+	if lock.Packages == nil {
+		return nil, errors.New("it has no packages")
+	}
+	all := map[string]string{}
+	for _, p := range append(*lock.Packages, lock.Dev...) {
+		all[p.Name] = p.Version
+	}
+	return all, nil
+}
+
+// gem matches a gem of Gemfile.lock with its version, and a platform after it. What it depends on is indented further.
+var gem = regexp.MustCompile(`(?m)^    ([A-Za-z0-9][\w.-]*) \(([^\s()-]+)(?:-[^\s()]+)?\)\r?$`)
+
+func readGemfileLock(text []byte) (map[string]string, error) {
+	if !regexp.MustCompile(`(?m)^  specs:\r?$`).Match(text) {
+		return nil, errors.New("it has no specs")
+	}
+	all := map[string]string{}
+	for _, m := range gem.FindAllStringSubmatch(string(text), -1) {
+		all[m[1]] = m[2]
 	}
 	return all, nil
 }
