@@ -3,6 +3,7 @@ package reports
 import (
 	"io"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,4 +51,22 @@ func TestARunOfASuiteWithAnUnplannedFailoverIsNotTheLocksFaultFirst(t *testing.T
 	require.Equal(t, analysis.RemedyUncaused+" If it ends like this without such a failover: "+alone, advice(r))
 	r.Ending = tally.Met
 	require.Empty(t, advice(r))
+}
+
+// TestAPageShowsItsFailoverFirst, with plain words for the Sentinels' own and the reason for two primaries.
+func TestAPageShowsItsFailoverFirst(t *testing.T) {
+	r := report(t, analysistest.Synthetic(), valid())
+	page := textOf(t, HTML, r)
+	at := func(part string) int {
+		require.Equal(t, 1, strings.Count(page, part), part)
+		return strings.Index(page, part)
+	}
+	require.Less(t, at(`<section id="failovers">`), at(`<div class="facts">`))
+	require.Contains(t, page, "a quorum misses it")
+	require.Contains(t, copied(page), "This is the split-brain window: r1 was cut off or stood still")
+
+	page = textOf(t, HTML, report(t, harness.History{}, valid()))
+	require.Greater(t, at(`<section id="failovers">`), at(`<div class="facts">`), "there is none to show")
+	one := textOf(t, Summary, report(t, analysistest.OneKill(), valid()))
+	require.Contains(t, copied(one), "+odown: a quorum misses it")
 }
