@@ -117,6 +117,7 @@ func (e Exploration) Row(link string) Row {
 	}
 	if len(e.Result.Counterexamples) > 0 {
 		row.First = e.note(e.Result.Counterexamples[0])
+		row.Steps = e.Steps(0)
 	}
 	return row
 }

@@ -16,6 +16,9 @@ import (
 func ReportText(w io.Writer, r Report, l Layout) error {
 	var b strings.Builder
 	b.WriteString(l.Fold(strings.ToUpper(r.Judged.Verdict.String())+"  ", r.Sentence()))
+	if note := r.unplannedNote(); note != "" {
+		b.WriteString(l.Fold("  unplanned ", note))
+	}
 	firstOfEachClass(&b, r.Judged.Anomalies, l)
 	for _, f := range r.Failovers {
 		b.WriteString(l.Fold("  failover  ", f.String()))

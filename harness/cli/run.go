@@ -176,9 +176,17 @@ func metWord(out results.Outcome) string {
 	case out.Met:
 		return "as " + whose + " says"
 	case out.Report.Judged.Verdict == harness.Unknown:
-		return "undecided by this run"
+		return "undecided by this run" + afterUnplanned(out)
 	}
-	return "NOT as " + whose + " says"
+	return "NOT as " + whose + " says" + afterUnplanned(out)
+}
+
+// afterUnplanned says that a run had a failover that its plan did not ask for.
+func afterUnplanned(out results.Outcome) string {
+	if out.Report.Unplanned() == "" {
+		return ""
+	}
+	return ", in a run with a failover that no fault caused"
 }
 
 func (a *app) println(format string, args ...any) { fmt.Fprintf(a.out, format+"\n", args...) }

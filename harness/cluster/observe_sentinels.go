@@ -48,6 +48,9 @@ func (n *node) watchMessages(ctx context.Context, clock harness.Clock, events fu
 		case *redis.Message:
 			if e, isNew := missed.accept(m.Channel, m.Payload); isNew {
 				report(e)
+				if load := loadOfMachine(); load != "" && e.Kind == "+sdown" && strings.HasPrefix(e.Detail, "master ") {
+					report(harness.Event{At: e.At, Kind: harness.EventLoad, Detail: load})
+				}
 			}
 		case *redis.Subscription:
 			if !subscribed {

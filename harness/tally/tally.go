@@ -62,6 +62,10 @@ type Run struct {
 	// worker that made the run under a coordinator; empty: this process
 	Worker string `json:"worker,omitempty"`
 
+	// failovers that no fault caused, as in "a failover that no fault caused: ..."; empty: there was none
+	Unplanned string `json:"unplanned,omitempty"`
+	// steps of the counterexample of a search that was not as expected, in lines; empty: there is none
+	Steps string `json:"steps,omitempty"`
 	// the limit of a failover's time that decided the ending, such as "first write"; empty: none did
 	Limit string `json:"limit,omitempty"`
 
