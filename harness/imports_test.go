@@ -31,7 +31,7 @@ var allowed = []room{
 	{"harness/workqueue/internal/contract", []string{"harness/workqueue"}},
 	{"harness/workqueue/jetstream", []string{"harness/workqueue"}},
 
-	{"harness/history", []string{"harness"}},
+	{"harness/history", []string{"harness", "harness/units"}},
 	{"harness/generators", []string{"harness", "harness/history"}},
 	{"harness/cluster/fabric", []string{"harness", "harness/await"}},
 	{"harness/cluster/clients", []string{"harness", "harness/cluster/fabric"}},
