@@ -1,7 +1,6 @@
 package checkers
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -153,9 +152,6 @@ func (p *dedupPass) keepSuspect(s *suspected) {
 		p.unjudged++
 		return
 	}
-	if p.suspects == nil {
-		p.suspects = map[string][]*suspected{}
-	}
 	p.queue = append(p.queue, s)
 	p.suspects[s.claim.Key] = append(p.suspects[s.claim.Key], s)
 }
@@ -198,17 +194,5 @@ func (p *dedupPass) end(complete bool) string {
 	if complete || !p.sawConfirm && !p.promised {
 		p.decideBefore(forever)
 	}
-	if len(p.queue) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("the record stops before %d possible duplicates were decided", len(p.queue))
-}
-
-// tooManyClaims returns a doubt if claims were not judged for lack of room.
-func (p *dedupPass) tooManyClaims() string {
-	if p.unjudged == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d claims were not judged: too many others waited, or confirms with shorter windows were too "+
-		"many", p.unjudged)
+	return doubtIf(len(p.queue) > 0, "the record stops before %d possible duplicates were decided", len(p.queue))
 }

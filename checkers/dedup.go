@@ -63,15 +63,19 @@ func (c dedup) Check(ctx context.Context, h harness.History, report func(harness
 	undecidedDoubt := p.end(err == nil && isComplete(h))
 	return p.judge(judgement{
 		name: c.Name(), err: err, figures: p.figures(),
-		valid:  fmt.Sprintf("none of %s messages was new twice", units.Count(int64(p.messages))),
-		absent: []string{noneSeen(p.claims, harness.Claim), p.uncertain()},
-		doubts: []string{undecidedDoubt, p.tooManyClaims()},
+		valid: fmt.Sprintf("none of %s messages was new twice", units.Count(int64(p.messages))),
+		absent: []string{noneSeen(p.claims, harness.Claim), doubtIf(p.messages+p.duplicates > 2*p.answeredInside,
+			"only %d of %d claims were answered inside their window: it is too short for this load",
+			p.answeredInside, p.messages+p.duplicates)},
+		doubts: []string{undecidedDoubt, doubtIf(p.unjudged > 0, "%d claims were not judged: too many others waited, "+
+			"or confirms with shorter windows were too many", p.unjudged)},
 	})
 }
 
 func newDedupPass(h harness.History, c dedup, report func(harness.Anomaly)) *dedupPass {
 	promised := c.confirmed || slices.Contains(h.Meta.Kinds, harness.Confirm)
-	p := &dedupPass{tally: newTally(h, report), marks: map[string][]mark{}, promised: promised}
+	p := &dedupPass{tally: newTally(h, report), marks: map[string][]mark{}, promised: promised,
+		suspects: map[string][]*suspected{}}
 	p.awaitsConfirms = promised || len(h.Meta.Kinds) == 0
 	if promised {
 		p.watermark.workers = h.Meta.Workers
@@ -98,16 +102,6 @@ type dedupPass struct {
 	queue          []*suspected // in order of Return
 	suspects       map[string][]*suspected
 	unjudged       int
-}
-
-// uncertain returns a doubt if most claims were answered after their window can have ended. Such a history cannot show
-// much.
-func (p *dedupPass) uncertain() string {
-	if firsts := p.messages + p.duplicates; firsts > 2*p.answeredInside {
-		return fmt.Sprintf("only %d of %d claims were answered inside their window: it is too short for this load",
-			p.answeredInside, firsts)
-	}
-	return ""
 }
 
 // mark is the mark of an ok claim that was told "first", or of an ok confirm.
@@ -248,8 +242,7 @@ func (p *dedupPass) claimOf(c harness.Op) *harness.Op {
 	marks := p.marks[c.Key]
 	for i := range slices.Backward(marks) {
 		if marks[i].Kind == harness.Claim && p.meta.Worker(marks[i].Client) == worker {
-			claim := marks[i].Op
-			return &claim
+			return new(marks[i].Op)
 		}
 	}
 	return nil
@@ -290,8 +283,7 @@ func (p *dedupPass) sweep(now time.Duration) {
 func (p *dedupPass) figures() []harness.Figure {
 	out := []harness.Figure{figureMessages.Count(p.messages), figureDuplicates.Count(p.duplicates)}
 	if p.messages > 0 {
-		per := 1000 * float64(p.duplicates) / float64(p.messages)
-		out = append(out, figureDuplicateRate.Of(per))
+		out = append(out, figureDuplicateRate.Of(1000*float64(p.duplicates)/float64(p.messages)))
 	}
 	if p.confirms > 0 {
 		out = append(out, figureConfirms.Count(p.confirms))

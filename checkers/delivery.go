@@ -77,7 +77,8 @@ func (c delivery) Check(ctx context.Context, h harness.History, report func(harn
 			"still marked, "+
 			"none of %s marks looked at is without an end", units.Count(int64(p.asked)), units.Count(int64(p.outlived)),
 			units.Count(int64(p.marksFound))),
-		absent: []string{p.noProbes()}, doubts: []string{undecidedDoubt},
+		absent: []string{doubtIf(p.asked == 0, "no message was asked for after the load")},
+		doubts: []string{undecidedDoubt},
 		figures: []harness.Figure{
 			figureAsked.Count(p.asked), figureOutlived.Count(p.outlived),
 			figureLooked.Count(p.marksFound), figureExcused.Count(p.excused),
@@ -235,11 +236,11 @@ func (m *message) noteWindow(x harness.Op, over time.Duration) {
 	m.claimedAfterProbe = m.claimedAfterProbe || toldFirst(x) && m.asked
 	if x.Outcome == harness.OK && x.Kind == harness.Claim && !toldFirst(x) { // It found a mark.
 		if m.refused == nil && m.last == nil && x.Client != harness.HarnessClient {
-			m.refused = copyOf(x)
+			m.refused = new(x)
 		}
 		return
 	}
-	m.last = copyOf(x)
+	m.last = new(x)
 	switch {
 	case x.Kind != harness.Claim:
 	case !obligesDelivery(x):
@@ -265,9 +266,6 @@ func toldFirst(x harness.Op) bool {
 	return x.Kind == harness.Claim && x.Outcome == harness.OK && x.Result == harness.ResultFirst
 }
 
-// copyOf returns a pointer to a copy of x.
-func copyOf(x harness.Op) *harness.Op { return &x }
-
 // end reports the findings and returns a doubt if nothing is known about some messages. A second pass with fewer
 // operations than the first may lack a delivery, so it shows nothing.
 func (p *deliveryPass) end() string {
@@ -291,18 +289,7 @@ func (p *deliveryPass) end() string {
 			remaining++
 		}
 	}
-	if remaining == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d of %d messages asked for may be lost or not", remaining, p.asked)
-}
-
-// noProbes returns a doubt if the history has no probes.
-func (p *deliveryPass) noProbes() string {
-	if p.asked > 0 {
-		return ""
-	}
-	return "no message was asked for after the load"
+	return doubtIf(remaining > 0, "%d of %d messages asked for may be lost or not", remaining, p.asked)
 }
 
 func (m *message) lostMessage(probe harness.Op, claimsAreLeases bool) *harness.Anomaly {

@@ -56,8 +56,8 @@ func (c fence) Check(ctx context.Context, h harness.History, report func(harness
 	return p.judge(judgement{
 		name: c.Name(), err: err,
 		valid:  fmt.Sprintf("%s fencing tokens, each larger than those granted before", units.Count(int64(p.tokens))),
-		absent: []string{p.noTokens()}, doubts: []string{p.nonNumbers.doubt(),
-			overtakenDoubt(p.overtaken.unjudged, harness.Acquire)},
+		absent: []string{doubtIf(p.tokens+p.nonNumbers.count == 0, "no fencing token was recorded")},
+		doubts: []string{p.nonNumbers.doubt(), overtakenDoubt(p.overtaken.unjudged, harness.Acquire)},
 		figures: []harness.Figure{
 			figureTokens.Count(p.tokens), figureFenceRegressions.Count(p.counts[harness.FenceRegression]),
 		},
@@ -93,11 +93,7 @@ func (p *fencePass) op(x harness.Op) {
 		return
 	}
 	p.tokens++
-	before, latest := p.peaks[x.Key], p.latest[x.Key]
-	if before == nil {
-		before, latest = &peaks{}, &latestGrants{}
-		p.peaks[x.Key], p.latest[x.Key] = before, latest
-	}
+	before, latest := entry(p.peaks, x.Key), entry(p.latest, x.Key)
 	until := p.earliestEnd(x)
 	grant := peak{Op: x, number: token, orderedAfter: grantedAfter(x, until, p.meta)}
 	p.holds.noteGrant(grant, p.meta)
@@ -165,12 +161,4 @@ func (p *fencePass) regressionAnomaly(a harness.Op, b peak) harness.Anomaly {
 	anomaly.From = min(a.Call, b.Call)
 	anomaly.Spans = []harness.Span{{Client: a.Client, Kind: harness.LargestToken, From: a.Return, To: b.orderedAfter}}
 	return anomaly
-}
-
-// noTokens returns a doubt if the history has no tokens.
-func (p *fencePass) noTokens() string {
-	if p.tokens+p.nonNumbers.count > 0 {
-		return ""
-	}
-	return "no fencing token was recorded"
 }

@@ -54,7 +54,12 @@ func (c holders) Check(ctx context.Context, h harness.History, report func(harne
 		valid: fmt.Sprintf("none of %s guarded writes came after its lease and after a write of the next owner; %s "+
 			"were refused",
 			units.Count(int64(p.accepted)), units.Count(int64(p.refused))),
-		absent: []string{p.noWrites()}, doubts: []string{p.unknownOwners(), overtakenDoubt(p.overtaken, harness.Add)},
+		absent: []string{doubtIf(p.accepted+p.refused == 0, "no write to what a lock guards was recorded")},
+		doubts: []string{
+			doubtIf(p.unknownGrants > 0, "%d of %d writes to what a lock guards are of owners that are not known to "+
+				"have been granted it", p.unknownGrants, p.accepted),
+			overtakenDoubt(p.overtaken, harness.Add),
+		},
 		figures: []harness.Figure{
 			figureGuarded.Count(p.accepted), figureGuardedRefused.Count(p.refused),
 			figureLate.Count(p.late), figureStale.Count(p.counts[harness.StaleHolder]),
@@ -245,21 +250,4 @@ func (all successors) lastBefore(t time.Duration) (successor, bool) {
 		return successor{}, false
 	}
 	return all[n-1], true
-}
-
-// noWrites returns a doubt if the history has no writes to judge.
-func (p *holdersPass) noWrites() string {
-	if p.accepted+p.refused > 0 {
-		return ""
-	}
-	return "no write to what a lock guards was recorded"
-}
-
-// unknownOwners returns a doubt if some writes are by owners without a known grant.
-func (p *holdersPass) unknownOwners() string {
-	if p.unknownGrants == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d of %d writes to what a lock guards are of owners that are not known to have been granted it",
-		p.unknownGrants, p.accepted)
 }

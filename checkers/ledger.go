@@ -77,10 +77,7 @@ func (l *writeCounts) count(w harness.Op, present, lost bool) {
 func (l *writeCounts) acknowledge(w harness.Op, lost bool) {
 	group := l.meta.Group(w.Client)
 	l.total.add(lost)
-	if l.groups[group] == nil {
-		l.groups[group] = &count{}
-	}
-	l.groups[group].add(lost)
+	entry(l.groups, group).add(lost)
 	if lost {
 		l.widenLostSpan(w)
 	}

@@ -2,7 +2,6 @@ package checkers
 
 import (
 	"fmt"
-	"html"
 	"slices"
 	"time"
 
@@ -24,18 +23,10 @@ type markState []int
 // dedupModel returns porcupine's model of one message. A claim sets a mark only while there is none. A confirm may set
 // another.
 func dedupModel() porcupine.Model {
-	return porcupine.Model{
-		Init: func() any { return markState(nil) },
-		Step: func(state, input, _ any) (bool,
-			any) {
-			return state.(markState).after(input.(markInput))
-		},
-		Equal:                     func(a, b any) bool { return slices.Equal(a.(markState), b.(markState)) },
-		DescribeOperation:         func(input, _ any) string { return input.(markInput).text },
-		DescribeState:             func(state any) string { return html.EscapeString(state.(markState).String()) },
-		DescribeOperationMetadata: describeMetadata,
-	}
+	return newModel[markState](func(i markInput) string { return i.text })
 }
+
+func (s markState) equal(t markState) bool { return slices.Equal(s, t) }
 
 func (s markState) after(step markInput) (bool, markState) {
 	if step.marks > 0 {

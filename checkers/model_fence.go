@@ -1,7 +1,6 @@
 package checkers
 
 import (
-	"html"
 	"maps"
 	"slices"
 	"time"
@@ -31,20 +30,12 @@ type fenceState struct {
 // given before it was asked for, or before its owner's lease can have ended, and must not be another owner's. Grants
 // that overlap may come in any order, so request and answer are two operations.
 func fenceModel() porcupine.Model {
-	return porcupine.Model{
-		Init: func() any { return fenceState{} },
-		Step: func(state, input, _ any) (bool, any) { return state.(fenceState).after(input.(fenceInput)) },
-		Equal: func(a, b any) bool {
-			x, y := a.(fenceState), b.(fenceState)
-			return x.top == y.top && maps.Equal(x.asked, y.asked)
-		},
-		DescribeOperation: func(input, _ any) string { return input.(fenceInput).text },
-		DescribeState: func(state any) string {
-			return html.EscapeString("the largest token is " + string(state.(fenceState).top))
-		},
-		DescribeOperationMetadata: describeMetadata,
-	}
+	return newModel[fenceState](func(i fenceInput) string { return i.text })
 }
+
+func (s fenceState) equal(t fenceState) bool { return s.top == t.top && maps.Equal(s.asked, t.asked) }
+
+func (s fenceState) String() string { return "the largest token is " + string(s.top) }
 
 func (s fenceState) after(step fenceInput) (bool, fenceState) {
 	asked := maps.Clone(s.asked)

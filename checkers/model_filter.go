@@ -1,7 +1,6 @@
 package checkers
 
 import (
-	"html"
 	"maps"
 	"slices"
 	"time"
@@ -33,20 +32,10 @@ type filterState struct {
 // that it continues was in force. So a confirm is one operation, at its Return, and a claim is three: at its Call, at
 // its mark and at its Return.
 func filterModel() porcupine.Model {
-	return porcupine.Model{
-		Init: func() any { return filterState{} },
-		Step: func(state, input, _ any) (bool,
-			any) {
-			return state.(filterState).after(input.(filterInput))
-		},
-		Equal:             func(a, b any) bool { return a.(filterState).equal(b.(filterState)) },
-		DescribeOperation: func(input, _ any) string { return input.(filterInput).text },
-		DescribeState: func(state any) string {
-			return html.EscapeString(state.(filterState).marks.String())
-		},
-		DescribeOperationMetadata: describeMetadata,
-	}
+	return newModel[filterState](func(i filterInput) string { return i.text })
 }
+
+func (s filterState) String() string { return s.marks.String() }
 
 func (s filterState) equal(t filterState) bool {
 	if !slices.Equal(s.marks, t.marks) || !slices.Equal(s.confirms, t.confirms) || len(s.asked) != len(t.asked) {

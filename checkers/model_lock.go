@@ -2,7 +2,6 @@ package checkers
 
 import (
 	"fmt"
-	"html"
 	"slices"
 	"time"
 
@@ -26,17 +25,11 @@ type lockState struct {
 
 // lockModel returns porcupine's model of a lock: anybody can take it while it is free, and its owner can take it again.
 func lockModel() porcupine.Model {
-	return porcupine.Model{
-		Init: func() any { return lockState{} },
-		Step: func(state, input, _ any) (bool, any) { return state.(lockState).after(input.(lockInput)) },
-		Equal: func(a, b any) bool {
-			x, y := a.(lockState), b.(lockState)
-			return x.owner == y.owner && slices.Equal(x.holds, y.holds)
-		},
-		DescribeOperation:         func(input, _ any) string { return input.(lockInput).text },
-		DescribeState:             func(state any) string { return html.EscapeString(state.(lockState).String()) },
-		DescribeOperationMetadata: describeMetadata,
-	}
+	return newModel[lockState](func(i lockInput) string { return i.text })
+}
+
+func (s lockState) equal(t lockState) bool {
+	return s.owner == t.owner && slices.Equal(s.holds, t.holds)
 }
 
 func (s lockState) after(step lockInput) (bool, lockState) {

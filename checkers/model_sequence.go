@@ -1,8 +1,6 @@
 package checkers
 
 import (
-	"html"
-
 	"github.com/anishathalye/porcupine"
 	"github.com/doublegrant/doublegrant/harness"
 )
@@ -13,22 +11,22 @@ type sequenceInput struct {
 	text   string // for pages
 }
 
-// sequenceModel returns porcupine's model of a sequence. Its state is the last number returned, "" at first. The next
-// number has to be larger.
+// sequenceModel returns porcupine's model of a sequence. The next number has to be
+// larger than the last.
 func sequenceModel() porcupine.Model {
-	return porcupine.Model{
-		Init: func() any { return number("") },
-		Step: func(state, input, _ any) (bool, any) {
-			next := input.(sequenceInput).number
-			return next.compare(state.(number)) > 0, next
-		},
-		DescribeOperation: func(input, _ any) string { return input.(sequenceInput).text },
-		DescribeState: func(state any) string {
-			return html.EscapeString("the last number is " + string(state.(number)))
-		},
-		DescribeOperationMetadata: describeMetadata,
-	}
+	return newModel[lastNumber](func(i sequenceInput) string { return i.text })
 }
+
+// lastNumber is the last number returned, "" at first.
+type lastNumber number
+
+func (n lastNumber) after(step sequenceInput) (bool, lastNumber) {
+	return step.number.compare(number(n)) > 0, lastNumber(step.number)
+}
+
+func (n lastNumber) equal(other lastNumber) bool { return n == other }
+
+func (n lastNumber) String() string { return "the last number is " + string(n) }
 
 // sequenceOperations returns the model's operations for the ok calls of ops that returned a number.
 func sequenceOperations(ops []harness.Op) []porcupine.Operation {

@@ -41,7 +41,6 @@ import (
 // was. Then x proves only that holds lasted until x.Call, and B may have ended before its own Return.
 //
 // hold.go has the holds of a lock, held.go those of a worker, late.go and lease.go the ends of leases.
-// mutex_doubts.go says what the counters mean.
 
 // Mutex returns the checker of mutual exclusion: no two owners certainly hold one lock at one time.
 //
@@ -98,12 +97,31 @@ func (c mutex) Check(ctx context.Context, h harness.History, report func(harness
 	undecidedDoubt := p.end(err == nil && isComplete(h))
 	return p.judge(judgement{
 		name: c.Name(), err: err,
-		valid:  fmt.Sprintf("no two certain holds overlap in %s grants", units.Count(int64(p.grants))),
-		absent: []string{noneSeen(p.acquires, harness.Acquire), p.uncertain()},
-		doubts: []string{undecidedDoubt, p.tooManyWaiting(), p.tooLittleKnown(),
-			overtakenDoubt(p.overtaken, harness.Acquire)},
+		valid: fmt.Sprintf("no two certain holds overlap in %s grants", units.Count(int64(p.grants))),
+		absent: []string{noneSeen(p.acquires, harness.Acquire), doubtIf(2*p.certain < p.grants,
+			"only %d of %d grants were answered inside their lease: the TTL is too short for this load",
+			p.certain, p.grants)},
+		doubts: []string{
+			undecidedDoubt,
+			doubtIf(p.unjudged > 0, "%d grants were not judged: %d others waited already for owners that have fallen "+
+				"silent", p.unjudged, maxUndecided),
+			doubtIf(p.forgotten > 0, "%d grants were not judged: their owners have commands that may still be "+
+				"executed, and more than %d other owners have had some since", p.forgotten, lateKept),
+			overtakenDoubt(p.overtaken, harness.Acquire),
+		},
 		figures: p.figures(),
 	})
+}
+
+func (p *mutexPass) figures() []harness.Figure {
+	out := []harness.Figure{
+		figureGrants.Count(p.grants), figureCertain.Count(p.certain), figureReleases.Count(p.releases),
+		figureKeys.Count(len(p.locks)),
+	}
+	if p.extends > 0 {
+		out = append(out, figureExtends.Count(p.extends))
+	}
+	return out
 }
 
 // mutexPass is one pass over a history.
@@ -141,7 +159,7 @@ func (p *mutexPass) op(x harness.Op) {
 	default:
 		return
 	}
-	p.lock(x.Key) // counts as a key, even if nobody is granted it
+	entry(p.locks, x.Key) // counts as a key, even if nobody is granted it
 	switch {
 	case x.Outcome == harness.Info:
 		p.pending.add(x, p.meta)
@@ -155,15 +173,6 @@ func (p *mutexPass) op(x harness.Op) {
 		p.grants++
 		p.grant(worker, x, previous)
 	}
-}
-
-func (p *mutexPass) lock(key string) *lock {
-	l := p.locks[key]
-	if l == nil {
-		l = &lock{}
-		p.locks[key] = l
-	}
-	return l
 }
 
 // applyToHolds applies x, an operation of worker, to the worker's holds. A release ends them. Anything else proves that
@@ -291,7 +300,7 @@ func (p *mutexPass) grant(worker int, x harness.Op, previous *hold) {
 	if previous != nil {
 		h.continueFrom(previous)
 	}
-	l := p.lock(x.Key)
+	l := entry(p.locks, x.Key)
 	l.prune(x)
 	p.openOverlap(l, h)
 	p.addHold(worker, h)
@@ -307,12 +316,7 @@ func (p *mutexPass) grant(worker int, x harness.Op, previous *hold) {
 
 // addHold makes h the latest hold of its lock and token, and queues it if an overlap waits for it.
 func (p *mutexPass) addHold(worker int, h *hold) {
-	w := p.holdsOf[worker]
-	if w == nil {
-		w = &workerHolds{}
-		p.holdsOf[worker] = w
-	}
-	id := lockTokenOf(h.op)
+	w, id := entry(p.holdsOf, worker), lockTokenOf(h.op)
 	h.previous = w.latest(id)
 	w.set(id, h)
 	if h.isAwaited() {
@@ -374,8 +378,5 @@ func (p *mutexPass) end(complete bool) string {
 			}
 		}
 	}
-	if remaining == 0 {
-		return ""
-	}
-	return fmt.Sprintf("the record stops before %d possible overlaps of holds were decided", remaining)
+	return doubtIf(remaining > 0, "the record stops before %d possible overlaps of holds were decided", remaining)
 }

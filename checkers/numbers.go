@@ -95,8 +95,5 @@ func (o *nonNumbers) add(x harness.Op) {
 
 // doubt says how many results were no numbers, which makes the verdict unknown. It returns "" if there were none.
 func (o nonNumbers) doubt() string {
-	if o.count == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d results are not decimal numbers, the first: %s", o.count, o.first)
+	return doubtIf(o.count > 0, "%d results are not decimal numbers, the first: %s", o.count, o.first)
 }

@@ -69,7 +69,7 @@ func (c opinion) Check(ctx context.Context, h harness.History, _ func(harness.An
 	case ctx.Err() != nil:
 		out.Verdict, out.Reason = harness.Unknown, fmt.Sprintf("stopped after %d keys: %v", p.asked, ctx.Err())
 	case !isComplete(h):
-		out.Reason = "porcupine was asked of no key: the record is not whole"
+		out.Reason = "porcupine judged no whole key: the record is not whole"
 	default:
 		out.Reason = p.describeAsked()
 	}
@@ -250,9 +250,9 @@ func (p *opinionPass) describeAsked() string {
 	out := fmt.Sprintf("porcupine agreed with the checkers on %d of %d keys", p.agreed, p.asked)
 	switch {
 	case len(p.keys) == 0:
-		return "porcupine was asked of no key: no lock, message or sequence was recorded"
+		return "porcupine judged no whole key: no lock, message or sequence was recorded"
 	case p.asked == 0:
-		out = fmt.Sprintf("porcupine was asked of none of %d keys", len(p.keys))
+		out = fmt.Sprintf("porcupine judged none of %d whole keys", len(p.keys))
 	case p.illegal > 0:
 		out += fmt.Sprintf(", %d of them illegal", p.illegal)
 	}

@@ -33,7 +33,7 @@ func TestSecondOpinion(t *testing.T) {
 		budget Budget
 		want   string
 	}{
-		{name: "empty", h: of(), want: "porcupine was asked of no key: no lock, message or sequence was recorded"},
+		{name: "empty", h: of(), want: "porcupine judged no whole key: no lock, message or sequence was recorded"},
 		{name: "one name, three families", h: of(on("x", acquire(0, "a", 1, 2, 10)), on("x", claim(0, 3, 4, 5)),
 			on("x", next(0, 5, 6, "7"))),
 			want: "porcupine agreed with the checkers on 3 of 3 keys"},
@@ -45,14 +45,14 @@ func TestSecondOpinion(t *testing.T) {
 			h:    of(token("2", acquire(0, "a", 1, 2, 9)), token("2", acquire(0, "a", 3, 4, 9))),
 			want: "agreed with the checkers on 1 of 1 keys"},
 		{name: "torn", h: torn(acquire(0, "a", 1, 2, 10)),
-			want: "porcupine was asked of no key: the record is not whole"},
+			want: "porcupine judged no whole key: the record is not whole"},
 		{name: "too large", h: of(next(0, 1, 2, "1"), next(0, 3, 4, "2"), next(0, 5, 6, "3"),
 			on("seq-1", next(0, 7, 8, "1"))), budget: Budget{Ops: 2},
 			want: "porcupine agreed with the checkers on 1 of 1 keys; 1 were too large to ask, with more than 2 " +
 				"operations"},
 		{name: "all too large", h: of(next(0, 1, 2, "1"), next(0, 3, 4, "2"), next(0, 5, 6, "3")),
 			budget: Budget{Ops: 2},
-			want:   "porcupine was asked of none of 1 keys; 1 were too large to ask"},
+			want:   "porcupine judged none of 1 whole keys; 1 were too large to ask"},
 		{name: "refused ones take no room", h: of(acquire(0, "a", 1, 2, 10), fail(acquire(1, "b", 3, 4, 10)),
 			fail(acquire(1, "b", 5, 6, 10)), release(0, "a", 7, 8)),
 			budget: Budget{Ops: 2}, want: "porcupine agreed with the checkers on 1 of 1 keys"},
@@ -65,12 +65,12 @@ func TestSecondOpinion(t *testing.T) {
 				"ask, with more than 1,000 operations or beyond the 2 kept; " +
 				"1 operations of further keys were not kept"},
 		{name: "no time", h: of(next(0, 1, 2, "1"), on("b", next(0, 3, 4, "1"))), budget: Budget{For: 1},
-			want: "porcupine was asked of none of 2 keys; 2 took too long"},
+			want: "porcupine judged none of 2 whole keys; 2 took too long"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g, found := judge(t, SecondOpinion(unhurried(tc.budget)), tc.h)
 			require.Empty(t, found)
-			unasked := strings.Contains(tc.want, "asked of no")
+			unasked := strings.Contains(tc.want, "porcupine judged no")
 			require.Equal(t, unasked, g.NotNeeded)
 			require.Equal(t, !unasked, g.Verdict == harness.Valid, "valid is what porcupine was asked of")
 			require.Contains(t, g.Reason, tc.want)
@@ -86,7 +86,7 @@ func TestSecondOpinionOfAHardKey(t *testing.T) {
 		ops = append(ops, next(i, 1, 1000, strconv.Itoa(i)), next(i, 1, 1000, strconv.Itoa(i)))
 	}
 	g, _ := judge(t, SecondOpinion(Budget{For: time.Minute, Key: 1}), of(ops...))
-	require.Equal(t, "porcupine was asked of none of 1 keys; 1 took too long", g.Reason)
+	require.Equal(t, "porcupine judged none of 1 whole keys; 1 took too long", g.Reason)
 }
 
 // Keys that porcupine is not asked about are not kept, so that memory stays within the budget.

@@ -3,7 +3,6 @@ package checkers
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -53,26 +52,21 @@ func (l *overtakenCalls) retry(
 		if x.Kind != kind || x.Outcome != harness.OK || !ok || len(waiting[x.Key]) == 0 {
 			return
 		}
-		if largest[x.Key] == nil {
-			largest[x.Key] = &peaks{}
-		}
+		before := entry(largest, x.Key)
 		for all := waiting[x.Key]; len(all) > 0 && all[0].orderedAfter <= x.Return; all = waiting[x.Key] {
-			judge(*largest[x.Key], all[0])
+			judge(*before, all[0])
 			waiting[x.Key] = all[1:]
 			remaining--
 		}
 		ordinals[x.Key]++
-		largest[x.Key].addIfLarger(peak{Op: x, number: n, ordinal: ordinals[x.Key]}, h.Meta, 0)
-		*largest[x.Key] = lastOf(*largest[x.Key], 2)
+		before.addIfLarger(peak{Op: x, number: n, ordinal: ordinals[x.Key]}, h.Meta, 0)
+		*before = lastOf(*before, 2)
 	})
 	l.unjudged += remaining
 }
 
 // overtakenDoubt returns a doubt if n operations could not be judged.
 func overtakenDoubt(n int, kind harness.Kind) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d %s operations were overtaken by so many others that it is not known what had returned "+
+	return doubtIf(n > 0, "%d %s operations were overtaken by so many others that it is not known what had returned "+
 		"before them", n, kind)
 }

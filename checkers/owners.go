@@ -137,7 +137,7 @@ func (p *ownersPass) op(x harness.Op) {
 	if x.Kind != harness.Acquire && x.Kind != harness.Extend && x.Kind != harness.Release {
 		return
 	}
-	who, l := ownerOf(x, p.meta), p.lock(x.Key)
+	who, l := ownerOf(x, p.meta), entry(p.locks, x.Key)
 	current := p.find(x.Key, who)
 	switch {
 	case x.Outcome == harness.Info:
@@ -152,15 +152,6 @@ func (p *ownersPass) op(x harness.Op) {
 		p.drop(current, who)
 		p.refuseAcquire(l, who, x)
 	}
-}
-
-func (p *ownersPass) lock(key string) *ownersLock {
-	l := p.locks[key]
-	if l == nil {
-		l = &ownersLock{}
-		p.locks[key] = l
-	}
-	return l
 }
 
 func (p *ownersPass) find(key string, who owner) *currentGrant {

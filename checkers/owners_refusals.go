@@ -121,10 +121,7 @@ func (p *ownersPass) end(complete bool) string {
 			remaining++
 		}
 	}
-	if remaining == 0 {
-		return ""
-	}
-	return fmt.Sprintf("it is not known of %d refusals whether somebody else had taken the lock", remaining)
+	return doubtIf(remaining > 0, "it is not known of %d refusals whether somebody else had taken the lock", remaining)
 }
 
 func (r *refusal) anomaly() harness.Anomaly {

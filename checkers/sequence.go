@@ -82,11 +82,7 @@ func (p *sequencePass) op(x harness.Op) {
 
 // draw adds the number of x to its series and reports what is wrong with it.
 func (p *sequencePass) draw(x harness.Op, n number) {
-	s := p.series[x.Key]
-	if s == nil {
-		s = &series{}
-		p.series[x.Key] = s
-	}
+	s := entry(p.series, x.Key)
 	s.draws++
 	this := draw{Op: x, value: s.value(n), ordinal: s.draws}
 	p.addNumber(this)
@@ -159,15 +155,10 @@ func (s *series) value(n number) value {
 	if head == "" {
 		return value{&s.short, tail}
 	}
-	in := s.long[head]
-	if in == nil {
-		if s.long == nil {
-			s.long = map[string]*numbers{}
-		}
-		in = &numbers{}
-		s.long[head] = in
+	if s.long == nil {
+		s.long = map[string]*numbers{}
 	}
-	return value{in, tail}
+	return value{entry(s.long, head), tail}
 }
 
 func duplicateNumber(first *draw, this draw) harness.Anomaly {

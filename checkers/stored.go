@@ -53,6 +53,7 @@ func (stored) Name() string { return "stored" }
 
 func (c stored) Check(ctx context.Context, h harness.History, report func(harness.Anomaly)) harness.Judgement {
 	p := &storedPass{tally: newTally(h, report), keys: map[string]*sequenceState{},
+		awaiting:  map[string][]pendingAnomaly{},
 		watermark: watermark{workers: h.Meta.Workers, widened: h.Meta.Widened, heedsHarness: true}}
 	err := eachOp(ctx, h, p.op)
 	undecidedDoubt := p.end(err == nil && isComplete(h))
@@ -61,7 +62,11 @@ func (c stored) Check(ctx context.Context, h harness.History, report func(harnes
 		valid: fmt.Sprintf("%d inspections: stored numbers never went back, nor behind what was issued, and kept "+
 			"their end",
 			p.inspections),
-		absent: []string{noneSeen(p.inspections, harness.Inspect), noneSeen(p.numbers, harness.Next), p.tooLate()},
+		absent: []string{
+			noneSeen(p.inspections, harness.Inspect), noneSeen(p.numbers, harness.Next),
+			doubtIf(p.inspections > 0 && p.tooLateInspections == p.inspections,
+				"all of %d inspections came when the TTL may have been over", p.inspections),
+		},
 		doubts: []string{p.nonNumbers.doubt(), overtakenDoubt(p.overtaken, harness.Inspect), undecidedDoubt},
 		figures: []harness.Figure{
 			figureInspections.Count(p.inspections), figureNumbers.Count(p.numbers),
@@ -115,7 +120,7 @@ func (p *storedPass) op(x harness.Op) {
 	}
 	r := p.keys[x.Key]
 	if r == nil {
-		r = newSequenceState()
+		r = &sequenceState{endedAt: noTime, emptyAt: noTime}
 		p.keys[x.Key] = r
 	}
 	if x.Kind == harness.Next {
@@ -143,9 +148,6 @@ func (p *storedPass) op(x harness.Op) {
 		p.inspect(r, peak{Op: x, number: n})
 	}
 }
-
-// newSequenceState returns the state of a sequence of which nothing is known.
-func newSequenceState() *sequenceState { return &sequenceState{endedAt: noTime, emptyAt: noTime} }
 
 // forget drops what was issued and shown before the sequence may have ended, which an inspection that returned at t may
 // have met.
@@ -232,9 +234,6 @@ func (p *storedPass) addUnlessEnded(r *sequenceState, begunFrom time.Duration, a
 		p.add(a)
 		return
 	}
-	if p.awaiting == nil {
-		p.awaiting = map[string][]pendingAnomaly{}
-	}
 	p.awaiting[a.Key] = append(p.awaiting[a.Key], pendingAnomaly{a, begunFrom})
 }
 
@@ -276,11 +275,8 @@ func (p *storedPass) end(complete bool) string {
 	for _, all := range p.awaiting {
 		remaining += len(all)
 	}
-	if remaining == 0 {
-		return ""
-	}
-	return fmt.Sprintf("the record stops before it was known of what %d inspections showed whether their sequence had "+
-		"ended", remaining)
+	return doubtIf(remaining > 0, "the record stops before it was known of what %d inspections showed whether "+
+		"their sequence had ended", remaining)
 }
 
 // compare judges the inspection i by the one before it.
@@ -296,14 +292,6 @@ func (p *storedPass) compare(r *sequenceState, i peak) {
 			fmt.Sprintf("%s had %s left at %s, and no end any more at %s",
 				i.Key, last.TTL, formatTime(last.Return), formatTime(i.Return))))
 	}
-}
-
-// tooLate returns a doubt if every inspection came after its sequence may have ended.
-func (p *storedPass) tooLate() string {
-	if p.tooLateInspections == 0 || p.tooLateInspections < p.inspections {
-		return ""
-	}
-	return fmt.Sprintf("all of %d inspections came when the TTL may have been over", p.tooLateInspections)
 }
 
 func numberName(i peak) string {

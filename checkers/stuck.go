@@ -44,7 +44,7 @@ func (c stuck) Check(ctx context.Context, h harness.History, report func(harness
 	return p.judge(judgement{
 		name: c.Name(), err: err,
 		valid:  fmt.Sprintf("all of %d locks tried after the load could be acquired", len(p.tried)),
-		absent: []string{p.noProbes()}, doubts: []string{undecidedDoubt},
+		absent: []string{doubtIf(p.probes == 0, "no lock was tried after the load")}, doubts: []string{undecidedDoubt},
 		figures: []harness.Figure{
 			figureTried.Count(len(p.tried)), figureStuck.Count(p.counts[harness.StuckLock]),
 			figureProbes.Count(p.probes),
@@ -81,11 +81,7 @@ func (p *stuckPass) op(x harness.Op) {
 	if x.Outcome == harness.Fail && !probe {
 		return
 	}
-	l := p.locks[x.Key]
-	if l == nil {
-		l = &probedLock{}
-		p.locks[x.Key] = l
-	}
+	l := entry(p.locks, x.Key)
 	if probe {
 		p.probe(l, x)
 	}
@@ -142,19 +138,8 @@ func (p *stuckPass) end() string {
 			remaining++
 		}
 	}
-	if remaining == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d of %d locks tried were not granted, though nothing shows that every lease was over",
-		remaining, len(p.tried))
-}
-
-// noProbes returns a doubt if the history has no probes.
-func (p *stuckPass) noProbes() string {
-	if p.probes > 0 {
-		return ""
-	}
-	return "no lock was tried after the load"
+	return doubtIf(remaining > 0, "%d of %d locks tried were not granted, though nothing shows that every "+
+		"lease was over", remaining, len(p.tried))
 }
 
 // anomaly returns the anomaly that probe shows, with the operations that may have taken the lock last.

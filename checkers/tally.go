@@ -27,7 +27,7 @@ type tally struct {
 }
 
 func newTally(h harness.History, report func(harness.Anomaly)) *tally {
-	return &tally{meta: h.Meta, onAnomaly: report}
+	return &tally{meta: h.Meta, onAnomaly: report, counts: map[harness.Class]int{}, broken: map[string]int{}}
 }
 
 // add counts one anomaly, has porcupine certify it and passes it on. The checker gives its Ops in the order of the
@@ -40,9 +40,6 @@ func (t *tally) add(a harness.Anomaly) {
 			t.certified++
 		}
 	}
-	if t.counts == nil {
-		t.counts = map[harness.Class]int{}
-	}
 	t.counts[a.Class] += a.Violations()
 	t.countBroken(a)
 	t.onAnomaly(a)
@@ -52,9 +49,6 @@ func (t *tally) add(a harness.Anomaly) {
 const keysNamed = 12
 
 func (t *tally) countBroken(a harness.Anomaly) {
-	if t.broken == nil {
-		t.broken = map[string]int{}
-	}
 	key := a.Key
 	if _, known := t.broken[key]; !known && len(t.broken) >= keysNamed {
 		key = "others"
@@ -136,10 +130,23 @@ func (t *tally) classCounts() string {
 	return strings.Join(parts, ", ")
 }
 
-// noneSeen returns the doubt of a checker that saw n operations of its kind, or "" if n is not 0.
-func noneSeen(n int, kind harness.Kind) string {
-	if n > 0 {
+// doubtIf returns a doubt in the words of format and args, or "" if there is none.
+func doubtIf(doubtful bool, format string, args ...any) string {
+	if !doubtful {
 		return ""
 	}
-	return fmt.Sprintf("no %s was recorded", kind)
+	return fmt.Sprintf(format, args...)
+}
+
+// noneSeen returns the doubt of a checker that saw n operations of its kind, or "" if n is not 0.
+func noneSeen(n int, kind harness.Kind) string { return doubtIf(n == 0, "no %s was recorded", kind) }
+
+// entry returns what m has for key. If it has nothing, entry adds a zero value.
+func entry[K comparable, V any](m map[K]*V, key K) *V {
+	v := m[key]
+	if v == nil {
+		v = new(V)
+		m[key] = v
+	}
+	return v
 }

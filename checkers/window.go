@@ -3,6 +3,7 @@ package checkers
 import (
 	"cmp"
 	"fmt"
+	"html"
 	"slices"
 	"time"
 
@@ -14,6 +15,25 @@ import (
 type window struct {
 	model      porcupine.Model
 	operations []porcupine.Operation
+}
+
+// modelState is the state of a model with the inputs I. It is never changed in place.
+type modelState[S, I any] interface {
+	after(step I) (allowed bool, next S)
+	equal(other S) bool
+	String() string // for pages
+}
+
+// newModel returns porcupine's model that starts with the zero value of S. describe says for pages what an input is.
+func newModel[S modelState[S, I], I any](describe func(I) string) porcupine.Model {
+	return porcupine.Model{
+		Init:                      func() any { var start S; return start },
+		Step:                      func(s, step, _ any) (bool, any) { return s.(S).after(step.(I)) },
+		Equal:                     func(a, b any) bool { return a.(S).equal(b.(S)) },
+		DescribeOperation:         func(step, _ any) string { return describe(step.(I)) },
+		DescribeState:             func(s any) string { return html.EscapeString(s.(S).String()) },
+		DescribeOperationMetadata: describeMetadata,
+	}
 }
 
 // ruleClient is the ClientId of an operation that no client asks for, such as the end of a lease.

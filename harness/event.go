@@ -32,6 +32,9 @@ const (
 	EventOffset = "offset"
 	// EventDownAfter: a Sentinel considers a node down after it has not answered for the time in Detail, such as "1s".
 	EventDownAfter = "down-after"
+	// EventLoad: the load of the machine in the last minute when the Sentinel Node missed a primary. Detail is the number
+	// of processes that ran or waited for a core, and of cores: "12.3 on 2 cores".
+	EventLoad = "load"
 	// EventSubscriptionLost: the subscription to the messages of the Sentinel Node is lost from At on. Detail says why.
 	// EventSubscriptionBack: the subscription is back.
 	EventSubscriptionLost = "unheard"

@@ -31,7 +31,7 @@ var allowed = []room{
 	{"harness/workqueue/internal/contract", []string{"harness/workqueue"}},
 	{"harness/workqueue/jetstream", []string{"harness/workqueue"}},
 
-	{"harness/history", []string{"harness"}},
+	{"harness/history", []string{"harness", "harness/units"}},
 	{"harness/generators", []string{"harness", "harness/history"}},
 	{"harness/cluster/fabric", []string{"harness", "harness/await"}},
 	{"harness/cluster/clients", []string{"harness", "harness/cluster/fabric"}},
@@ -41,7 +41,7 @@ var allowed = []room{
 	{"harness/cluster/internal/platformtest", []string{"harness", "harness/cluster", "harness/internal/processes"}},
 	{"harness/cluster/docker", []string{"harness/await", "harness/cluster"}},
 	{"harness/cluster/clustertest", []string{"harness", "harness/cluster"}},
-	{"harness/interleave", []string{"harness"}},
+	{"harness/interleave", []string{"harness", "harness/units"}},
 	{"harness/explore/internal/resp", nil},
 	{"harness/explore/internal/command", []string{"harness/explore/internal/resp"}},
 	{"harness/explore/internal/keyspace", nil},
@@ -106,8 +106,8 @@ var allowed = []room{
 	}},
 	{"harness/results", []string{
 		"harness", "harness/analysis", "harness/cluster", "harness/cluster/clients", "harness/explore",
-		"harness/generators", "harness/interleave", "harness/history", "harness/adapter", "harness/plan", "checkers",
-		"reports", "workloads",
+		"harness/generators", "harness/interleave", "harness/history", "harness/adapter", "harness/plan",
+		"harness/units", "checkers", "reports", "workloads",
 	}},
 	{"harness/suite", []string{
 		"harness", "harness/cluster", "harness/interleave", "harness/internal/fields", "harness/plan",

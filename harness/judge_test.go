@@ -146,7 +146,7 @@ func TestWhoWasAskedNothingDecidesNothing(t *testing.T) {
 		require.Equal(t, want, j.Verdict)
 		require.NotContains(t, j.Summary(), "too large")
 		last := j.Judgements[len(j.Judgements)-1]
-		require.Equal(t, "not asked", last.VerdictText())
+		require.Equal(t, "abstained", last.VerdictText())
 		require.False(t, last.InDoubt())
 	}
 	require.Equal(t, "valid", harness.Judgement{Verdict: harness.Valid}.VerdictText())

@@ -86,10 +86,10 @@ type Judgement struct {
 	Situations []Situation `json:"-"`
 }
 
-// VerdictText returns the verdict in a word, or "not asked" if the judgement is Unasked.
+// VerdictText returns the verdict in a word, or "abstained" if the judgement is Unasked.
 func (g Judgement) VerdictText() string {
 	if g.NotNeeded {
-		return "not asked"
+		return "abstained"
 	}
 	return g.Verdict.String()
 }

@@ -129,8 +129,7 @@ func (f Configured) Can(what Consequences) bool {
 	return f.Does&what != 0
 }
 
-// checkBounds returns field and an error unless least <= is <= most, the range in which the parameter's effect can be
-// seen.
+// checkBounds returns field and an error if a parameter is not between least and most, where its effect can be seen.
 func checkBounds(field string, is, least, most time.Duration) (string, error) {
 	if is < least || is > most {
 		return field, fmt.Errorf("%s is %v: ask for %v to %v", field, is, least, most)

@@ -80,7 +80,9 @@ func (e Entry) Names() (all []string) {
 		all = append(all, before+t.name+after)
 	}
 	for _, s := range AllShapes() {
-		all = append(all, before+s.String()+after)
+		if name := before + s.String() + after; !slices.Contains(all, name) { // a minority is both
+			all = append(all, name)
+		}
 	}
 	return all
 }

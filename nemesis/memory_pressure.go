@@ -26,9 +26,11 @@ func MemoryPressure(c MemoryLimited, t Target) harness.Nemesis {
 
 func cramp(c MemoryLimited) strike {
 	return func(ctx context.Context, chosen targets) (harness.Injection, error) {
-		if err := chosen.each(func(node string) error { return checkPrimary(ctx, c, node) }); errors.Is(err, errReplica) {
+		err := chosen.each(func(node string) error { return checkPrimary(ctx, c, node) })
+		if errors.Is(err, errReplica) {
 			return idleInjection(chosen.nodes, err), nil
-		} else if err != nil {
+		}
+		if err != nil {
 			return harness.Injection{}, err
 		}
 		cramped := map[string]*memoryBallast{}
@@ -40,7 +42,7 @@ func cramp(c MemoryLimited) strike {
 				return nil
 			})
 		}}
-		err := chosen.each(func(node string) error {
+		err = chosen.each(func(node string) error {
 			b, err := newBallast(ctx, c, node)
 			if err != nil {
 				return err

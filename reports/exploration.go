@@ -91,8 +91,7 @@ func (e Exploration) partsOf() (all []string) {
 			of = "at random of"
 		}
 		all = append(all, fmt.Sprintf("%s%s %s %s, %s", extent,
-			units.Plural(int64(p.Schedules), "schedule", "schedules"), of,
-			units.Plural(int64(p.Budget.Clients), "client", "clients"), boundsOf(p.Budget)))
+			units.Plural(int64(p.Schedules), "schedule", "schedules"), of, p.Who(), boundsOf(p.Budget)))
 	}
 	return all
 }
@@ -118,6 +117,7 @@ func (e Exploration) Row(link string) Row {
 	}
 	if len(e.Result.Counterexamples) > 0 {
 		row.First = e.note(e.Result.Counterexamples[0])
+		row.Steps = e.Steps(0)
 	}
 	return row
 }

@@ -81,7 +81,11 @@ func newExplorationPage(e Exploration) explorationPage {
 		p.Counterexamples = append(p.Counterexamples, v)
 	}
 	for _, part := range e.Result.Parts {
-		p.Parts = append(p.Parts, partView{part.Budget.Clients, boundsOf(part.Budget), int64(part.Schedules),
+		bounds := boundsOf(part.Budget)
+		if part.Role != "" {
+			bounds = "one client " + part.Role + "; " + bounds
+		}
+		p.Parts = append(p.Parts, partView{part.Budget.Clients, bounds, int64(part.Schedules),
 			int64(part.Pruned), runExtent(part)})
 	}
 	for _, s := range e.Result.Situations {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"strings"
 )
 
 // ExplorationSummary writes the summary.md of a search, for a pull request.
@@ -18,9 +17,7 @@ func ExplorationSummary(w io.Writer, e Exploration) error {
 		fmt.Fprintf(&b, "> %s\n\n", escapeMarkdown(warning))
 	}
 	if len(e.Result.Counterexamples) > 0 {
-		// Only a fence ends a code block, so text without back quotes cannot contain markup.
-		board := strings.ReplaceAll(e.whiteboard(e.Result.Counterexamples[0], pageWidth), "`", "'")
-		fmt.Fprintf(&b, "```text\n%s```\n\n", board)
+		fmt.Fprintf(&b, "%s\n", markdownBlock(e.whiteboard(e.Result.Counterexamples[0], pageWidth), ""))
 		aboutClass(&b, e.Result.Counterexamples[0].Anomaly.Class)
 	}
 	var rows [][]string

@@ -123,9 +123,9 @@ func TestAFailoverWithoutOneCauseIsReadable(t *testing.T) {
 
 	h.Faults = nil
 	r = report(t, h, valid())
-	require.Contains(t, copied(textOf(t, Summary, r)), "### Failover, no known cause, r1 to r2")
+	require.Contains(t, copied(textOf(t, Summary, r)), "### Failover, no fault caused it, r1 to r2")
 	page = textOf(t, HTML, r)
-	require.Contains(t, page, "no known cause: r1 → r2")
+	require.Contains(t, page, "no fault caused it: r1 → r2")
 	require.Contains(t, page, "Time counts from the first sign")
 }
 

@@ -42,6 +42,9 @@ func AnnotateSuite(w io.Writer, s tally.Suite) error {
 	failures, _ := s.Failures(maxAnnotations)
 	for _, r := range failures {
 		text := r.Why
+		if r.Steps != "" {
+			text += "\n\n" + r.Steps
+		}
 		if r.Command != "" {
 			text += "\nrun it again: " + r.Command
 		}

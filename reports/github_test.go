@@ -23,7 +23,7 @@ func TestAnnotationsForGitHub(t *testing.T) {
 	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 	require.Len(t, lines, 2, "a text adds no line of its own: %s", b.String())
 	require.Equal(t, "::error title=doublegrant%3A lock%3A a%2C b%0A%3A%3Aerror%3A%3Ax::100 %25 wrong%0D%0A::warning::y"+
-		"%0A100 %25 wrong%0D%0A::warning::y%0Arun it again: doublegrant run x%0A", lines[0])
+		"%0Arun it again: doublegrant run x%0A", lines[0])
 	require.True(t, strings.HasPrefix(lines[1], "::warning title=doublegrant%3A u::no load"), lines[1])
 
 	b.Reset()
@@ -38,6 +38,39 @@ func TestAnnotationsOfASuite(t *testing.T) {
 	require.Equal(t, 1, strings.Count(b.String(), "::error "))
 	require.Equal(t, 1, strings.Count(b.String(), "::warning "))
 	require.Contains(t, b.String(), "%0Arun it again: doublegrant run x")
+}
+
+// TestARedSearchShowsItsStepsInCI in the annotation, the summary and the junit.xml, of a search by itself, under
+// several regimes and in a suite.
+func TestARedSearchShowsItsStepsInCI(t *testing.T) {
+	e := searches()["failover"]
+	c := e.Result.Counterexamples[0]
+	c.Recipe, e.Replay = "dg1-x", "doublegrant explore --replay"
+	e.Result.Counterexamples[0] = c
+	row := e.Row("")
+	s := suiteWith(tally.NotMet)
+	s.Cases[0].Failures[0].Steps = e.Steps(0)
+	rows := []Row{row}
+	for name, text := range map[string]string{
+		"annotation":            textOf(t, AnnotateRows, rows),
+		"annotation of a suite": textOf(t, AnnotateSuite, s),
+		"junit":                 textOf(t, func(w io.Writer, rows []Row) error { return JUnit(w, "x", rows) }, rows),
+		"junit of a suite":      textOf(t, SuiteJUnit, s),
+		"summary":               textOf(t, ExplorationSummary, e),
+		"summary of regimes":    textOf(t, CompareMarkdown, rows),
+		"summary of a suite":    textOf(t, SuiteSummary, s),
+	} {
+		text = strings.NewReplacer("%0A", "\n", "&#xA;", "\n", "&gt;", ">", "&#39;", "'").Replace(text)
+		for line := range strings.Lines(e.whiteboard(c, pageWidth)) {
+			require.Contains(t, text, strings.TrimSpace(line), name)
+		}
+		require.Contains(t, text, "doublegrant explore --replay dg1-x", name)
+	}
+	require.Contains(t, e.Steps(0), e.note(c))
+	require.Contains(t, e.Steps(0), "--replay dg1-x")
+	row.Expected, row.Met = "invalid: double-grant", true
+	require.Empty(t, textOf(t, AnnotateRows, []Row{row}))
+	require.NotContains(t, textOf(t, CompareMarkdown, []Row{row}), "```")
 }
 
 func TestAStepSummaryStaysBelowItsLimit(t *testing.T) {

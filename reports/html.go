@@ -2,6 +2,7 @@ package reports
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"fmt"
 	"html/template"
@@ -162,13 +163,15 @@ func newPage(r Report) page {
 	}
 }
 
-// listedEvents returns the events that get a line. The uncertainty of clocks is shown among the figures instead.
+// listedEvents returns the events that get a line, by time: watchers record some of them later. The uncertainty of clocks
+// is shown among the figures instead.
 func listedEvents(events []harness.Event) (all []harness.Event) {
 	for _, e := range events {
 		if e.Kind != harness.EventClockBound {
 			all = append(all, e)
 		}
 	}
+	slices.SortStableFunc(all, func(a, b harness.Event) int { return cmp.Compare(a.At, b.At) })
 	return all
 }
 

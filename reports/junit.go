@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -88,11 +89,15 @@ func junitCaseOf(r Row) junitCase {
 	return c
 }
 
-// problem returns the message and text of the failure or error; empty if the test passed.
+// problem returns the message and text of the failure or error, without saying a sentence twice; empty if the test
+// passed.
 func (c junitCase) problem() string {
 	p := cmp.Or(c.Failure, c.Error)
 	if p == nil {
 		return ""
+	}
+	if strings.HasPrefix(p.Text, p.Message) {
+		return p.Text
 	}
 	return p.Message + "\n" + p.Text
 }
@@ -100,7 +105,13 @@ func (c junitCase) problem() string {
 // failureText returns the text of a failed test.
 func failureText(r Row) string {
 	s := r.Sentence + "\n"
-	if r.First != "" {
+	if r.Unplanned != "" {
+		s += r.Unplanned + "\n"
+	}
+	switch {
+	case r.Steps != "":
+		s += "\n" + r.Steps + "\n"
+	case r.First != "":
 		s += "first: " + r.First + "\n"
 	}
 	if r.Command != "" {

@@ -48,6 +48,13 @@ func markdownCommand(s string) string {
 	return "`" + oneLine(s) + "`"
 }
 
+// markdownBlock writes lines as a block of code, each behind indent. Only a fence ends such a block, so text without back
+// quotes cannot contain markup.
+func markdownBlock(text, indent string) string {
+	lines := strings.Split(strings.TrimSuffix(strings.ReplaceAll(text, "`", "'"), "\n"), "\n")
+	return indent + "```text\n" + indent + strings.Join(lines, "\n"+indent) + "\n" + indent + "```\n"
+}
+
 // oneLine replaces line breaks, control characters and characters that change the direction of text by spaces.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {

@@ -139,10 +139,30 @@ func (r Report) uncheckedNote() string {
 	var parts []string
 	for _, g := range r.Judged.Judgements {
 		if g.NotNeeded {
-			parts = append(parts, g.Checker+": not asked: "+g.Reason)
+			parts = append(parts, g.Checker+": "+g.VerdictText()+": "+g.Reason)
 		}
 	}
 	return strings.Join(parts, "; ")
+}
+
+// Unplanned says of each failover that no fault caused what happened. It is empty if there was none.
+func (r Report) Unplanned() string {
+	var all []string
+	for _, f := range r.Failovers {
+		if f.Uncaused() {
+			all = append(all, f.WhyUncaused())
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+// unplannedNote returns Unplanned as sentences, with what to do; empty if there was none.
+func (r Report) unplannedNote() string {
+	s := r.Unplanned()
+	if s == "" {
+		return ""
+	}
+	return strings.ToUpper(s[:1]) + s[1:] + ". " + analysis.RemedyUncaused
 }
 
 // warnings lists what a reader has to know first.
@@ -153,6 +173,9 @@ func (r Report) warnings() []string {
 		all = append(all, "The record stops before the run did; what follows covers the recorded part.")
 	case end.Reason != "":
 		all = append(all, "The run ended early: "+end.Reason)
+	}
+	if note := r.unplannedNote(); note != "" {
+		all = append(all, note)
 	}
 	for i, f := range r.History.Faults {
 		if !f.Proved {

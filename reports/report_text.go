@@ -16,6 +16,9 @@ import (
 func ReportText(w io.Writer, r Report, l Layout) error {
 	var b strings.Builder
 	b.WriteString(l.Fold(strings.ToUpper(r.Judged.Verdict.String())+"  ", r.Sentence()))
+	if note := r.unplannedNote(); note != "" {
+		b.WriteString(l.Fold("  unplanned ", note))
+	}
 	firstOfEachClass(&b, r.Judged.Anomalies, l)
 	for _, f := range r.Failovers {
 		b.WriteString(l.Fold("  failover  ", f.String()))
@@ -26,6 +29,7 @@ func ReportText(w io.Writer, r Report, l Layout) error {
 	for _, note := range r.Notes {
 		b.WriteString(l.Fold("  note      ", note))
 	}
+	b.WriteString(l.Fold("ran       ", r.ran()))
 	if l.Verbose {
 		judgements(&b, r.Judged, l)
 	} else if line := judgedLine(r.Judged.Judgements); line != "" {
@@ -38,6 +42,21 @@ func ReportText(w io.Writer, r Report, l Layout) error {
 		return fmt.Errorf("reports: write text: %w", err)
 	}
 	return nil
+}
+
+// ran says how much was run: clients, time, operations by outcome, and faults.
+func (r Report) ran() string {
+	text := units.Duration(r.Stats.Last)
+	if n := r.History.Meta.Workers; n > 0 {
+		text = units.Plural(int64(n), "client", "clients") + " for " + text
+	}
+	c := r.Stats.Totals
+	text += fmt.Sprintf("; operations: %s ok, %s refused, %s failed, %s without an answer", units.Count(c.OK),
+		units.Count(c.Refused), units.Count(c.Failed), units.Count(c.Unknown))
+	if n := len(r.History.Faults); n > 0 {
+		text += "; " + units.Plural(int64(n), "fault", "faults")
+	}
+	return text
 }
 
 // firstOfEachClass writes the first violation of each class.
@@ -61,10 +80,14 @@ func judgedLine(all []harness.Judgement) string {
 	by := map[string][]string{}
 	var words []string
 	for _, g := range all {
-		if !slices.Contains(words, g.VerdictText()) {
-			words = append(words, g.VerdictText())
+		word := g.VerdictText()
+		if g.NotNeeded {
+			word += " on whole keys" // single violations it may have certified
 		}
-		by[g.VerdictText()] = append(by[g.VerdictText()], g.Checker)
+		if !slices.Contains(words, word) {
+			words = append(words, word)
+		}
+		by[word] = append(by[word], g.Checker)
 	}
 	for i, word := range words {
 		words[i] = units.And(by[word]) + " " + word

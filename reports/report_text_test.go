@@ -23,8 +23,8 @@ func TestACheckerThatWasNotAskedIsNotPrintedAsValid(t *testing.T) {
 		{Checker: "porcupine", NotNeeded: true, Reason: "all were too large"},
 	}}}
 	require.Contains(t, runText(t, r, Layout{Verbose: true}),
-		"  mutex     valid     none overlap\n  porcupine not asked all were too large\n")
-	require.Contains(t, runText(t, r, Layout{}), "\njudged    mutex valid; porcupine not asked\n")
+		"  mutex     valid     none overlap\n  porcupine abstained all were too large\n")
+	require.Contains(t, runText(t, r, Layout{}), "\njudged    mutex valid; porcupine abstained on whole keys\n")
 }
 
 // The violation comes first, and what checkers counted only if asked for. Nothing is wider than the terminal.
@@ -46,6 +46,7 @@ func TestARunOnATerminal(t *testing.T) {
     client 57 was granted lock-3 by 5.207818s, while client 15 certainly held it
     from 5.204931s
   note      a note of the run that is longer than a line of the terminal
+ran       0 s; operations: 0 ok, 0 refused, 0 failed, 0 without an answer
 judged    mutex invalid; stuck and gates valid
 `, runText(t, r, Layout{}))
 	verbose := runText(t, r, Layout{Verbose: true})

@@ -20,6 +20,9 @@ type Row struct {
 	Unasked  string          `json:"unasked,omitempty"` // which checkers were not asked, and why; empty: all were asked
 	Found    string          `json:"found,omitempty"`   // "12 double-grant"; empty: nothing
 	First    string          `json:"first,omitempty"`   // note of the first anomaly
+	Steps    string          `json:"-"`                 // of a search: see Exploration.Steps
+	// failovers that no fault caused; empty: there was none
+	Unplanned string `json:"unplanned,omitempty"`
 	// the explorer's result for the variant: "4 steps", "all 5,040 hold"; empty: there is none
 	Explorer string `json:"explorer,omitempty"`
 	// the explorer's verdict; unknown as well if it was not asked
@@ -63,7 +66,7 @@ func (r *Row) AddExplorer(says string, met bool, v harness.Verdict) {
 func RowOf(r Report, link string) Row {
 	row := Row{
 		Name: r.Name, Variant: r.Labels["variant"], Regime: regime(r.Labels), Expected: r.Expected, Met: r.Met,
-		Verdict: r.Judged.Verdict, Sentence: r.Sentence(), Unasked: r.uncheckedNote(), Found: r.ViolationCounts(),
+		Verdict: r.Judged.Verdict, Sentence: r.Sentence(), Unasked: r.uncheckedNote(), Unplanned: r.Unplanned(), Found: r.ViolationCounts(),
 		Ops:  r.Stats.Totals.All(),
 		Rate: r.Stats.Rate, P50: r.Stats.Latency.P50, P99: r.Stats.Latency.P99,
 		Started: r.History.Meta.Started, Elapsed: r.Elapsed, Command: r.Command, Link: link,

@@ -57,6 +57,10 @@ func serverFacts(s tally.Suite) (all []fact) {
 
 // advice says what to do about a run that was not as expected. It is empty for other runs.
 func advice(r tally.Run) string {
+	if r.Unplanned != "" && (r.Ending == tally.NotMet || r.Ending == tally.Undecided) {
+		r.Unplanned = ""
+		return analysis.RemedyUncaused + " If it ends like this without such a failover: " + advice(r)
+	}
 	if r.Limit != "" {
 		return adviceOnLimit(r)
 	}

@@ -65,6 +65,9 @@ func failuresText(c tally.Case) string {
 	var b strings.Builder
 	for _, r := range c.Failures {
 		fmt.Fprintf(&b, "%s: %s\n", r.Ending, runHeadline(r))
+		if r.Steps != "" {
+			fmt.Fprintf(&b, "\n%s\n", r.Steps)
+		}
 		if r.Command != "" {
 			fmt.Fprintf(&b, "run it again: %s\n", r.Command)
 		}

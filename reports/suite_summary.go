@@ -36,6 +36,9 @@ func SuiteSummary(w io.Writer, s tally.Suite) error {
 		if r.Command != "" {
 			fmt.Fprintf(&b, "\n  %s", markdownCommand(r.Command))
 		}
+		if r.Steps != "" {
+			fmt.Fprintf(&b, "\n\n%s", markdownBlock(r.Steps, "  "))
+		}
 	}
 	if others > 0 {
 		fmt.Fprintf(&b, "\n- and %s more, in suite.jsonl", units.Count(int64(others)))

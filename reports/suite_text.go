@@ -79,6 +79,7 @@ func SuiteText(w io.Writer, s tally.Suite, l Layout) error {
 	if s.Ended != "" {
 		b.WriteString(l.Fold("", "It ended early: "+s.Ended+"."))
 	}
+	b.WriteString(l.Fold("ran: ", suiteRan(s)))
 	suiteFailures(&b, s, l)
 	b.WriteString("\n")
 	if err := suiteTable(&b, s, l); err != nil {
@@ -101,6 +102,21 @@ func SuiteText(w io.Writer, s tally.Suite, l Layout) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// suiteRan says how much was run under load, and how many searches were made.
+func suiteRan(s tally.Suite) string {
+	var runs, searches int
+	var ops int64
+	for _, c := range s.Cases {
+		if c.Last.Seed == 0 { // a search has no seed
+			searches += c.Runs
+			continue
+		}
+		runs, ops = runs+c.Runs, ops+c.Ops
+	}
+	return fmt.Sprintf("%s under load with %s, and %s through interleavings", units.Plural(int64(runs), "run", "runs"),
+		units.Plural(ops, "operation", "operations"), units.Plural(int64(searches), "search", "searches"))
 }
 
 // suiteFailures writes the first runs that were not as expected.

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -133,9 +134,9 @@ func oneFailover(w io.Writer, f analysis.Failover) error {
 	var rows [][]string
 	for _, s := range f.Stages {
 		if s.Seen {
-			rows = append(rows, []string{string(s.Name), units.Duration(s.After), markdownCode(s.SeenBy)})
+			rows = append(rows, []string{stageName(s.Name), units.Duration(s.After), markdownCode(s.SeenBy)})
 		} else {
-			rows = append(rows, []string{string(s.Name), "not seen", escapeMarkdown(s.Note)})
+			rows = append(rows, []string{stageName(s.Name), "not seen", escapeMarkdown(s.Note)})
 		}
 	}
 	for _, c := range f.Costs() {
@@ -145,6 +146,14 @@ func oneFailover(w io.Writer, f analysis.Failover) error {
 		rows = append(rows, []string{"remark", "", escapeMarkdown(r)})
 	}
 	return markdownTable(w, []string{"stage", ":since the fault, or how long", "by"}, rows)
+}
+
+// stageName returns a milestone's name, and what it means if it is a Sentinel's word.
+func stageName(m analysis.Milestone) string {
+	if m.Plain() == "" {
+		return string(m)
+	}
+	return string(m) + ": " + m.Plain()
 }
 
 func summaryCommand(w io.Writer, r Report) error {
@@ -177,6 +186,22 @@ func CompareMarkdown(w io.Writer, rows []Row) error {
 	}
 	if err := markdownTable(w, heads, cells); err != nil {
 		return fmt.Errorf("reports: write comparison: %w", err)
+	}
+	return markdownSteps(w, rows)
+}
+
+// markdownSteps writes the steps of the first searches that did not pass.
+func markdownSteps(w io.Writer, rows []Row) error {
+	left := maxAnnotations
+	for _, r := range rows {
+		if r.passed() || r.Steps == "" || left == 0 {
+			continue
+		}
+		left--
+		about := cmp.Or(r.Regime, r.Name)
+		if _, err := fmt.Fprintf(w, "\n### %s\n\n%s", escapeMarkdown(about), markdownBlock(r.Steps, "")); err != nil {
+			return fmt.Errorf("reports: write comparison: %w", err)
+		}
 	}
 	return nil
 }

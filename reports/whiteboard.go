@@ -97,6 +97,17 @@ func (e Exploration) pace() string {
 	return s
 }
 
+// Steps returns the steps of counterexample i and the violation in one sentence, in lines of up to 150 columns, and the
+// command that replays it anywhere, if there is one.
+func (e Exploration) Steps(i int) string {
+	c := e.Result.Counterexamples[i]
+	s := e.whiteboard(c, pageWidth)
+	if again := e.PassOn(c); again != "" {
+		s += "  replay anywhere: " + units.Visible(again) + "\n"
+	}
+	return s
+}
+
 // whiteboard writes one counterexample: a numbered list in columns, followed by the violation in one sentence. Lines
 // have at most width columns.
 func (e Exploration) whiteboard(c interleave.Counterexample, width int) string {

@@ -115,13 +115,13 @@ func (c Adapter) WithDescription(can []string, symmetric bool, clock AdapterCloc
 	}
 	for _, want := range requiredOperations[c.As] {
 		if !slices.Contains(can, want) {
-			return c, fmt.Errorf("it says that it can do %s: a %s has to say %s", quotedWords(can), c.As,
-				quotedWords(requiredOperations[c.As]))
+			return c, fmt.Errorf("it says that it can do %q: a %s has to say %q", can, c.As,
+				requiredOperations[c.As])
 		}
 	}
 	if c.As == "" {
-		return c, fmt.Errorf("it says that it can do %s, which is neither a lock (acquire, release), a dedup (claim) "+
-			"nor a sequence (next)", quotedWords(can))
+		return c, fmt.Errorf("it says that it can do %q, which is neither a lock (acquire, release), a dedup (claim) "+
+			"nor a sequence (next)", can)
 	}
 	switch {
 	case masters != 0 && c.As != Lock:
@@ -131,10 +131,7 @@ func (c Adapter) WithDescription(can []string, symmetric bool, clock AdapterCloc
 		return c, fmt.Errorf("it says that it asks %d masters: say 2 to %d, or leave masters out where it uses one "+
 			"Redis", masters, mostMasters)
 	}
-	c.Can = can
-	c.Symmetric = symmetric
-	c.Clock = clock
-	c.Masters = masters
+	c.Can, c.Symmetric, c.Clock, c.Masters = can, symmetric, clock, masters
 	return c, nil
 }
 
@@ -144,8 +141,6 @@ func (c *Adapter) FamilyUnknown() bool { return c != nil && c.As == "" && len(c.
 
 // mostMasters is the largest number of masters that a topology has.
 const mostMasters = 9
-
-func quotedWords(words []string) string { return fmt.Sprintf("%q", words) }
 
 // AdapterVariant makes a variant of an adapter, which run runs. An error says what to change in the adapter's settings.
 func AdapterVariant(c Adapter, run AdapterRunner) (Variant, error) {
@@ -221,35 +216,28 @@ func (c Adapter) onMasters(id string, run AdapterRunner, v Variant) Variant {
 func (c Adapter) adapterProgram(
 	p interleave.Program, run AdapterRunner, client func(i int, ops Operations) harness.Client,
 ) interleave.Program {
+	var kill func(address string) // what a crash in a search does to a process; nil: nothing
+	if c.RealCrash {
+		kill = run.Kill
+	}
 	return c.gatedProgram(p, func(i int, address string) (harness.Client, error) {
 		ops, err := run.SearchClient(address)
 		if err != nil {
 			return nil, err
 		}
 		return client(i, ops), nil
-	}, c.kill(run))
+	}, kill)
 }
 
 // gatedProgram turns p into a program whose clients openAt makes, each with a gate of its own.
 func (c Adapter) gatedProgram(
 	p interleave.Program, openAt func(i int, address string) (harness.Client, error), kill func(address string),
 ) interleave.Program {
-	p.Gate = interleave.TCP
-	p.Open = nil
-	p.OpenAt = openAt
-	p.Kill = kill
+	p.Gate, p.Open, p.OpenAt, p.Kill = interleave.TCP, nil, openAt, kill
 	if c.Clock == RealClock {
 		p.RealClock, p.Finally = true, nil // Finally would let time pass
 	}
 	return p
-}
-
-// kill returns what a crash in a search does to a process; nil if it does nothing.
-func (c Adapter) kill(run AdapterRunner) func(address string) {
-	if !c.RealCrash {
-		return nil
-	}
-	return run.Kill
 }
 
 // SocketPrefix begins the address of a program that listens on a Unix socket.

@@ -81,6 +81,10 @@ func Find(id string) (Variant, error) {
 	if id == "" {
 		return Variant{}, errors.New("no variant is named: `doublegrant list` shows them all")
 	}
+	if instead := ownName(id); instead != "" {
+		return Variant{}, fmt.Errorf("%q is the name that doublegrant gives to your own %s, not a variant of the "+
+			"catalogue", id, instead)
+	}
 	var sameFamily, all []string
 	for _, v := range Catalogue() {
 		if v.ID == id {
@@ -98,4 +102,18 @@ func Find(id string) (Variant, error) {
 		return Variant{}, fmt.Errorf("unknown variant %q: choose one of %s", id, strings.Join(sameFamily, ", "))
 	}
 	return Variant{}, fmt.Errorf("unknown variant %q: `doublegrant list` shows them all", id)
+}
+
+// ScriptPrefix begins the ids of variants that are Lua scripts of the user.
+const ScriptPrefix = "script/"
+
+// ownName says what to give instead of an id that reports use for a script or an adapter; empty: id is not such an id.
+func ownName(id string) string {
+	switch {
+	case strings.HasPrefix(id, AdapterPrefix):
+		return "adapter: give its command (--adapter \"python3 lock.py\", or adapter in a file)"
+	case strings.HasPrefix(id, ScriptPrefix):
+		return "script: give its file (--script take.lua --as lock, or script in a file)"
+	}
+	return ""
 }

@@ -29,13 +29,13 @@ func dedupClaimConfirm() Variant {
 }
 
 type dedupClaimConfirmFilter struct {
-	redis  redis.UniversalClient
+	markedByKey
 	script *redis.Script
 	tokens map[string]string // tokens of the claims that were granted and not confirmed, by message
 }
 
 func newDedupClaimConfirm(r redis.UniversalClient) Deduper {
-	return &dedupClaimConfirmFilter{redis: r, script: redis.NewScript(lua.DedupConfirm), tokens: map[string]string{}}
+	return &dedupClaimConfirmFilter{markedByKey{r}, redis.NewScript(lua.DedupConfirm), map[string]string{}}
 }
 
 func (f *dedupClaimConfirmFilter) Lease(window time.Duration) time.Duration {
@@ -49,11 +49,6 @@ func (f *dedupClaimConfirmFilter) First(ctx context.Context, id string, window t
 		f.tokens[id] = token
 	}
 	return first, err
-}
-
-// Inspect looks at the message's key.
-func (f *dedupClaimConfirmFilter) Inspect(ctx context.Context, id string) (bool, time.Duration, error) {
-	return inspectKey(ctx, f.redis, id)
 }
 
 func (f *dedupClaimConfirmFilter) Confirm(ctx context.Context, id string, window time.Duration) (bool, error) {

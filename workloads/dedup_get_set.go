@@ -32,9 +32,9 @@ func dedupGetSet() Variant {
 	})
 }
 
-type dedupGetSetFilter struct{ redis redis.UniversalClient }
+type dedupGetSetFilter struct{ markedByKey }
 
-func newDedupGetSet(r redis.UniversalClient) Deduper { return &dedupGetSetFilter{r} }
+func newDedupGetSet(r redis.UniversalClient) Deduper { return &dedupGetSetFilter{markedByKey{r}} }
 
 func (f *dedupGetSetFilter) First(ctx context.Context, id string, window time.Duration) (bool, error) {
 	err := f.redis.Get(ctx, id).Err()
@@ -45,9 +45,4 @@ func (f *dedupGetSetFilter) First(ctx context.Context, id string, window time.Du
 		return false, err
 	}
 	return true, f.redis.Expire(ctx, id, fullSeconds(window)).Err()
-}
-
-// Inspect looks at the message's key.
-func (f *dedupGetSetFilter) Inspect(ctx context.Context, id string) (bool, time.Duration, error) {
-	return inspectKey(ctx, f.redis, id)
 }

@@ -25,20 +25,15 @@ func dedupGetSetLua() Variant {
 }
 
 type dedupGetSetLuaFilter struct {
-	redis  redis.UniversalClient
+	markedByKey
 	script *redis.Script
 }
 
 func newDedupGetSetLua(r redis.UniversalClient) Deduper {
-	return &dedupGetSetLuaFilter{redis: r, script: redis.NewScript(lua.DedupGetSet)}
+	return &dedupGetSetLuaFilter{markedByKey{r}, redis.NewScript(lua.DedupGetSet)}
 }
 
 func (f *dedupGetSetLuaFilter) First(ctx context.Context, id string, window time.Duration) (bool, error) {
 	seen, err := f.script.Run(ctx, f.redis, []string{id}, "1", int(fullSeconds(window).Seconds())).Int()
 	return err == nil && seen == 0, err
-}
-
-// Inspect looks at the message's key.
-func (f *dedupGetSetLuaFilter) Inspect(ctx context.Context, id string) (bool, time.Duration, error) {
-	return inspectKey(ctx, f.redis, id)
 }

@@ -40,12 +40,12 @@ const (
 )
 
 type dedupLockGetSetFilter struct {
-	redis redis.UniversalClient
-	lock  Locker
+	markedByKey
+	lock Locker
 }
 
 func newDedupLockGetSet(r redis.UniversalClient) Deduper {
-	return &dedupLockGetSetFilter{r, newSetNXPX(r)}
+	return &dedupLockGetSetFilter{markedByKey{r}, newSetNXPX(r)}
 }
 
 func (f *dedupLockGetSetFilter) First(ctx context.Context, id string, window time.Duration) (bool, error) {
@@ -65,11 +65,6 @@ func (f *dedupLockGetSetFilter) First(ctx context.Context, id string, window tim
 		}
 	}
 	return false, nil
-}
-
-// Inspect looks at the message's key.
-func (f *dedupLockGetSetFilter) Inspect(ctx context.Context, id string) (bool, time.Duration, error) {
-	return inspectKey(ctx, f.redis, id)
 }
 
 // underLock claims the message under the lock and releases the lock. After an error the lock ends by itself.

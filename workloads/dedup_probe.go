@@ -132,9 +132,11 @@ func (c *dedupClient) inspect(ctx context.Context, s *harness.Session, f Inspect
 	})
 }
 
-// inspectKey implements Inspect for a filter whose mark is a Redis key named like the message that only its TTL ends.
-func inspectKey(ctx context.Context, r redis.Cmdable, key string) (marked bool, remaining time.Duration, err error) {
-	remaining, err = r.PTTL(ctx, key).Result()
+// markedByKey is part of a filter whose mark is a Redis key named like the message that only its TTL ends.
+type markedByKey struct{ redis redis.UniversalClient }
+
+func (f markedByKey) Inspect(ctx context.Context, id string) (marked bool, remaining time.Duration, err error) {
+	remaining, err = f.redis.PTTL(ctx, id).Result()
 	switch {
 	case err != nil || remaining == noKey:
 		return false, 0, err

@@ -23,15 +23,10 @@ func dedupSetNXEX() Variant {
 	})
 }
 
-type dedupSetNXEXFilter struct{ redis redis.UniversalClient }
+type dedupSetNXEXFilter struct{ markedByKey }
 
-func newDedupSetNXEX(r redis.UniversalClient) Deduper { return &dedupSetNXEXFilter{r} }
+func newDedupSetNXEX(r redis.UniversalClient) Deduper { return &dedupSetNXEXFilter{markedByKey{r}} }
 
 func (f *dedupSetNXEXFilter) First(ctx context.Context, id string, window time.Duration) (bool, error) {
 	return repliedOK(f.redis.SetArgs(ctx, id, "1", redis.SetArgs{Mode: "NX", TTL: fullSeconds(window)}))
-}
-
-// Inspect looks at the message's key.
-func (f *dedupSetNXEXFilter) Inspect(ctx context.Context, id string) (bool, time.Duration, error) {
-	return inspectKey(ctx, f.redis, id)
 }

@@ -31,12 +31,12 @@ func dedupSetNXEXWait(acks int) Variant {
 }
 
 type dedupSetNXEXWaitFilter struct {
-	redis redis.UniversalClient
-	wait  waitArguments
+	markedByKey
+	wait waitArguments
 }
 
 func newDedupSetNXEXWait(w waitArguments) func(redis.UniversalClient) Deduper {
-	return func(r redis.UniversalClient) Deduper { return &dedupSetNXEXWaitFilter{r, w} }
+	return func(r redis.UniversalClient) Deduper { return &dedupSetNXEXWaitFilter{markedByKey{r}, w} }
 }
 
 func (f *dedupSetNXEXWaitFilter) First(ctx context.Context, id string, window time.Duration) (bool, error) {
@@ -49,9 +49,4 @@ func (f *dedupSetNXEXWaitFilter) First(ctx context.Context, id string, window ti
 		return false, err
 	}
 	return true, enough
-}
-
-// Inspect looks at the message's key.
-func (f *dedupSetNXEXWaitFilter) Inspect(ctx context.Context, id string) (bool, time.Duration, error) {
-	return inspectKey(ctx, f.redis, id)
 }

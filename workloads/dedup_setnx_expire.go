@@ -29,9 +29,11 @@ func dedupSetnxExpire() Variant {
 	})
 }
 
-type dedupSetnxExpireFilter struct{ redis redis.UniversalClient }
+type dedupSetnxExpireFilter struct{ markedByKey }
 
-func newDedupSetnxExpire(r redis.UniversalClient) Deduper { return &dedupSetnxExpireFilter{r} }
+func newDedupSetnxExpire(r redis.UniversalClient) Deduper {
+	return &dedupSetnxExpireFilter{markedByKey{r}}
+}
 
 func (f *dedupSetnxExpireFilter) First(ctx context.Context, id string, window time.Duration) (bool, error) {
 	ok, err := f.redis.SetNX(ctx, id, "1", 0).Result()
@@ -39,9 +41,4 @@ func (f *dedupSetnxExpireFilter) First(ctx context.Context, id string, window ti
 		return false, err
 	}
 	return true, f.redis.Expire(ctx, id, fullSeconds(window)).Err()
-}
-
-// Inspect looks at the message's key.
-func (f *dedupSetnxExpireFilter) Inspect(ctx context.Context, id string) (bool, time.Duration, error) {
-	return inspectKey(ctx, f.redis, id)
 }

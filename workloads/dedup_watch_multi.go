@@ -26,9 +26,11 @@ func dedupWatchMulti() Variant {
 	})
 }
 
-type dedupWatchMultiFilter struct{ redis redis.UniversalClient }
+type dedupWatchMultiFilter struct{ markedByKey }
 
-func newDedupWatchMulti(r redis.UniversalClient) Deduper { return &dedupWatchMultiFilter{r} }
+func newDedupWatchMulti(r redis.UniversalClient) Deduper {
+	return &dedupWatchMultiFilter{markedByKey{r}}
+}
 
 func (f *dedupWatchMultiFilter) First(ctx context.Context, id string, window time.Duration) (first bool, err error) {
 	err = f.redis.Watch(ctx, func(tx *redis.Tx) error {
@@ -45,9 +47,4 @@ func (f *dedupWatchMultiFilter) First(ctx context.Context, id string, window tim
 		return false, nil
 	}
 	return first, err
-}
-
-// Inspect looks at the message's key.
-func (f *dedupWatchMultiFilter) Inspect(ctx context.Context, id string) (bool, time.Duration, error) {
-	return inspectKey(ctx, f.redis, id)
 }

@@ -29,6 +29,14 @@ func habits(asked bool, places ...int) []int {
 	return places
 }
 
+// Roles of these clients, by place, as reports name them.
+var (
+	lockRoles = map[int]string{placeRenews: "renews its lease again and again", placeTwoNames: "uses two locks",
+		placeComesBack: "comes back after its lease"}
+	dedupRoles    = map[int]string{placeTwoNames: "handles two messages", placeComesBack: "comes back after the window"}
+	sequenceRoles = map[int]string{placeTwoNames: "draws from two sequences"}
+)
+
 // lockHabits returns the places of clients that use a lock more than once. A lock that cannot be renewed has no client
 // that renews.
 func lockHabits(o LockOptions, newLocker func(redis.UniversalClient) Locker) []int {

@@ -153,9 +153,9 @@ var canLock = []string{DoAcquire, DoRelease, DoExtend}
 
 // foreignLock makes the variant of a library. It can do nothing until RunBy gives it a program.
 func foreignLock(id string, can []string, l Library, v Variant) Variant {
-	v.ID, v.Family, v.library, v.can = id, Lock, l, can
+	v.library, v.can = l, can
 	v.Source = "the library, from Debian's " + l.Packages
-	return v.RunBy(notRun{})
+	return lockVariant(id, func(redis.UniversalClient) Locker { return Adapter{Can: can}.locker(notRun{}) }, v)
 }
 
 // Library returns how to run the library of another language that is this variant. It returns false for all other
@@ -175,20 +175,10 @@ func (v Variant) RunBy(run AdapterRunner) Variant {
 	return v
 }
 
-// notRun is the program of a variant that nobody runs.
-type notRun struct{}
+// notRun is the lock of a library that nobody runs.
+type notRun struct{ Operations }
 
 var errNotRun = errors.New("this variant is of a listing, and nothing runs its adapter")
-
-func (notRun) SearchClient(string) (Operations, error)                      { return notRun{}, nil }
-func (notRun) LoadClient(...redis.UniversalClient) Operations               { return notRun{} }
-func (notRun) Observer(redis.UniversalClient) Operations                    { return notRun{} }
-func (notRun) Kill(string)                                                  {}
-func (notRun) StartAnnouncing(string, ...string) (AnnouncingProcess, error) { return nil, errNotRun }
-func (notRun) OnAnnounced(string, string)                                   {}
-func (notRun) LogTo(string)                                                 {}
-func (notRun) ConnectDirectly(func(redis.UniversalClient) string)           {}
-func (notRun) Close()                                                       {}
 
 func (notRun) Acquire(context.Context, string, string, time.Duration) (bool, error) {
 	return false, errNotRun
@@ -196,7 +186,4 @@ func (notRun) Acquire(context.Context, string, string, time.Duration) (bool, err
 func (notRun) Extend(context.Context, string, string, time.Duration) (bool, error) {
 	return false, errNotRun
 }
-func (notRun) Release(context.Context, string, string) (bool, error)        { return false, errNotRun }
-func (notRun) First(context.Context, string, time.Duration) (bool, error)   { return false, errNotRun }
-func (notRun) Confirm(context.Context, string, time.Duration) (bool, error) { return false, errNotRun }
-func (notRun) Next(context.Context, string, string) (string, error)         { return "", errNotRun }
+func (notRun) Release(context.Context, string, string) (bool, error) { return false, errNotRun }

@@ -34,21 +34,20 @@ func luaConstant() Variant {
 // locked is everybody's token.
 const locked = "TRUE"
 
-type luaConstantLock struct {
-	redis                       redis.UniversalClient
-	setnxExpire, releaseByCodes *redis.Script
-}
+type luaConstantLock struct{ luaOwnerLock }
 
 func newLuaConstant(r redis.UniversalClient) Locker {
-	return &luaConstantLock{r, redis.NewScript(lua.LockSetnxExpire), redis.NewScript(lua.LockReleaseByCodes)}
+	return &luaConstantLock{luaOwnerLock{
+		r, redis.NewScript(lua.LockSetnxExpire), redis.NewScript(lua.LockReleaseByCodes),
+	}}
 }
 
 func (l *luaConstantLock) Acquire(ctx context.Context, key, _ string, ttl time.Duration) (bool, error) {
-	return saysYes(l.setnxExpire.Run(ctx, l.redis, []string{key}, locked, int(fullSeconds(ttl).Seconds())))
+	return l.luaOwnerLock.Acquire(ctx, key, locked, ttl)
 }
 
 func (l *luaConstantLock) Release(ctx context.Context, key, _ string) (bool, error) {
-	return saysYes(l.releaseByCodes.Run(ctx, l.redis, []string{key}, locked))
+	return l.luaOwnerLock.Release(ctx, key, locked)
 }
 
 // saysYes reads the reply of a script that says yes in one of these ways: the integer 1, the status OK, or Lua's true,

@@ -22,7 +22,7 @@ const ExploredLease = 10 * time.Second
 // variants that need several masters, since the explorer has one, and for a library's variant without a program: see
 // RunBy.
 func (v Variant) Program(o Options) (interleave.Program, bool) {
-	if v.newQuorum != nil || v.runner == (notRun{}) {
+	if v.newQuorum != nil || v.library.File != "" && v.runner == nil {
 		return interleave.Program{}, false
 	}
 	v, _ = v.Waiting(o.Acks)
@@ -100,17 +100,11 @@ func (f clientFunc) Step(ctx context.Context, s *harness.Session) { f(ctx, s) }
 func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) interleave.Program {
 	o.TTL = cmp.Or(o.TTL, ExploredLease)
 	const key = exploredLock
-	return interleave.Program{
+	return withClients(interleave.Program{
 		Name: cmp.Or(o.Name, "lock"), Lease: o.TTL, Hooks: []redis.Hook{tracer{}},
 		Kinds: []harness.Kind{harness.Acquire, harness.Release}, SpecialPlaces: lockHabits(o, newLocker),
-		Open: func(i int, r redis.UniversalClient) harness.Client {
-			return exploredLockClient(newLocker(r), o, key, i)
-		},
+		Roles:      lockRoles,
 		Goroutines: o.Goroutines,
-		Process: func(r redis.UniversalClient) func(int) harness.Client {
-			shared := newLocker(r)
-			return func(i int) harness.Client { return exploredLockClient(shared, o, key, i) }
-		},
 		Finally: func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after interleave.After) error {
 			c := &lockClient{lock: newLocker(r), opts: o}
 			if after.OwnerRefused() && c.acquire(ctx, s, key, "harness").Outcome == harness.OK {
@@ -132,7 +126,19 @@ func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) in
 			}
 			return nil
 		},
+	}, newLocker, func(lock Locker, i int) harness.Client { return exploredLockClient(lock, o, key, i) })
+}
+
+// withClients returns p with clients that use what newAlgorithm makes: each one of its own, or all goroutines of a
+// process the same.
+func withClients[A any](p interleave.Program, newAlgorithm func(redis.UniversalClient) A,
+	client func(algorithm A, place int) harness.Client) interleave.Program {
+	p.Open = func(i int, r redis.UniversalClient) harness.Client { return client(newAlgorithm(r), i) }
+	p.Process = func(r redis.UniversalClient) func(int) harness.Client {
+		shared := newAlgorithm(r)
+		return func(i int) harness.Client { return client(shared, i) }
 	}
+	return p
 }
 
 // afterLease returns the time after which a lease has certainly ended: twice its length, and at least a second more
@@ -192,21 +198,17 @@ func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper
 	o.Window = cmp.Or(o.Window, 2*ExploredLease)
 	o.AtMostOnce = o.AtMostOnce && !slices.Contains(dedupKinds(newDeduper), harness.Confirm)
 	const id = exploredMessage
-	return interleave.Program{
+	return withClients(interleave.Program{
 		Name: cmp.Or(o.Name, "dedup"), Lease: o.Window, Hooks: []redis.Hook{tracer{}},
 		Kinds: dedupKinds(newDeduper), SpecialPlaces: habits(o.Habits, placeTwoNames, placeComesBack),
-		Open: func(i int, r redis.UniversalClient) harness.Client {
-			return exploredDedupClient(newDeduper(r), o, i)
-		},
+		Roles:      dedupRoles,
 		Goroutines: o.Goroutines,
-		Process: func(r redis.UniversalClient) func(int) harness.Client {
-			shared := newDeduper(r)
-			return func(i int) harness.Client { return exploredDedupClient(shared, o, i) }
-		},
 		Finally: func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after interleave.After) error {
 			c := &dedupClient{filter: newDeduper(r), window: o.Window}
 			ctx = withTokens(ctx, "harness")
-			if ops := opsOn(after.Ops(), id); !anyDelivered(ops) && !(o.AtMostOnce && anyToDeliver(ops)) {
+			delivered := func(op harness.Op) bool { return op.Key == id && op.Kind == harness.Deliver }
+			ops := after.Ops()
+			if !slices.ContainsFunc(ops, delivered) && !(o.AtMostOnce && slices.ContainsFunc(ops, mayHaveClaimed)) {
 				if err := after.Pass(o.Window / 2); err != nil { // a claim has ended by then, a mark has not
 					return err
 				}
@@ -219,7 +221,7 @@ func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper
 			c.claim(ctx, s, id)
 			return nil
 		},
-	}
+	}, newDeduper, func(filter Deduper, i int) harness.Client { return exploredDedupClient(filter, o, i) })
 }
 
 // exploredMessage is the name of the message that explored clients get.
@@ -246,33 +248,11 @@ func exploredDedupClient(filter Deduper, o DedupOptions, place int) harness.Clie
 	})
 }
 
-// opsOn lists the operations on a key.
-func opsOn(ops []harness.Op, key string) (out []harness.Op) {
-	for _, op := range ops {
-		if op.Key == key {
-			out = append(out, op)
-		}
-	}
-	return out
-}
-
-func anyDelivered(ops []harness.Op) bool {
-	for _, op := range ops {
-		if op.Kind == harness.Deliver {
-			return true
-		}
-	}
-	return false
-}
-
-// anyToDeliver reports whether a client was told to deliver the message, or may have marked it without being told.
-func anyToDeliver(ops []harness.Op) bool {
-	for _, op := range ops {
-		if op.Kind == harness.Claim && (op.Outcome == harness.Info || op.Result == harness.ResultFirst) {
-			return true
-		}
-	}
-	return false
+// mayHaveClaimed reports whether op told a client to deliver the message that all clients get, or may have marked it
+// without saying so.
+func mayHaveClaimed(op harness.Op) bool {
+	return op.Key == exploredMessage && op.Kind == harness.Claim &&
+		(op.Outcome == harness.Info || op.Result == harness.ResultFirst)
 }
 
 // firstClientDraws is the number of draws of a sequence's first client. With three draws in a row, a delayed draw that
@@ -281,18 +261,12 @@ const firstClientDraws = 3
 
 // SequenceProgram lets each client draw one number, and the first client three, whether or not they get an answer.
 func SequenceProgram(o SequenceOptions, newSequencer func(redis.UniversalClient) Sequencer) interleave.Program {
-	return interleave.Program{
+	return withClients(interleave.Program{
 		Name: cmp.Or(o.Name, "sequence"), Lease: ExploredLease, Timeless: true, Hooks: []redis.Hook{tracer{}},
 		Kinds: []harness.Kind{harness.Next}, SpecialPlaces: habits(o.Habits, placeTwoNames),
-		Open: func(i int, r redis.UniversalClient) harness.Client {
-			return exploredSequenceClient(newSequencer(r), o, i)
-		},
+		Roles:      sequenceRoles,
 		Goroutines: o.Goroutines,
-		Process: func(r redis.UniversalClient) func(int) harness.Client {
-			shared := newSequencer(r)
-			return func(i int) harness.Client { return exploredSequenceClient(shared, o, i) }
-		},
-	}
+	}, newSequencer, func(generator Sequencer, i int) harness.Client { return exploredSequenceClient(generator, o, i) })
 }
 
 func exploredSequenceClient(generator Sequencer, o SequenceOptions, i int) harness.Client {

@@ -85,7 +85,7 @@ func ScriptVariant(s Script) (Variant, error) {
 	if s.Release != "" {
 		v.texts[s.releaseName()] = s.Release
 	}
-	id := "script/" + s.Name
+	id := ScriptPrefix + s.Name
 	switch s.As {
 	case Lock:
 		v.Flaws = []Flaw{{harness.DoubleGrant, Failover}}

@@ -70,6 +70,25 @@ func (s Script) try(ctx context.Context, r redis.UniversalClient) error {
 	}
 }
 
+// Constant returns the answer of a script that gives the same one to two callers in a row, where only one of them may
+// have it; empty: it does not. It deletes the KEYS of the trial as Load does. Call Load first.
+func (s Script) Constant(ctx context.Context, r redis.UniversalClient) (answer string, err error) {
+	main := s.mainText(r)
+	var answers []string
+	for _, caller := range trialValues() {
+		reply, err := main.answer(ctx, caller)
+		if err != nil { // the second caller may be refused by an error
+			return "", s.onLoad(s.clean(context.WithoutCancel(ctx), r))
+		}
+		answers = append(answers, reply)
+	}
+	err = s.onLoad(s.clean(context.WithoutCancel(ctx), r))
+	if answers[0] != answers[1] || s.As != Sequence && !slices.Contains(main.yes, answers[0]) {
+		return "", err
+	}
+	return answers[0], err
+}
+
 func (s Script) tryLock(ctx context.Context, r redis.UniversalClient, callers []values) error {
 	l := s.locker(r)
 	if err := l.acquire.mustSayYes(ctx, callers[0], "the lock is free"); err != nil {

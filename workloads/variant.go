@@ -157,7 +157,7 @@ func (v Variant) LogTo(dir string) {
 }
 
 // IsAdapter reports whether an adapter runs the algorithm.
-func (v Variant) IsAdapter() bool { return v.runner != nil }
+func (v Variant) IsAdapter() bool { return v.runner != nil || v.library.File != "" }
 
 // ConnectDirectly lets the adapter's processes connect to a node under load, so that their bytes do not pass this
 // process. address returns the node's address for the Redis client of their group; where it returns "", they connect

@@ -43,6 +43,21 @@ func Missing(v workloads.Variant) error {
 	return nil
 }
 
+// Interpreter returns the command that runs the adapter of a library's variant, such as /usr/bin/python3: the first
+// candidate that has the library. passed is the candidate before it that lacks the library; empty: there is none. Both
+// are empty for other variants, and if no candidate has the library.
+func Interpreter(v workloads.Variant) (command, passed string) {
+	l, ok := v.Library()
+	if !ok {
+		return "", ""
+	}
+	command, err := interpreterOf(l)
+	if err == nil && command != l.Interpreters[0] {
+		passed = l.Interpreters[0]
+	}
+	return command, passed
+}
+
 // interpreters caches which interpreter has which library, since a check takes a process.
 var interpreters sync.Map // of func() (string, error), by the library's probe
 

@@ -45,13 +45,14 @@ func actsOf(events []harness.Event) *acts {
 	roles := map[string]string{} // latest role, by node
 	for _, e := range a.events {
 		a.lastEvent = max(a.lastEvent, e.At)
-		if e.Kind == harness.EventSubscriptionLost || e.Kind == harness.EventSubscriptionBack {
-			a.silences = append(a.silences, e)
-		}
-		if e.Kind == harness.EventMessagesMissed {
-			a.unread = append(a.unread, e)
-		}
 		switch e.Kind {
+		case harness.EventSubscriptionLost:
+			a.sentinels[e.Node] = true
+			a.silences = append(a.silences, e)
+		case harness.EventSubscriptionBack:
+			a.silences = append(a.silences, e)
+		case harness.EventMessagesMissed:
+			a.unread = append(a.unread, e)
 		case harness.EventAddress:
 			a.byAddress[e.Detail] = e.Node
 		case harness.EventRole:
@@ -70,8 +71,7 @@ func actsOf(events []harness.Event) *acts {
 		case harness.EventDownAfter:
 			a.sentinels[e.Node] = true
 			a.downAfter, _ = time.ParseDuration(e.Detail) // 0 if it is not a duration
-		case string(Suspect), string(Agreed), attempted, string(Elected), string(Promoted), string(Switched),
-			harness.EventSubscriptionLost:
+		case string(Suspect), string(Agreed), attempted, string(Elected), string(Promoted), string(Switched):
 			a.sentinels[e.Node] = true
 		}
 	}

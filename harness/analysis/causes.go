@@ -19,7 +19,7 @@ type cause struct {
 }
 
 // noCause names the cause of a failover that no fault explains.
-const noCause = "no known cause"
+const noCause = "no fault caused it"
 
 func (c cause) stage() Stage {
 	switch len(c.faults) {

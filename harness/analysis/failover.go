@@ -30,6 +30,13 @@ func Milestones() []Milestone {
 	return []Milestone{Injected, Suspect, Agreed, Elected, Accepted, Promoted, Switched, Writable, Rejoined}
 }
 
+// Plain returns what a Sentinel's word for the milestone means, such as "a quorum misses it" for "+odown". It is empty
+// for a milestone whose name is plain.
+func (m Milestone) Plain() string {
+	return map[Milestone]string{Suspect: "a Sentinel misses it", Agreed: "a quorum misses it", Elected: "leader is chosen",
+		Promoted: "replica is promoted", Switched: "new one announced"}[m]
+}
+
 // Stage is one milestone of one failover.
 type Stage struct {
 	Name   Milestone     `json:"name"`
@@ -90,7 +97,7 @@ func (d Downtime) Length() time.Duration { return d.To - d.From }
 // in a row or at the same time. Each covers the time until the next one's promotion.
 type Failover struct {
 	Fault       int      `json:"fault"`            // index of the cause in History.Faults, of several the first; -1: none
-	Name        string   `json:"name"`             // of the cause; "one of A, B" if there are several; "no known cause"
+	Name        string   `json:"name"`             // of the cause; "one of A, B" if there are several; "no fault caused it"
 	Candidates  []int    `json:"oneOf,omitempty"`  // indexes of the candidates in History.Faults, if there are several
 	OtherFaults []string `json:"beside,omitempty"` // names of other faults in force between the cause and the promotion
 
@@ -109,6 +116,11 @@ type Failover struct {
 	MinorityWrites int64         `json:"minority"`          // acknowledged client writes that Old executed after Promoted
 	MissingBytes   int64         `json:"behind,omitempty"`  // bytes of Old that New lacked at Promoted, at least
 	Losses         Losses        `json:"losses,omitempty"`  // violations that this failover caused, see Charge
+
+	// of a failover that no fault caused: for how long Sentinels had no answer of Old, at least; 0: not known
+	Silent time.Duration `json:"silent,omitempty"`
+	// and the load of the machine then, such as "12.3 on 2 cores"; empty: not known
+	Load string `json:"load,omitempty"`
 
 	extraDelay time.Duration // delay of the recorded promotion beyond maxRoleDelay
 }

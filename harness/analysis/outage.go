@@ -285,7 +285,9 @@ func (m *failoverMeter) downtimeFrom() time.Duration {
 }
 
 func (w *failoverMeters) failover(m *failoverMeter) Failover {
+	silent, load := m.unplanned(m.cause)
 	f := Failover{
+		Silent: silent, Load: load,
 		Fault: -1, Name: m.cause.name, Old: m.old, New: m.new, Start: m.cause.start, Promoted: m.promotedAt,
 		Stages: m.stages(m.cause), Servers: m.downtime(m.downtimeFrom()), Outage: m.answers.outage(),
 		Writes:         m.writes.outage(),

@@ -2,7 +2,7 @@ package analysis
 
 import (
 	"fmt"
-	"slices"
+	"sort"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -40,14 +40,9 @@ func servedOf(events []harness.Event, kind string) served {
 // nodeFor returns the node that served the group's operation which returned at t, or "" if no node had served it yet.
 func (s served) nodeFor(group int, t time.Duration) string {
 	all := s.groups[group]
-	i, found := slices.BinarySearchFunc(all, t, func(v serving, t time.Duration) int {
-		if v.from <= t {
-			return -1
-		}
-		return 1
-	})
-	if found || i == 0 {
+	later := sort.Search(len(all), func(i int) bool { return all[i].from > t })
+	if later == 0 {
 		return ""
 	}
-	return all[i-1].node
+	return all[later-1].node
 }

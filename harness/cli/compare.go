@@ -42,6 +42,11 @@ func (a *app) compareCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare VARIANT VARIANT...",
 		Short: "run several variants under the same conditions and compare them in one table",
+		Long: `Runs several variants under the same conditions and compares them in one table.
+
+Exit code 0: every variant behaved as documented, flaws included; 1: one did not, or nothing could be told of it; 2: it
+was interrupted; 3: the harness or its environment failed. Your own script or adapter has no documented flaws, and
+counts as documented.`,
 		Example: "  doublegrant compare sequence/string-compare-hash sequence/numeric-compare-hash " +
 			"sequence/digits-compare \\\n" +
 			"      --regime fixed,timestamp17 --duration 2s\n" +

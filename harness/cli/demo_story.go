@@ -49,18 +49,20 @@ func wrap(cells ...string) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// whiteboard writes the first search's counterexample that a lease brings about, or else its smallest one.
+// told returns the counterexample of a search that the tour is about: one of the class that the scene tells, or else the
+// smallest. There has to be one.
+func (s scene) told() interleave.Counterexample {
+	all := s.searched.Result.Counterexamples
+	return all[max(0, slices.IndexFunc(all, func(c interleave.Counterexample) bool { return c.Anomaly.Class == s.Tells }))]
+}
+
+// whiteboard writes the counterexample of the first search step by step.
 func (s story) whiteboard(b *strings.Builder) {
 	search := s.pairs[0].searched
 	if len(search.Result.Counterexamples) == 0 {
 		return // the last line of the tour says so
 	}
-	told := search.Result.Counterexamples[0]
-	if i := slices.IndexFunc(search.Result.Counterexamples, func(c interleave.Counterexample) bool {
-		return c.Anomaly.Class == harness.StolenRelease
-	}); i >= 0 {
-		told = search.Result.Counterexamples[i]
-	}
+	told := s.pairs[0].told()
 	fmt.Fprintf(b, "A LOCK THAT TWO OWN: %s\n", s.pairs[0].Title)
 	for line := range strings.Lines(told.Text()) {
 		b.WriteString(strings.TrimRight(line, " \n") + "\n")
@@ -93,9 +95,8 @@ func (s scene) brief() string {
 	case verdict == harness.Valid:
 		return fmt.Sprintf("none of %s orders breaks it", units.Count(int64(s.searched.Result.Schedules)))
 	}
-	r := s.searched.Result
-	smallest := r.Counterexamples[0]
-	return fmt.Sprintf("%s in %d steps, %s", smallest.Anomaly.Class, smallest.Length(), units.Took(r.First))
+	c := s.told()
+	return fmt.Sprintf("%s in %d steps, %s", c.Anomaly.Class, c.Length(), units.Took(s.searched.Result.First))
 }
 
 // often says how many violations a run had in how many operations, and when the first was found.

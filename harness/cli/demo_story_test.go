@@ -79,6 +79,24 @@ func TestTheTourFitsOneScreen(t *testing.T) {
 	require.NotContains(t, text, "valid", "what one search or load does not break, another may")
 }
 
+// The line of the table and the steps on the whiteboard are of one counterexample, though another one is smaller.
+func TestTheTourTellsTheCounterexampleOfItsTable(t *testing.T) {
+	s := toldTour()
+	found := &s.pairs[0].searched.Result.Counterexamples
+	smaller := interleave.Counterexample{Steps: []interleave.Step{{Number: 1, Client: 1, Command: "DEL other"}},
+		Anomaly: harness.Anomaly{Class: harness.DoubleGrant, Note: "another"}}
+	*found = append([]interleave.Counterexample{smaller}, *found...)
+	text := s.String()
+	require.Contains(t, text, "- SET NX PX, given up by DEL        stolen-release in 5 steps")
+	require.Contains(t, text, "  5  client 1  SET lock client-12 ex 10 NX")
+	require.NotContains(t, text, "DEL other")
+
+	*found = (*found)[:1]
+	text = s.String()
+	require.Contains(t, text, "- SET NX PX, given up by DEL        double-grant in 1 steps")
+	require.Contains(t, text, "DEL other")
+}
+
 // A naive algorithm that was not broken, or a failover that did not happen, leaves a line that says so.
 func TestTheTourIsToldWithoutWhatDidNotHappen(t *testing.T) {
 	s := toldTour()

@@ -5,19 +5,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/doublegrant/doublegrant/harness/adapter"
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/texttable"
 	"github.com/doublegrant/doublegrant/harness/units"
 	"github.com/doublegrant/doublegrant/reports"
+	"github.com/doublegrant/doublegrant/workloads"
 )
 
 // finding is the result of one of doctor's checks.
@@ -221,7 +225,40 @@ func roomFinding() finding {
 // need them.
 func libraryFinding() finding {
 	image, _ := docker.CurrentImage()
-	return librariesFinding(plan.Missing(), image != "")
+	f := librariesFinding(plan.Missing(), image != "")
+	used, without := interpreters()
+	return withInterpreters(f, used, without)
+}
+
+// interpreters returns the paths of the interpreters that run variants in other languages, and of those in the PATH
+// that lack a library, each with the one that is used instead.
+func interpreters() (used []string, without map[string]string) {
+	without = map[string]string{}
+	for _, v := range workloads.Catalogue() {
+		command, passed := adapter.Interpreter(v)
+		if path, err := exec.LookPath(command); command != "" && err == nil {
+			used = append(used, path)
+		}
+		if path, err := exec.LookPath(passed); passed != "" && err == nil {
+			without[path] = command
+		}
+	}
+	slices.Sort(used)
+	return slices.Compact(used), without
+}
+
+// withInterpreters adds to a finding which interpreters it is about. A user's own adapter may be started by one that
+// lacks the library.
+func withInterpreters(f finding, used []string, without map[string]string) finding {
+	if len(used) > 0 {
+		f.Is += "; looked at " + units.And(used)
+	}
+	for _, path := range slices.Sorted(maps.Keys(without)) {
+		f.Warn = true
+		f.Is += fmt.Sprintf("; %s, the first in the PATH, lacks a library: start your own adapters with %s", path,
+			without[path])
+	}
+	return f
 }
 
 // librariesFinding names the packages that are missing. The image of this program has none of them, and nothing can be

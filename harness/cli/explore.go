@@ -228,7 +228,7 @@ func (a *app) searches(cmd *cobra.Command, f *searchFlags, all bool, args []stri
 	case all:
 		return searches{s.Catalogue(), true}, nil
 	case len(variants) != 1:
-		return requested, usage("%d variants given: want one variant, such as dedup/get-set, or --all", len(variants))
+		return requested, wantOneVariant("explore", len(variants))
 	}
 	s.Variant, s.Script, s.Adapter = variants[0].id, variants[0].script, variants[0].adapter
 	s.AtMostOnce = s.OwnFilter() && !cmd.Flags().Changed("crashes") && !cmd.Flags().Changed("lost-answers")

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -36,6 +38,9 @@ type replayed struct {
 	results.Replayed
 }
 
+// mayBeMended follows when a replay does not show what was recorded.
+const mayBeMended = "If the code has changed since, this may be mended: search again to be sure."
+
 // replay runs a counterexample again.
 func (a *app) replay(cmd *cobra.Command, f *exploreFlags, args []string) error {
 	if err := f.checkReplay(); err != nil {
@@ -63,7 +68,7 @@ func (a *app) replay(cmd *cobra.Command, f *exploreFlags, args []string) error {
 			Times: f.replay.times}, a.options())
 	if errors.Is(err, explore.ErrDiverged) {
 		if a.code = a.failed(ExitUnknown, err); !a.json {
-			a.println("UNKNOWN  %s", message(err))
+			fmt.Fprint(a.out, a.layout().Fold("UNKNOWN  ", strings.TrimSuffix(message(err), ".")+". "+mayBeMended))
 		}
 		return nil
 	}

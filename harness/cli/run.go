@@ -114,7 +114,7 @@ func (a *app) singlePlan(cmd *cobra.Command, f *planFlags, args []string) (p pla
 	case len(f.files) > 0:
 		return plans[0], nil
 	case len(variants) != 1:
-		return p, usage("%d variants given: want one variant, such as lock/set-nx-px", len(variants))
+		return p, wantOneVariant("run", len(variants))
 	}
 	p, v := plans[0], variants[0]
 	p.Variant, p.Script, p.Adapter = v.id, v.script, v.adapter
@@ -176,9 +176,17 @@ func metWord(out results.Outcome) string {
 	case out.Met:
 		return "as " + whose + " says"
 	case out.Report.Judged.Verdict == harness.Unknown:
-		return "undecided by this run"
+		return "undecided by this run" + afterUnplanned(out)
 	}
-	return "NOT as " + whose + " says"
+	return "NOT as " + whose + " says" + afterUnplanned(out)
+}
+
+// afterUnplanned says that a run had a failover that its plan did not ask for.
+func afterUnplanned(out results.Outcome) string {
+	if out.Report.Unplanned() == "" {
+		return ""
+	}
+	return ", in a run with a failover that no fault caused"
 }
 
 func (a *app) println(format string, args ...any) { fmt.Fprintf(a.out, format+"\n", args...) }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/doublegrant/doublegrant/harness/results"
+	"github.com/doublegrant/doublegrant/harness/units"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
@@ -73,7 +75,10 @@ func (a *app) variants(cmd *cobra.Command, f *variantFlags, args []string) ([]ch
 	if s == nil || err != nil {
 		return out, err
 	}
-	id, err := results.TryScript(cmd.Context(), *s, a.options())
+	id, odd, err := results.TryScript(cmd.Context(), *s, a.options())
+	if odd != "" {
+		fmt.Fprintf(a.err, "note: %s\n", units.Visible(odd))
+	}
 	return append(out, chosen{id: id, script: s}), err
 }
 
@@ -110,4 +115,14 @@ func (f *scriptFlags) read() (*workloads.Script, error) {
 		s.Release, s.ReleaseFile, s.ReleaseName = string(text), f.release, filepath.Base(f.release)
 	}
 	return s, nil
+}
+
+// wantOneVariant refuses a command line with no variant or several. It gives an example of the command.
+func wantOneVariant(command string, given int) error {
+	number := fmt.Sprintf("%d variants given", given)
+	if given == 0 {
+		number = "no variant given"
+	}
+	return usage("%s: want one variant, such as doublegrant %s lock/set-nx-px (doublegrant list shows them all), or "+
+		"your own by --script or --adapter", number, command)
 }

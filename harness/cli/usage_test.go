@@ -31,8 +31,13 @@ func refused(t *testing.T, files map[string]string, lines map[string]string) {
 
 func TestWrongUsageIsOneLineWithTheRemedy(t *testing.T) {
 	refused(t, nil, map[string]string{
-		"one variant, such as":                          "run",
-		"invalid argument":                              "run lock/set-nx-px --clients many",
+		"one variant, such as": "run",
+		"no variant given: want one variant, such as doublegrant run lock/set-nx-px (doublegrant list": "run --clients 5",
+		"no variant given: want one variant, such as doublegrant explore lock/set-nx-px":               "explore",
+		"2 variants given: want one variant, such as":                                                  "run lock/setnx lock/redisson",
+		`"client/lock" is the name that doublegrant gives to your own adapter`:                         "run client/lock",
+		"give its file (--script take.lua --as lock":                                                   "explore script/take",
+		"invalid argument": "run lock/set-nx-px --clients many",
 		"--seed\" flag: want a whole number, 0 or more": "run lock/set-nx-px --seed -1",
 		"want a time with its unit":                     "run lock/set-nx-px --duration 10",
 		"--clients 0: ask for more than 0":              "run lock/set-nx-px --clients 0",
@@ -179,14 +184,15 @@ func TestAPlanThatCannotBeIsOneLineWithItsPlace(t *testing.T) {
 func TestASuiteThatCannotBeRunIsOneLine(t *testing.T) {
 	refused(t, nil, map[string]string{
 		"no suite given": "suite",
-		"did you mean ci? doublegrant suite --list":       "suite cii",
-		"no suite: open none.yaml":                        "suite none.yaml",
-		"is not a regular expression":                     "suite ci --only (",
-		"--for 0s: ask for more than 0":                   "suite ci --for 0",
-		"--for -1s: ask for more than 0 and at most 100h": "suite ci --for -1s",
-		"--print takes one":                               "suite --print",
-		"--list shows all suites":                         "suite ci --list",
-		"results cannot be kept in":                       "suite ci --results /dev/null/x",
+		"did you mean ci? doublegrant suite --list":                      "suite cii",
+		"no suite: open none.yaml":                                       "suite none.yaml",
+		"is not a regular expression":                                    "suite ci --only (",
+		`--shard "4/3": shards count from 1: choose one from 1/3 to 3/3`: "suite ci --shard 4/3",
+		"--for 0s: ask for more than 0":                                  "suite ci --for 0",
+		"--for -1s: ask for more than 0 and at most 100h":                "suite ci --for -1s",
+		"--print takes one":                                              "suite --print",
+		"--list shows all suites":                                        "suite ci --list",
+		"results cannot be kept in":                                      "suite ci --results /dev/null/x",
 	})
 	for text, want := range map[string]string{
 		"  - {variant: lock/setnx, explore: {}, clients: 5}\n": "mine.yaml:2: clients is for " +

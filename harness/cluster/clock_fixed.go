@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -32,24 +31,20 @@ func (c *Cluster) FixClocks(ctx context.Context, now time.Time) (_ *FixedClock, 
 			f.Close()
 		}
 	}()
-	for _, name := range c.RedisNodes() {
-		n, err := c.node(name)
-		if err != nil {
-			return nil, err
-		}
+	for _, n := range c.redis {
 		if err := f.open(filepath.Join(n.dir, clockFile)); err != nil {
-			return nil, fmt.Errorf("cluster: fix the clock of %s: %w", name, err)
+			return nil, fmt.Errorf("cluster: fix the clock of %s: %w", n.name, err)
 		}
 	}
 	f.Set(now)
-	for _, name := range c.RedisNodes() {
-		reply, err := c.Do(ctx, name, "TIME")
+	for _, n := range c.redis {
+		shown, err := n.admin.Time(ctx).Result()
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("cluster: TIME on %s: %w", n.name, err)
 		}
-		if shown, ok := timeOf(reply); !ok || !shown.Equal(now.Truncate(time.Microsecond)) {
+		if !shown.Equal(now.Truncate(time.Microsecond)) {
 			return nil, fmt.Errorf("cluster: %w: %s shows %v where %v was set: does its redis-server load libraries "+
-				"(LD_PRELOAD)?", ErrClock, name, shown, now)
+				"(LD_PRELOAD)?", ErrClock, n.name, shown, now)
 		}
 	}
 	return f, nil
@@ -94,15 +89,4 @@ func (f *FixedClock) Close() {
 		_ = syscall.Munmap(page) // it was mapped by open
 	}
 	f.pages = nil
-}
-
-// timeOf reads the reply to TIME.
-func timeOf(reply any) (time.Time, bool) {
-	parts, ok := reply.([]any)
-	if !ok || len(parts) != 2 {
-		return time.Time{}, false
-	}
-	seconds, err1 := strconv.ParseInt(fmt.Sprint(parts[0]), 10, 64)
-	micros, err2 := strconv.ParseInt(fmt.Sprint(parts[1]), 10, 64)
-	return time.Unix(seconds, micros*1000), err1 == nil && err2 == nil
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -236,7 +237,7 @@ func (c *Cluster) newNode(name string, host, port int) *node {
 	return n
 }
 
-func (c *Cluster) nodes() []*node { return append(append([]*node{}, c.redis...), c.sentinels...) }
+func (c *Cluster) nodes() []*node { return slices.Concat(c.redis, c.sentinels) }
 
 func (c *Cluster) startSentinel(ctx context.Context, n *node) error {
 	if err := n.start(ctx); err != nil {

@@ -87,20 +87,12 @@ func (c *Cluster) Role(ctx context.Context, name string) (string, error) {
 
 // Kill ends the node with SIGKILL and returns when it is gone.
 func (c *Cluster) Kill(name string) error {
-	n, err := c.node(name)
-	if err != nil {
-		return err
-	}
-	return n.host.Kill()
+	return c.onNode(name, func(n *node) error { return n.host.Kill() })
 }
 
 // Terminate asks the node to shut down (SIGTERM), and returns when it is gone.
 func (c *Cluster) Terminate(ctx context.Context, name string) error {
-	n, err := c.node(name)
-	if err != nil {
-		return err
-	}
-	return n.host.Terminate(ctx)
+	return c.onNode(name, func(n *node) error { return n.host.Terminate(ctx) })
 }
 
 // Running reports whether the node was started and has not ended. It is false for an unknown name.
@@ -130,20 +122,12 @@ func (c *Cluster) Restart(ctx context.Context, name string) error {
 
 // Pause suspends the node, as SIGSTOP does, and returns when it is suspended.
 func (c *Cluster) Pause(ctx context.Context, name string) error {
-	n, err := c.node(name)
-	if err != nil {
-		return err
-	}
-	return n.host.Pause(ctx)
+	return c.onNode(name, func(n *node) error { return n.host.Pause(ctx) })
 }
 
 // Resume ends a Pause. It does nothing if the node is not paused.
 func (c *Cluster) Resume(name string) error {
-	n, err := c.node(name)
-	if err != nil {
-		return err
-	}
-	return n.host.Resume()
+	return c.onNode(name, func(n *node) error { return n.host.Resume() })
 }
 
 // Do sends a command to the node, past the fabric, and returns the reply.
@@ -175,6 +159,15 @@ func (c *Cluster) node(name string) (*node, error) {
 		}
 	}
 	return nil, fmt.Errorf("cluster: no node %q: there are %v", name, names(c.nodes()))
+}
+
+// onNode calls do for the node called name.
+func (c *Cluster) onNode(name string, do func(*node) error) error {
+	n, err := c.node(name)
+	if err != nil {
+		return err
+	}
+	return do(n)
 }
 
 func names(nodes []*node) []string {

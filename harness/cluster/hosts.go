@@ -56,14 +56,8 @@ func (c *Cluster) removeUnfinishedHosts(errs []error) error {
 		}
 		return nil
 	}
-	for _, one := range errs {
-		if one != nil {
-			err = one
-			break
-		}
-	}
 	return fmt.Errorf("%w (containers may be left: once %s is back, doublegrant doctor --clean removes them)",
-		err, c.opts.Platform)
+		cmp.Or(append(errs, err)...), c.opts.Platform)
 }
 
 // removeOrphans removes what was left behind by harnesses that were killed together with their watchdogs. Orphaned

@@ -69,34 +69,32 @@ func removeOrphans(ctx context.Context, sites []Site, own subnet) (removed []Lef
 // removeOrphanFolders removes the folders in dir whose process is gone.
 func removeOrphanFolders(ctx context.Context, dir string) (removed []Leftover, err error) {
 	folders, err := folderLeftovers(dir)
-	errs := []error{err}
-	for _, f := range folders {
-		if f.Owned {
-			continue
-		}
-		gone, err := removeOrphanFolder(ctx, f.Name)
-		errs = append(errs, err)
-		if gone {
-			removed = append(removed, f)
-		}
-	}
-	return removed, errors.Join(errs...)
+	removed, failed := removeUnowned(folders, func(l Leftover) (bool, error) { return removeOrphanFolder(ctx, l.Name) })
+	return removed, errors.Join(err, failed)
 }
 
 func removeOrphanHosts(ctx context.Context, s Site, own subnet) (removed []Leftover, err error) {
 	hosts, err := hostLeftovers(ctx, s, own)
-	errs := []error{err}
-	for _, c := range hosts {
-		if c.Owned {
+	removed, failed := removeUnowned(hosts, func(l Leftover) (bool, error) {
+		err := s.Remove(ctx, l)
+		return err == nil, err
+	})
+	return removed, errors.Join(err, failed)
+}
+
+// removeUnowned calls remove for the orphans among all, and returns those that it says are gone.
+func removeUnowned(all []Leftover, remove func(Leftover) (gone bool, err error)) (removed []Leftover, failed error) {
+	for _, l := range all {
+		if l.Owned {
 			continue
 		}
-		if err := s.Remove(ctx, c); err != nil {
-			errs = append(errs, err)
-			continue
+		gone, err := remove(l)
+		if gone {
+			removed = append(removed, l)
 		}
-		removed = append(removed, c)
+		failed = errors.Join(failed, err)
 	}
-	return removed, errors.Join(errs...)
+	return removed, failed
 }
 
 func folderLeftovers(in string) ([]Leftover, error) {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -49,6 +48,9 @@ func (n *node) watchMessages(ctx context.Context, clock harness.Clock, events fu
 		case *redis.Message:
 			if e, isNew := missed.accept(m.Channel, m.Payload); isNew {
 				report(e)
+				if load := loadOfMachine(); load != "" && e.Kind == "+sdown" && strings.HasPrefix(e.Detail, "master ") {
+					report(harness.Event{At: e.At, Kind: harness.EventLoad, Detail: load})
+				}
 			}
 		case *redis.Subscription:
 			if !subscribed {
@@ -78,17 +80,10 @@ func (n *node) watchMessages(ctx context.Context, clock harness.Clock, events fu
 func (n *node) clockIsRight(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, roleWithin)
 	defer cancel()
-	const field = "server_time_usec:"
 	asked := time.Now()
-	info, err := n.admin.Info(ctx, "server").Result()
-	_, value, found := strings.Cut(info, field)
-	value, _, _ = strings.Cut(value, "\r\n")
-	micros, notNumber := strconv.ParseInt(value, 10, 64)
-	if err != nil || !found || notNumber != nil {
-		return false
-	}
+	micros, err := n.infoNumber(ctx, "server", "server_time_usec")
 	shown := time.UnixMicro(micros)
-	return shown.After(asked.Add(-clockTolerance)) && shown.Before(time.Now().Add(clockTolerance))
+	return err == nil && shown.After(asked.Add(-clockTolerance)) && shown.Before(time.Now().Add(clockTolerance))
 }
 
 // clockTolerance is how far a Sentinel's clock may be off for the times in its log to count.
@@ -135,8 +130,8 @@ func (u *missedMessages) loggedAt(kind, detail string, now time.Duration) time.D
 	log, wall := u.tail(), u.wall()
 	for _, zone := range zones {
 		all := messagesIn(log, zone, wall, now)
-		for i := len(all) - 1; i >= 0; i-- {
-			if e := all[i]; e.Kind == kind && e.Detail == detail && e.At <= now+time.Millisecond &&
+		for _, e := range slices.Backward(all) {
+			if e.Kind == kind && e.Detail == detail && e.At <= now+time.Millisecond &&
 				now-e.At <= deliveredWithin {
 				if now-e.At > clockTolerance && !u.clockIsRight() {
 					return now
@@ -201,8 +196,7 @@ func (u *missedMessages) firstMissed(all []harness.Event) int {
 	if u.last.Kind == "" { // none was received
 		return slices.IndexFunc(all, func(e harness.Event) bool { return e.At >= u.subscribedAt })
 	}
-	for i := len(all) - 1; i >= 0; i-- {
-		e := all[i]
+	for i, e := range slices.Backward(all) {
 		if e.Kind == u.last.Kind && e.Detail == u.last.Detail && (e.At-u.last.At).Abs() <= deliveredWithin {
 			return i + 1
 		}

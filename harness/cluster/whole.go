@@ -152,16 +152,26 @@ func (n *node) askRole(ctx context.Context) (answer reportedRole, err error) {
 
 // promotionOffset returns the offset in the replication stream at which a former replica was promoted.
 func (n *node) promotionOffset(ctx context.Context) (offset int64, err error) {
-	info, err := n.admin.Info(ctx, "replication").Result()
+	first, err := n.infoNumber(ctx, "replication", "second_repl_offset") // the first byte of its own stream
+	if err == nil && first < 1 {
+		err = fmt.Errorf("%s was never promoted: its second_repl_offset is %d", n.name, first)
+	}
+	return first - 1, err
+}
+
+// infoNumber returns the number in a field of the node's INFO.
+func (n *node) infoNumber(ctx context.Context, section, field string) (int64, error) {
+	info, err := n.admin.Info(ctx, section).Result()
 	if err != nil {
 		return 0, err
 	}
-	_, value, found := strings.Cut(info, "second_repl_offset:") // the first byte of its own stream
+	_, value, _ := strings.Cut(info, field+":")
 	value, _, _ = strings.Cut(value, "\r\n")
-	if offset, err = strconv.ParseInt(value, 10, 64); err != nil || !found || offset < 1 {
-		return 0, fmt.Errorf("%s does not tell its second_repl_offset: %w", n.name, err)
+	number, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s does not tell its %s: %w", n.name, field, err)
 	}
-	return offset - 1, nil
+	return number, nil
 }
 
 // writeProbe writes a key and removes it. It is a script, so no client sees the key. It is not replicated, and is
@@ -170,11 +180,7 @@ const writeProbe = `redis.set_repl(redis.REPL_NONE) redis.call('SET', KEYS[1], '
 
 // AcceptsWrites returns nil if the node accepts writes. It tries a write that leaves no trace and is not replicated.
 func (c *Cluster) AcceptsWrites(ctx context.Context, name string) error {
-	n, err := c.node(name)
-	if err != nil {
-		return err
-	}
-	return n.acceptsWrites(ctx)
+	return c.onNode(name, func(n *node) error { return n.acceptsWrites(ctx) })
 }
 
 func (n *node) acceptsWrites(ctx context.Context) error {

@@ -171,7 +171,8 @@ func (s *search) unfinished() string {
 		return ""
 	}
 	text := fmt.Sprintf("%d schedules that are planned in part %d of %d (%v), and those that they plan in turn",
-		f.Planned(), s.part, max(s.part, len(s.budgets())), s.budget)
+		f.Planned(), s.part, max(s.part, len(s.budgets())),
+		interleave.Part{Budget: s.budget, Role: s.spec.roleIn(s.budget)})
 	all := shares()
 	for i := range all {
 		all[i].count = f.Count(all[i].has)

@@ -205,6 +205,7 @@ func (s *search) runPart(ctx context.Context, b interleave.Budget, worlds []*wor
 	defer s.mu.Unlock()
 	s.parts = append(s.parts, interleave.Part{
 		Budget: b, Schedules: s.seen.Schedules - ran, Pruned: s.seen.Pruned - pruned, Exhausted: !s.isEndingLocked(),
+		Role: s.spec.roleIn(b),
 	})
 }
 

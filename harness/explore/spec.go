@@ -198,6 +198,14 @@ func fitToFirstPart(b interleave.Budget, schedules int) interleave.Budget {
 	return b
 }
 
+// roleIn says what the last client of a part does, unlike the others; empty: nothing else.
+func (s Spec) roleIn(b interleave.Budget) string {
+	if !s.isApart(b) {
+		return ""
+	}
+	return s.Program.Roles[placeOf(b, 1)]
+}
+
 // isApart reports whether the part has a client that does something else: see Program.SpecialPlaces.
 func (s Spec) isApart(b interleave.Budget) bool {
 	return slices.Contains(s.Program.SpecialPlaces, placeOf(b, 1))

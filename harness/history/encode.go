@@ -67,7 +67,11 @@ func (e *encoder) add(op *harness.Op) error {
 	e.int(int64(op.Return - op.Call))
 	e.string(string(op.Kind))
 	e.string(op.Key)
-	e.strings(flags, op)
+	for _, s := range [...]string{op.Arg, op.Result, op.Err} {
+		if s != "" {
+			e.string(s)
+		}
+	}
 	if flags&hasTTL != 0 {
 		e.int(int64(op.TTL))
 	}
@@ -80,18 +84,6 @@ func (e *encoder) add(op *harness.Op) error {
 	e.previous.Return = op.Return
 	e.n++
 	return nil
-}
-
-func (e *encoder) strings(flags byte, op *harness.Op) {
-	if flags&hasArg != 0 {
-		e.string(op.Arg)
-	}
-	if flags&hasResult != 0 {
-		e.string(op.Result)
-	}
-	if flags&hasErr != 0 {
-		e.string(op.Err)
-	}
 }
 
 func (e *encoder) int(n int64) { e.buf = binary.AppendVarint(e.buf, n) }

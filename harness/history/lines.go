@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 const (
@@ -134,23 +135,25 @@ func (l *lines) batch(text []byte, b *batch, last func() bool) {
 		l.n++
 		if b.err = l.line(line, b); b.err != nil {
 			if errors.Is(b.err, errTruncated) {
-				b.err = brokenLine(len(text) == 0 && last())
+				b.err = brokenLine(len(line), len(text) == 0 && last())
 			}
 			b.err = badLine(l.name, l.n, b.err)
 		}
 	}
 }
 
-// brokenLine returns an error that says what to do about a truncated line. A history can declare that its end is
+// brokenLine returns an error that says what to do about a line that is truncated to length bytes. A history can declare that its end is
 // missing, and checkers allow for that. A gap in the middle could explain any result.
-func brokenLine(last bool) error {
+func brokenLine(length int, last bool) error {
 	if last {
-		return fmt.Errorf("%w; if the rest is lost, remove the line and give the reason as cut in the first line",
-			errTruncated)
+		return fmt.Errorf("%w after %s: want one JSON object a line; if the rest is lost, remove the line and give "+
+			`the reason in the first line: {"cut":"the disk was full"}`, errTruncated, inBytes(length))
 	}
-	return fmt.Errorf("%w; a history with a gap cannot be judged, and cut is only for a missing end",
-		errTruncated)
+	return fmt.Errorf("%w after %s: want one JSON object a line; a history with a gap cannot be judged, and cut is "+
+		"only for a missing end", errTruncated, inBytes(length))
 }
+
+func inBytes(n int) string { return units.Plural(int64(n), "byte", "bytes") }
 
 func (l *lines) line(line []byte, b *batch) error {
 	if !l.headRead {

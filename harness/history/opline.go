@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,13 +68,10 @@ func checkOp(op harness.Op) error {
 		op.Result != harness.ResultSeen:
 		return fmt.Errorf("a claim that is ok has the result %q or %q, not %q", harness.ResultFirst, harness.ResultSeen,
 			op.Result)
+	case !slices.Contains(kinds, op.Kind):
+		return unknownKind(op.Kind)
 	}
-	for _, k := range kinds {
-		if op.Kind == k {
-			return nil
-		}
-	}
-	return unknownKind(op.Kind)
+	return nil
 }
 
 // checkTimes returns an error that names the negative time of op.

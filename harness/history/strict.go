@@ -17,7 +17,7 @@ import (
 )
 
 // errTruncated says that a line is incomplete. What to do about it depends on whether it is the last line.
-var errTruncated = errors.New("the line breaks off: want one JSON object a line")
+var errTruncated = errors.New("the line breaks off")
 
 // errNull says that an element of a list is null. The library would read it as a zero value.
 var errNull = errors.New("is null: leave it out")
@@ -154,8 +154,8 @@ func fieldOf(t reflect.Type, name string) (field reflect.Type, ok bool) {
 	case reflect.Map:
 		return t.Elem(), true
 	case reflect.Struct:
-		for i := range t.NumField() {
-			if f := t.Field(i); nameOf(f) == name {
+		for f := range t.Fields() {
+			if nameOf(f) == name {
 				return f.Type, true
 			}
 		}
@@ -171,8 +171,8 @@ func nameOf(f reflect.StructField) string {
 
 func unknownField(name string, t reflect.Type) error {
 	var known []string
-	for i := range t.NumField() {
-		if n := nameOf(t.Field(i)); n != "" {
+	for f := range t.Fields() {
+		if n := nameOf(f); n != "" {
 			known = append(known, n)
 		}
 	}

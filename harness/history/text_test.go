@@ -85,7 +85,7 @@ func TestBadLinesAreNamed(t *testing.T) {
 		{"nonsense", "line 1: not a history: invalid character"},
 		{good + "\n\n", "line 2: not a history: the line is empty: remove it"},
 		{good + "\n \r\n" + good, "line 2: not a history: the line is empty: remove it"},
-		{good[:40] + "\n" + good, "line 1: not a history: the line breaks off: want one JSON object a line; a " +
+		{good[:40] + "\n" + good, "line 1: not a history: the line breaks off after 40 bytes: want one JSON object a line; a " +
 			"history with a gap"},
 		{good + "\n\ufeff" + good, "line 2: not a history: a byte-order mark"},
 		{"\ufeff\ufeff" + good, "line 1: not a history: a byte-order mark"},
@@ -140,10 +140,10 @@ func TestBadLinesAreNamed(t *testing.T) {
 
 // Whether a truncated line is the last one must not depend on how many bytes each Read returns.
 func TestALineThatBreaksOffHoweverItComes(t *testing.T) {
-	const breaksOff = "line 2: not a history: the line breaks off: want one JSON object a line; "
+	const breaksOff = "line 2: not a history: the line breaks off after 40 bytes: want one JSON object a line; "
 	for text, want := range map[string]string{
-		good + "\n" + good[:40]:               "if the rest is lost, remove the line and give the reason as cut",
-		good + "\n" + good[:40] + "\n":        "if the rest is lost, remove the line and give the reason as cut",
+		good + "\n" + good[:40]:               "if the rest is lost, remove the line and give the reason in the first line: {\"cut\"",
+		good + "\n" + good[:40] + "\n":        "if the rest is lost, remove the line and give the reason in the first line: {\"cut\"",
 		good + "\n" + good[:40] + "\n" + good: "a history with a gap cannot be judged",
 	} {
 		for _, as := range []func(io.Reader) io.Reader{iotest.OneByteReader, iotest.DataErrReader} {

@@ -18,31 +18,18 @@ func (t *wordTable[T]) add(text string, value T) {
 }
 
 var (
-	fieldWords   = fieldTable()
-	kindWords    = kindTable()
-	outcomeWords = outcomeTable()
+	fieldWords = tableOf([]string{ // in the order of their bits
+		"client", "kind", "key", "arg", "result", "ttl", "until", "due", "call", "return", "outcome", "err",
+	}, func(i int, name string) (string, fieldSet) { return name, 1 << i })
+	kindWords    = tableOf(kinds, func(_ int, k harness.Kind) (string, harness.Kind) { return string(k), k })
+	outcomeWords = tableOf([]harness.Outcome{harness.OK, harness.Fail, harness.Info},
+		func(_ int, o harness.Outcome) (string, harness.Outcome) { return o.String(), o })
 )
 
-func fieldTable() (t wordTable[fieldSet]) {
-	for i, name := range []string{
-		// in the order of their bits
-		"client", "kind", "key", "arg", "result", "ttl", "until", "due", "call", "return", "outcome", "err",
-	} {
-		t.add(name, 1<<i)
-	}
-	return t
-}
-
-func kindTable() (t wordTable[harness.Kind]) {
-	for _, k := range kinds {
-		t.add(string(k), k)
-	}
-	return t
-}
-
-func outcomeTable() (t wordTable[harness.Outcome]) {
-	for _, o := range []harness.Outcome{harness.OK, harness.Fail, harness.Info} {
-		t.add(o.String(), o)
+// tableOf returns the table of what word returns for each of all: a string and its value.
+func tableOf[S, T any](all []S, word func(i int, one S) (text string, value T)) (t wordTable[T]) {
+	for i, one := range all {
+		t.add(word(i, one))
 	}
 	return t
 }

@@ -1,9 +1,12 @@
 package interleave
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // Never is the index of a step that does not exist.
@@ -136,4 +139,46 @@ func (c Counterexample) nextByOwner(steps []int, i, clients int) (releasesAt tim
 		}
 	}
 	return -1, Never
+}
+
+// Owners names the owner of the lock operation that each step completes, where a reader needs it: its client uses that
+// lock under several, and the step's command does not name the one. Elsewhere it is empty.
+func (c Counterexample) Owners(clients int) []string {
+	type use struct {
+		client int
+		key    string
+	}
+	under := map[use][]string{}
+	useOf := func(op harness.Op) use { return use{ClientOf(op.Client, clients), op.Key} }
+	for _, op := range c.Ops {
+		if all := under[useOf(op)]; usesLock(op) && !slices.Contains(all, op.Arg) {
+			under[useOf(op)] = append(all, op.Arg)
+		}
+	}
+	owners := make([]string, len(c.Steps))
+	if clients < 1 { // then nothing says whose an operation is
+		return owners
+	}
+	for i, step := range c.CompletingSteps(clients) {
+		op := c.Ops[i]
+		if step != Never && usesLock(op) && len(under[useOf(op)]) > 1 &&
+			!slices.Contains(strings.Fields(c.Steps[step].Command), op.Arg) {
+			owners[step] = op.Arg
+		}
+	}
+	return owners
+}
+
+// usesLock reports whether op acts on a lock for an owner.
+func usesLock(op harness.Op) bool {
+	return op.Arg != "" && (op.Kind == harness.Acquire || op.Kind == harness.Extend || op.Kind == harness.Release)
+}
+
+// AsOwner returns a belief with the owner that it is about: "as client-1-again: holds lock until 20s". If either is
+// empty, it returns belief.
+func AsOwner(owner, belief string) string {
+	if owner == "" || belief == "" {
+		return belief
+	}
+	return "as " + units.Visible(owner) + ": " + belief
 }

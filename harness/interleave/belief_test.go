@@ -50,6 +50,28 @@ func TestOperationsFindTheirSteps(t *testing.T) {
 	require.Equal(t, []int{2, interleave.Never, interleave.Never, 3}, p.Counterexample.CompletingSteps(2))
 }
 
+// A client that takes a lock twice, under two owners, says which one its steps are about unless their commands say so.
+func TestAnOwnerIsNamedWhereAClientHasSeveral(t *testing.T) {
+	as := func(owner string, op harness.Op) harness.Op { op.Arg = owner; return op }
+	p := analysistest.NewPlay()
+	p.Ends(1, "SET lock a NX", "OK", "holds lock", as("a", analysistest.LockOp(harness.Acquire, "")))
+	p.Ends(2, "SET lock b NX", "(nil)", "lock is somebody else's",
+		as("b", analysistest.LockOp(harness.Acquire, harness.Held)))
+	p.Does(1, "SETNX lock a-again", "1")
+	p.Ends(1, "EXPIRE lock 10", "1", "holds lock until 20s", as("a-again", analysistest.LockOp(harness.Acquire, "")))
+	p.Ends(1, "EVALSHA {release} lock a-again", "1", "has given lock up",
+		as("a-again", analysistest.LockOp(harness.Release, "")))
+	p.Ends(1, "DEL lock", "1", "has given lock up", as("a", analysistest.LockOp(harness.Release, "")))
+	p.Ends(2, "DEL lock", "0", "has given lock up", as("b", analysistest.LockOp(harness.Release, "")))
+	c := p.Counterexample
+	require.Equal(t, []string{"", "", "", "a-again", "", "a", ""}, c.Owners(2), "client 2 has one owner only")
+	require.Equal(t, make([]string, 7), c.Owners(0))
+	c.Budget.Clients = 2
+	require.Contains(t, c.Text(), "-> as a-again: holds lock until 20s\n")
+	require.Contains(t, c.Text(), "-> as a: has given lock up\n")
+	require.Contains(t, c.Text(), "-> has given lock up\n")
+}
+
 func TestABeliefIsShownWithTheLeaseThatDiffersFromIt(t *testing.T) {
 	const belief, lease = "holds lock until 10.5s", "lock lasts 10s, 10.5s were asked for"
 	require.Equal(t, belief, interleave.Step{Belief: belief}.BeliefText())

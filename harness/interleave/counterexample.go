@@ -77,18 +77,19 @@ func (s Step) Actor() string {
 func (c Counterexample) Length() int { return len(c.Steps) }
 
 // Text writes the counterexample as on a whiteboard: one step per line.
-func (c Counterexample) Text() string { return whiteboard(c.Steps) }
+func (c Counterexample) Text() string { return whiteboard(c.Steps, c.Owners(c.Budget.Clients)) }
 
 // Text writes the shortest schedule that met the situation as [Counterexample.Text] does.
-func (s Situation) Text() string { return whiteboard(s.Steps) }
+func (s Situation) Text() string { return whiteboard(s.Steps, make([]string, len(s.Steps))) }
 
-// whiteboard writes steps in columns: number, client, command, reply, belief.
-func whiteboard(steps []Step) string {
+// whiteboard writes steps in columns: number, client, command, reply, belief. owners has an owner for each belief, or
+// an empty string.
+func whiteboard(steps []Step, owners []string) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, s := range steps {
+	for i, s := range steps {
 		belief := ""
-		if text := s.BeliefText(); text != "" {
+		if text := AsOwner(owners[i], s.BeliefText()); text != "" {
 			belief = "-> " + text
 		}
 		fmt.Fprintf(w, "  %d\t%s\t%s\t%s\t%s\n", s.Number, s.Actor(), s.Command, s.Reply, belief)

@@ -58,6 +58,8 @@ type Program struct {
 	// separate parts for lost answers also has a part for each of them: the client at place 0 and this one, with as
 	// many expiries as the first part. nil: none.
 	SpecialPlaces []int
+	// Roles says in a few words what the clients of SpecialPlaces do, by place: "uses two locks". May be nil.
+	Roles map[int]string
 	// Goroutines is the number of clients that are goroutines of one process: the first so many, the next so many, and
 	// so on. They share memory, a Redis client, and a crash. The explorer lets one of them run at a time, from one
 	// command to the next. One that waits in memory runs when another releases it. 0 or 1: each client is its own

@@ -45,6 +45,25 @@ type Part struct {
 	Pruned    int    `json:"pruned"`             // schedules that were ended early, since another shows the same
 	Exhausted bool   `json:"exhausted"`          // every schedule within the budget was run, or an equivalent one
 	AtRandom  bool   `json:"atRandom,omitempty"` // its schedules were drawn at random
+	// what its last client does, unlike the others: "uses two locks"; empty: all clients do the same
+	Role string `json:"role,omitempty"`
+}
+
+// String describes the part: "2 clients, one of which uses two locks, at most 1 crash and 1 expiry".
+func (p Part) String() string {
+	if most := p.Budget.AtMost(); most != "" {
+		return p.Who() + ", " + most
+	}
+	return p.Who()
+}
+
+// Who describes the part's clients: "2 clients, one of which uses two locks".
+func (p Part) Who() string {
+	who := fmt.Sprintf("%d clients", p.Budget.Clients)
+	if p.Role != "" {
+		who += ", one of which " + p.Role
+	}
+	return who
 }
 
 // Verdict is Invalid if anything was found, Valid if the search ran every schedule and at least one, and Unknown
@@ -94,7 +113,7 @@ func (r Result) WhyAtRandom() string {
 func (r Result) describeParts() string {
 	var parts []string
 	for _, p := range r.Parts {
-		parts = append(parts, fmt.Sprintf("%s %s", p.describeExtent(r.Exhausted), p.Budget))
+		parts = append(parts, p.describeExtent(r.Exhausted)+" "+p.String())
 	}
 	return strings.Join(parts, "; and ")
 }

@@ -114,3 +114,13 @@ func TestTheFormatOfAResultStays(t *testing.T) {
 			"schedules": 1, "pruned": 2, "exhausted": false}],
 		"limits": ["clocks"], "found": null}`, string(b))
 }
+
+// Parts whose numbers are alike differ in what one client does.
+func TestPartsOfOneSizeAreToldApart(t *testing.T) {
+	b := Budget{Clients: 2, Crashes: 1}
+	require.Equal(t, "2 clients, at most 1 crash", Part{Budget: b}.String())
+	require.Equal(t, "2 clients, one of which uses two locks, at most 1 crash",
+		Part{Budget: b, Role: "uses two locks"}.String())
+	require.Equal(t, "2 clients, one of which uses two locks",
+		Part{Budget: Budget{Clients: 2}, Role: "uses two locks"}.String())
+}

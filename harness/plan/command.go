@@ -27,6 +27,13 @@ func (w *commandLine) flag(name string, value any, set bool) {
 	}
 }
 
+// flags adds --name=value for each of the values.
+func (w *commandLine) flags(name string, values []string) {
+	for _, v := range values {
+		w.flag(name, v, true)
+	}
+}
+
 // variant adds the variant, or the flags that define it by a script or an adapter.
 func (w *commandLine) variant(id string, s *workloads.Script, c *workloads.Adapter) {
 	if c != nil {
@@ -45,20 +52,12 @@ func (w *commandLine) variant(id string, s *workloads.Script, c *workloads.Adapt
 	}
 	w.flag("script", s.File, true)
 	w.flag("as", s.As, true)
-	for _, k := range s.Keys {
-		w.flag("keys", k, true)
-	}
-	for _, a := range s.Args {
-		w.flag("args", a, true)
-	}
+	w.flags("keys", s.Keys)
+	w.flags("args", s.Args)
 	w.flag("yes", s.Yes, s.Yes != "")
-	for _, e := range s.NoErrors {
-		w.flag("no-error", e, true)
-	}
+	w.flags("no-error", s.NoErrors)
 	w.flag("release", s.ReleaseFile, s.Release != "")
-	for _, a := range s.ReleaseArgs {
-		w.flag("release-args", a, true)
-	}
+	w.flags("release-args", s.ReleaseArgs)
 }
 
 // Inline reports whether a part of the script is in no file, so that a command line cannot name it.

@@ -1,6 +1,11 @@
 package plan
 
-import "time"
+import (
+	"slices"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
 
 // Case is a plan with a title for readers.
 type Case struct {
@@ -14,6 +19,8 @@ type Scene struct {
 	Right  bool   // nothing may be found; else something has to be
 	Search Search // of an empty Variant: there is none, and Plan is run
 	Plan   Plan
+	// class of the counterexample that is told, if the search finds one; empty, or none found: the smallest
+	Tells harness.Class
 }
 
 // Takes estimates how long the scene takes.
@@ -33,9 +40,7 @@ type Tour struct {
 }
 
 // Scenes lists all of the tour, in order.
-func (t Tour) Scenes() (all []Scene) {
-	return append(append(append(all, t.Pairs...), t.Numbers...), t.Failovers...)
-}
+func (t Tour) Scenes() []Scene { return slices.Concat(t.Pairs, t.Numbers, t.Failovers) }
 
 // Demo returns the tour.
 func Demo() (t Tour) {
@@ -48,6 +53,7 @@ func Demo() (t Tour) {
 	}
 	locks := Plan{Keys: 10, TTL: 300 * time.Millisecond}
 	search("SET NX PX, given up by DEL", "lock/set-nx-px-blind-del", false)
+	t.Pairs[0].Tells = harness.StolenRelease // a lease that ends is easier to follow than a lost answer
 	search("given up only by its owner", "lock/set-nx-px", true)
 	run("by DEL, under load: owned twice", "lock/set-nx-px-blind-del", false, locks)
 	run("by its owner, under load", "lock/set-nx-px", true, locks)

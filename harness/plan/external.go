@@ -83,9 +83,8 @@ const unguardedAdapter = "an adapter makes its own connections, so its keys cann
 
 // unconfinedReason returns why a variant cannot be confined to keys under a prefix; empty: it can be.
 func unconfinedReason(v workloads.Variant) string {
-	_, library := v.Library()
 	switch {
-	case library, v.IsAdapter():
+	case v.IsAdapter():
 		return unguardedAdapter
 	case v.OneKey:
 		return "it uses a fixed key, which is outside the run's prefix: put {key} into its keys"

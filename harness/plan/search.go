@@ -198,7 +198,7 @@ func findVariant(id string, script *workloads.Script, program *workloads.Adapter
 	switch { // stored plans have both, with an id that begins with script/ or client/
 	case script != nil && program != nil:
 		return workloads.Variant{}, errors.New("both a script and an adapter are given: leave one of them out")
-	case script != nil && id != "" && !strings.HasPrefix(id, "script/"):
+	case script != nil && id != "" && !strings.HasPrefix(id, workloads.ScriptPrefix):
 		return workloads.Variant{}, fmt.Errorf("both the variant %q and a script are given: leave one of them out", id)
 	case program != nil && id != "" && !strings.HasPrefix(id, workloads.AdapterPrefix):
 		return workloads.Variant{}, fmt.Errorf("both the variant %q and an adapter are given: leave one of them out", id)

@@ -3,6 +3,7 @@ package results
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -10,25 +11,40 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/units"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
 // TryScript loads a script into its own Redis and tries it once, so that a broken script is reported before a run
-// begins. It returns the id of the script's variant. The error wraps plan.ErrUsage if the script is at fault.
-func TryScript(ctx context.Context, s workloads.Script, o Options) (id string, err error) {
+// begins. It returns the id of the script's variant, and what is odd about the script; empty: nothing. The error wraps
+// plan.ErrUsage if the script is at fault.
+func TryScript(ctx context.Context, s workloads.Script, o Options) (id, odd string, err error) {
 	v, err := workloads.ScriptVariant(s)
 	if err != nil {
-		return "", plan.Usagef("%w", err)
+		return "", "", plan.Usagef("%w", err)
 	}
 	c := cluster.Standalone(cluster.Options{RedisServer: o.Redis})
 	if err := c.Start(ctx, harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)); err != nil {
-		return "", err
+		return "", "", err
 	}
 	r, err := c.Connect(0)
 	if err == nil {
 		err = asUsage(s.Load(ctx, r))
 	}
-	return v.ID, errors.Join(err, c.Stop())
+	answer := ""
+	if err == nil {
+		answer, err = s.Constant(ctx, r)
+	}
+	if answer != "" {
+		odd = fmt.Sprintf("%s answered %s to two callers in a row, where only one %s: it may always answer the same",
+			v.ID, units.Clip(answer, 40), exclusive[s.As])
+	}
+	return v.ID, odd, errors.Join(err, c.Stop())
+}
+
+// exclusive says what only one caller may be told.
+var exclusive = map[workloads.Family]string{
+	workloads.Lock: "can own the lock", workloads.Dedup: "can be the first", workloads.Sequence: "can draw that number",
 }
 
 // keepScript writes the texts of an inline script into dir, and returns the script with their paths.

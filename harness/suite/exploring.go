@@ -112,6 +112,7 @@ func (r Entry) search(ctx context.Context, o results.Options) (m repetitionResul
 	var verdicts []harness.Verdict
 	var found []string
 	documented := true
+	var steps []string // of counterexamples that are not expected
 	for i, s := range r.Searches() {
 		out, err := results.Explore(ctx, s, o)
 		if out.Dir != "" {
@@ -127,7 +128,10 @@ func (r Entry) search(ctx context.Context, o results.Options) (m repetitionResul
 			worst = out
 		}
 		documented = documented && out.Exploration.Met
-		for _, c := range out.Exploration.Result.Counterexamples {
+		for i, c := range out.Exploration.Result.Counterexamples {
+			if !r.expectsOf(out, c.Anomaly.Class) {
+				steps = append(steps, out.Exploration.Steps(i))
+			}
 			j.Totals[c.Anomaly.Class]++
 			j.Anomalies = append(j.Anomalies, c.Anomaly)
 			found = append(found, strings.TrimSuffix(fmt.Sprintf("%s in %d steps, %s", c.Anomaly.Class, c.Length(),
@@ -138,7 +142,19 @@ func (r Entry) search(ctx context.Context, o results.Options) (m repetitionResul
 	m.run = tally.Run{Verdict: j.Verdict, Found: strings.Join(found, "; "), Command: worst.Exploration.Command,
 		Link: filepath.Join(worst.Dir, reports.ReportFile)}
 	m.run.Ending, m.run.Why = r.endingOfSearch(j, documented, worst.Exploration.Sentence())
+	if m.run.Ending != tally.Met && len(steps) > 0 {
+		m.run.Steps = steps[0]
+	}
 	return m
+}
+
+// expectsOf reports whether a search of the run may find the class.
+func (r Entry) expectsOf(out results.SearchOutcome, c harness.Class) bool {
+	found := harness.Judged{Verdict: harness.Invalid, Totals: map[harness.Class]int{c: 1}}
+	if r.Expect.IsZero() {
+		return out.Exploration.Met
+	}
+	return len(r.Expect.Expectation().Disallowed(found)) == 0
 }
 
 // endingOfSearch compares the searches' findings with the expectation. documented says whether they match the

@@ -114,6 +114,9 @@ func (r Repetition) make(ctx context.Context, o results.Options) (m repetitionRe
 		m = repetitionResult{suiteRun(out, err), []string{out.Dir}}
 		m.run.Link = out.ReportPath()
 		r.judgeFailovers(&m.run, out, o.Redis)
+		if m.run.Unplanned = out.Report.Unplanned(); m.run.Unplanned != "" && m.run.Ending != tally.Met {
+			m.run.Why = m.run.Unplanned + "; " + m.run.Why // first, since reports cut long reasons
+		}
 	}
 	m.run.Name, m.run.Started, m.run.Elapsed = r.Title, began, time.Since(began)
 	if ctx.Err() != nil {

@@ -303,7 +303,7 @@ func (s Suite) tryScripts(ctx context.Context, o results.Options) error {
 		if run.Script == nil || run.On == string(cluster.OnDocker) {
 			continue
 		}
-		if _, err := results.TryScript(ctx, *run.Script, o); err != nil {
+		if _, _, err := results.TryScript(ctx, *run.Script, o); err != nil {
 			return fmt.Errorf("%s%w (in the run %q)", run.Place().At("script"), err, fields.Shortened(run.Title))
 		}
 	}

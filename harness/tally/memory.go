@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// Sample holds what the harness's process used at one time. Zero values were not measured.
 // Sample holds what the harness's process used at one time. A zero means that the value was not measured.
 type Sample struct {
 	At         time.Duration `json:"at"`  // since the start of the suite

@@ -11,7 +11,7 @@ import (
 // Ending is the result of a run of a suite. The zero value is NotRun.
 type Ending uint8
 
-// Endings, from best to worst after NotRun, which is as bad as Undecided: see rank.
+// Endings from Met to NotMet get worse, except that NotRun is as bad as Undecided: see rank.
 const (
 	NotRun    Ending = iota // it did not run, or not to its end
 	Met                     // as expected
@@ -62,6 +62,10 @@ type Run struct {
 	// worker that made the run under a coordinator; empty: this process
 	Worker string `json:"worker,omitempty"`
 
+	// failovers that no fault caused, as in "a failover that no fault caused: ..."; empty: there was none
+	Unplanned string `json:"unplanned,omitempty"`
+	// steps of the counterexample of a search that was not as expected, in lines; empty: there is none
+	Steps string `json:"steps,omitempty"`
 	// the limit of a failover's time that decided the ending, such as "first write"; empty: none did
 	Limit string `json:"limit,omitempty"`
 
@@ -129,8 +133,7 @@ func (c Case) SumUp() *Figures {
 	if len(c.failovers) == 0 {
 		return c.Failovers
 	}
-	f := FiguresOf(c.failovers, c.stages)
-	return &f
+	return new(FiguresOf(c.failovers, c.stages))
 }
 
 // Ending returns the worst ending of the case's runs; NotRun if there are none.
@@ -148,13 +151,10 @@ func (c Case) Ending() Ending {
 	return NotRun
 }
 
-// First returns the first run with the case's own ending; the last run if it is not listed.
 // First returns the first listed run that ended as the case did; the last run if no such run is listed.
 func (c Case) First() Run {
-	for _, r := range c.Failures {
-		if r.Ending == c.Ending() {
-			return r
-		}
+	if i := slices.IndexFunc(c.Failures, func(r Run) bool { return r.Ending == c.Ending() }); i >= 0 {
+		return c.Failures[i]
 	}
 	return c.Last
 }
@@ -183,7 +183,7 @@ type Suite struct {
 	Shards []ShardResult `json:"shards,omitempty"`
 }
 
-// Ending returns the worst ending of the suite's cases. NotMet ranks before Failed and Failed before Unsaid, since an
+// Ending returns the worst ending of the suite's cases. NotMet ranks before Failed and Failed before Undecided, since an
 // unexpected violation matters most. A suite that ended early is never Met.
 func (s Suite) Ending() Ending {
 	worst := NotRun

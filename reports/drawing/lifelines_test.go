@@ -70,3 +70,19 @@ func TestAnyNumberOfClientsCanBeDrawn(t *testing.T) {
 		require.Less(t, Story{analysistest.BlindDel(), n}.Draw().column(), 60.0)
 	}
 }
+
+// The picture and its table name the owner of a hold where a client has several.
+func TestLinesNameTheOwnerOfAHold(t *testing.T) {
+	p := analysistest.NewPlay()
+	for _, owner := range []string{"a", "a-again"} {
+		op := analysistest.LockOp(harness.Acquire, "")
+		op.Arg = owner
+		p.Ends(1, "SETNX lock "+owner, "1", "holds lock until 10s", op)
+	}
+	op := analysistest.LockOp(harness.Release, "")
+	op.Arg = "a"
+	p.Ends(1, "DEL lock", "1", "has given lock up", op)
+	s := Story{p.Counterexample, 1}
+	require.Equal(t, "as a: has given lock up", s.Lines()[2].Belief)
+	require.Equal(t, "as a: has given lock up", s.Draw().Moments(s)[2].Clients[0].Belief)
+}

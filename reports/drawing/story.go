@@ -45,8 +45,11 @@ type Line struct {
 // Lines returns the steps of a counterexample as lines.
 func (c Story) Lines() []Line {
 	var all []Line
-	for _, s := range c.Steps {
-		all = append(all, LineOf(s))
+	owners := c.Owners(c.Clients)
+	for i, s := range c.Steps {
+		l := LineOf(s)
+		l.Belief = interleave.AsOwner(owners[i], l.Belief)
+		all = append(all, l)
 	}
 	for i, row := range c.CompletingSteps(c.Clients) {
 		if row >= 0 && slices.Contains(c.Anomaly.Ops, c.Ops[i]) {

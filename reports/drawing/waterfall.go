@@ -74,6 +74,9 @@ func (c *frame) stage(s analysis.Stage, previous, end time.Duration) {
 	} else {
 		c.dot("stage-dot", c.x(until), y+stageHeight/2, string(s.Name)+" at "+units.At(s.At))
 	}
+	if plain := s.Name.Plain(); plain != "" {
+		text += " · " + plain
+	}
 	if s.SeenBy != "" {
 		text += " · " + units.Clip(s.SeenBy, 16)
 	}

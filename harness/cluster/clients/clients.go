@@ -1,10 +1,12 @@
 package clients
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -53,7 +55,7 @@ func Open(d Deployment, o Options) (*Set, error) {
 		return nil, err
 	}
 	c.ownsFabric = true
-	for _, n := range append(append([]Node{}, d.Nodes...), d.Sentinels...) {
+	for _, n := range slices.Concat(d.Nodes, d.Sentinels) {
 		c.fabric.Announce(n.Name, n.Announced, n.real())
 	}
 	return c, nil
@@ -89,12 +91,7 @@ func OpenOver(f *fabric.Fabric, d Deployment, o Options) (*Set, error) {
 }
 
 // real returns the address to dial.
-func (n Node) real() string {
-	if n.Real != "" {
-		return n.Real
-	}
-	return n.Announced
-}
+func (n Node) real() string { return cmp.Or(n.Real, n.Announced) }
 
 // quietRedisClients turns off go-redis's logger when the first clients are made. It would report each dial that a fault
 // makes fail to standard error. The logger belongs to the whole process.
@@ -225,12 +222,7 @@ func (c *Set) newClient(s clientKey) *redis.Client {
 }
 
 // maxRetries returns Options.Retries in go-redis's terms, where -1 means none.
-func (c *Set) maxRetries() int {
-	if c.opts.Retries == 0 {
-		return -1
-	}
-	return c.opts.Retries
-}
+func (c *Set) maxRetries() int { return cmp.Or(c.opts.Retries, -1) }
 
 // MarkUnwritable records that the node no longer accepts writes. If it acknowledges a group's writes later,
 // Options.OnServes is called with EventServesWrites again.

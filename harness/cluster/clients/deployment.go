@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 )
 
@@ -74,7 +75,7 @@ func counted(n int, what string) string {
 
 func (d Deployment) validate() error {
 	seen := map[string]bool{}
-	for _, n := range append(append([]Node{}, d.Nodes...), d.Sentinels...) {
+	for _, n := range slices.Concat(d.Nodes, d.Sentinels) {
 		if _, _, err := net.SplitHostPort(n.Announced); err != nil || n.Name == "" {
 			return fmt.Errorf("clients: node %q needs a name, and the host:port by which it is announced", n.Name)
 		}

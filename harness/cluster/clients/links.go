@@ -46,29 +46,26 @@ func (c FabricLinks) Touched(l harness.Link) harness.Touched {
 
 // Probe pings the node to over the fabric, as [Prober.Probe] does, in a new connection from the host from.
 func (c FabricLinks) Probe(ctx context.Context, from, to string) error {
-	p, err := c.prober(from, to)
-	if err != nil {
-		return err
-	}
-	return p.Probe(ctx)
+	return c.onLink(from, to, func(p Prober) error { return p.Probe(ctx) })
 }
 
 // Echo has the node to send size bytes back, as [Prober.Echo] does, in a new connection from the host from.
 func (c FabricLinks) Echo(ctx context.Context, from, to string, size int) error {
-	p, err := c.prober(from, to)
-	if err != nil {
-		return err
-	}
-	return p.Echo(ctx, size)
+	return c.onLink(from, to, func(p Prober) error { return p.Echo(ctx, size) })
 }
 
 // Hangup closes a new connection from the host from to the node to, as [Prober.Hangup] does.
 func (c FabricLinks) Hangup(ctx context.Context, from, to string) error {
+	return c.onLink(from, to, func(p Prober) error { return p.Hangup(ctx) })
+}
+
+// onLink calls do with the Prober of a link.
+func (c FabricLinks) onLink(from, to string, do func(Prober) error) error {
 	p, err := c.prober(from, to)
 	if err != nil {
 		return err
 	}
-	return p.Hangup(ctx)
+	return do(p)
 }
 
 // fabricLinks lets Set embed FabricLinks without an exported field.

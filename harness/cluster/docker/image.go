@@ -42,9 +42,7 @@ func (d *daemon) chooseImage(ctx context.Context, named string) (image string, h
 // hasUsableImage reports whether an image is on this machine. The error wraps ErrNoDocker if its Redis is too old, or
 // if the daemon does not answer.
 func (d *daemon) hasUsableImage(ctx context.Context, image string) (bool, error) {
-	res, err := ask(ctx, d.query, func(ctx context.Context) (client.ImageInspectResult, error) {
-		return d.api.ImageInspect(ctx, image)
-	})
+	res, err := d.inspectImage(ctx, image)
 	if errdefs.IsNotFound(err) {
 		return false, nil
 	}
@@ -62,6 +60,13 @@ func (d *daemon) hasUsableImage(ctx context.Context, image string) (bool, error)
 		}
 	}
 	return true, nil
+}
+
+// inspectImage asks the daemon about an image, by name or id.
+func (d *daemon) inspectImage(ctx context.Context, image string) (client.ImageInspectResult, error) {
+	return ask(ctx, d.query, func(ctx context.Context) (client.ImageInspectResult, error) {
+		return d.api.ImageInspect(ctx, image)
+	})
 }
 
 // findImage does what chooseImage does, and fetches the image if it is not on this machine.

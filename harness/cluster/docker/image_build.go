@@ -67,9 +67,7 @@ func (d *daemon) importImage(
 		return 0, fmt.Errorf("cluster: gather the files of an image: %w", err)
 	}
 	digest := digestOf(root, lines)
-	old, err := ask(ctx, d.query, func(ctx context.Context) (client.ImageInspectResult, error) {
-		return d.api.ImageInspect(ctx, name)
-	})
+	old, err := d.inspectImage(ctx, name)
 	if err == nil && old.Config != nil && old.Config.Labels[digestLabel] == digest {
 		return len(root), nil
 	}
@@ -92,9 +90,7 @@ func (d *daemon) isNameless(ctx context.Context, id string) bool {
 	if id == "" {
 		return false
 	}
-	image, err := ask(ctx, d.query, func(ctx context.Context) (client.ImageInspectResult, error) {
-		return d.api.ImageInspect(ctx, id)
-	})
+	image, err := d.inspectImage(ctx, id)
 	return err == nil && len(image.RepoTags) == 0
 }
 

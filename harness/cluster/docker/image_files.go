@@ -94,7 +94,7 @@ func sharedLibraries(ctx context.Context, binary string) ([]string, error) {
 		if strings.Contains(line, "not found") {
 			return nil, fmt.Errorf("ldd %s: %s", binary, strings.TrimSpace(line))
 		}
-		for _, word := range strings.Fields(line) {
+		for word := range strings.FieldsSeq(line) {
 			if filepath.IsAbs(word) && word != binary {
 				files = append(files, word)
 			}

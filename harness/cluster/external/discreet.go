@@ -48,7 +48,7 @@ func (d discreet) redact(err error) error {
 	if !d.namesUser(err) {
 		return err
 	}
-	return refusal{withoutName(err.Error(), d.user), err}
+	return refusal{&redactedError{withoutName(err.Error(), d.user), err}}
 }
 
 // withoutName replaces the user's name in an error reply, but not in its first word, which is the error code.
@@ -61,11 +61,6 @@ func withoutName(reply, user string) string {
 }
 
 // refusal is an error reply without the user's name.
-type refusal struct {
-	text string
-	err  error
-}
+type refusal struct{ *redactedError }
 
-func (r refusal) Error() string { return r.text }
-func (r refusal) Unwrap() error { return r.err }
-func (refusal) RedisError()     {}
+func (refusal) RedisError() {}

@@ -9,25 +9,23 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/await"
+	"github.com/doublegrant/doublegrant/harness/cluster/clients"
 )
 
 // This file has the methods with which nemeses act on the links of the harness's own clients and observe the
 // deployment. They cannot act on anything else.
 
 // RedisNodes lists the names of the Redis nodes that were discovered at the start.
-func (s *System) RedisNodes() (names []string) {
-	for _, n := range s.deployment.Nodes {
-		names = append(names, n.Name)
-	}
-	return names
-}
+func (s *System) RedisNodes() []string { return names(s.deployment.Nodes) }
 
 // Sentinels lists the names of the Sentinels that were discovered at the start.
-func (s *System) Sentinels() (names []string) {
-	for _, n := range s.deployment.Sentinels {
-		names = append(names, n.Name)
+func (s *System) Sentinels() []string { return names(s.deployment.Sentinels) }
+
+func names(nodes []clients.Node) (all []string) {
+	for _, n := range nodes {
+		all = append(all, n.Name)
 	}
-	return names
+	return all
 }
 
 // ClientGroups lists the names of the client groups.

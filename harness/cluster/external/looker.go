@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,24 +64,21 @@ func (l *nodeClients) hello(ctx context.Context, node int) (g helloReply, err er
 	if err != nil {
 		return g, err
 	}
-	fields, ok := reply.([]any)
-	if !ok {
+	if _, ok := reply.([]any); !ok {
 		return g, fmt.Errorf("%s does not answer HELLO as Redis does", l.nodes[node].Name)
 	}
-	for i := 0; i+1 < len(fields); i += 2 {
-		value := fmt.Sprint(fields[i+1])
-		switch fmt.Sprint(fields[i]) {
-		case "server":
-			g.server = value
-		case "version":
-			g.version = value
-		case "mode":
-			g.mode = value
-		case "role":
-			g.role = value
-		}
+	said := pairsOf(reply)
+	return helloReply{said["server"], said["version"], said["mode"], said["role"]}, nil
+}
+
+// pairsOf returns what a reply that lists names and values says, by name.
+func pairsOf(reply any) map[string]string {
+	words, _ := reply.([]any)
+	values := map[string]string{}
+	for pair := range slices.Chunk(words[:len(words)&^1], 2) {
+		values[fmt.Sprint(pair[0])] = fmt.Sprint(pair[1])
 	}
-	return g, nil
+	return values
 }
 
 // primaryAddress returns the address of the primary as the Sentinel of that number names it.
@@ -104,18 +102,8 @@ func (l *nodeClients) knownPeers(ctx context.Context, sentinel int, list, master
 	}
 	rows, _ := reply.([]any)
 	for _, row := range rows {
-		fields, _ := row.([]any)
-		ip, port := "", ""
-		for i := 0; i+1 < len(fields); i += 2 {
-			switch fmt.Sprint(fields[i]) {
-			case "ip":
-				ip = fmt.Sprint(fields[i+1])
-			case "port":
-				port = fmt.Sprint(fields[i+1])
-			}
-		}
-		if ip != "" && port != "" {
-			all = append(all, net.JoinHostPort(ip, port))
+		if peer := pairsOf(row); peer["ip"] != "" && peer["port"] != "" {
+			all = append(all, net.JoinHostPort(peer["ip"], peer["port"]))
 		}
 	}
 	return all, nil
