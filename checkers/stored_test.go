@@ -112,7 +112,10 @@ func TestStoredDecidesOnTheWay(t *testing.T) {
 // Findings up to the watermark are reported, those at that instant included, and once.
 func TestWhatWaitsIsReportedWhenItWasSeen(t *testing.T) {
 	found := 0
-	p := &storedPass{tally: newTally(harness.History{}, func(harness.Anomaly) { found++ })}
+	p := &storedPass{
+		awaiting: map[string][]pendingAnomaly{},
+		tally:    newTally(harness.History{}, func(harness.Anomaly) { found++ }),
+	}
 	p.addUnlessEnded(&sequenceState{}, 0, harness.Anomaly{Key: "k", To: 5})
 	for _, at := range []struct {
 		then time.Duration

@@ -110,8 +110,8 @@ var allowed = []room{
 		"harness/units", "checkers", "reports", "workloads",
 	}},
 	{"harness/suite", []string{
-		"harness", "harness/cluster", "harness/interleave", "harness/internal/fields", "harness/plan",
-		"harness/results", "harness/suggest", "harness/tally", "harness/units", "reports",
+		"harness", "harness/analysis", "harness/cluster", "harness/interleave", "harness/internal/fields",
+		"harness/plan", "harness/results", "harness/suggest", "harness/tally", "harness/units", "reports",
 	}},
 	{"harness/trackrecord", []string{
 		"harness", "harness/plan", "harness/results", "harness/suite", "harness/units", "reports", "workloads",
@@ -126,12 +126,12 @@ var allowed = []room{
 		"checkers", "reports",
 	}},
 	{"harness/cli", []string{
-		"harness", "harness/analysis", "harness/cluster", "harness/cluster/docker", "harness/cluster/external",
-		"harness/coordinate",
-		"harness/experiments", "harness/explore", "harness/generators", "harness/interleave",
-		"harness/history", "harness/plan", "harness/results", "harness/skeleton", "harness/suggest", "harness/suite",
-		"harness/tally", "harness/texttable", "harness/trackrecord", "harness/units",
-		"harness/workqueue", "harness/workqueue/jetstream", "nemesis", "reports", "workloads", "workloads/bugs",
+		"harness", "harness/adapter", "harness/analysis", "harness/cluster", "harness/cluster/docker",
+		"harness/cluster/external", "harness/coordinate", "harness/experiments", "harness/explore",
+		"harness/generators", "harness/interleave", "harness/history", "harness/plan", "harness/results",
+		"harness/skeleton", "harness/suggest", "harness/suite", "harness/tally", "harness/texttable",
+		"harness/trackrecord", "harness/units", "harness/workqueue", "harness/workqueue/jetstream", "nemesis",
+		"reports", "workloads", "workloads/bugs",
 	}},
 	{"harness/cmd/doublegrant", []string{"harness/cli"}},
 }
