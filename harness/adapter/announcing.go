@@ -41,7 +41,8 @@ var (
 )
 
 // StartAnnouncing starts a process that drives itself, for one schedule, and waits for its first announcement. Its
-// errors, and those of what it returns, wrap interleave.ErrAdapter and contain the last of the process's standard error.
+// errors, and those of what it returns, wrap interleave.ErrAdapter and contain the last of the process's standard
+// error.
 func (p *Runner) StartAnnouncing(address string, environment ...string) (workloads.AnnouncingProcess, error) {
 	command, err := p.prepared()
 	if err != nil {

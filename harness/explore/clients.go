@@ -225,9 +225,9 @@ func (g *grace) remaining() time.Duration {
 	return g.until - awake
 }
 
-// checkOver reports whether the time is over. Before it returns true it pings Redis, since the client may wait for that.
-// If something stood still, the client gets the time again. An error says that Redis does not answer. The caller has
-// the turn.
+// checkOver reports whether the time is over. Before it returns true it pings Redis, since the client may wait for
+// that. If something stood still, the client gets the time again. An error says that Redis does not answer. The caller
+// has the turn.
 func (g *grace) checkOver() (bool, error) {
 	if g.remaining() > 0 {
 		return false, nil
