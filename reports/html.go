@@ -163,8 +163,8 @@ func newPage(r Report) page {
 	}
 }
 
-// listedEvents returns the events that get a line, by time: watchers record some of them later. The uncertainty of clocks
-// is shown among the figures instead.
+// listedEvents returns the events that get a line, by time: watchers record some of them later. The uncertainty of
+// clocks is shown among the figures instead.
 func listedEvents(events []harness.Event) (all []harness.Event) {
 	for _, e := range events {
 		if e.Kind != harness.EventClockBound {

@@ -48,8 +48,8 @@ func markdownCommand(s string) string {
 	return "`" + oneLine(s) + "`"
 }
 
-// markdownBlock writes lines as a block of code, each behind indent. Only a fence ends such a block, so text without back
-// quotes cannot contain markup.
+// markdownBlock writes lines as a block of code, each behind indent. Only a fence ends such a block, so text without
+// back quotes cannot contain markup.
 func markdownBlock(text, indent string) string {
 	lines := strings.Split(strings.TrimSuffix(strings.ReplaceAll(text, "`", "'"), "\n"), "\n")
 	return indent + "```text\n" + indent + strings.Join(lines, "\n"+indent) + "\n" + indent + "```\n"

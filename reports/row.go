@@ -66,8 +66,8 @@ func (r *Row) AddExplorer(says string, met bool, v harness.Verdict) {
 func RowOf(r Report, link string) Row {
 	row := Row{
 		Name: r.Name, Variant: r.Labels["variant"], Regime: regime(r.Labels), Expected: r.Expected, Met: r.Met,
-		Verdict: r.Judged.Verdict, Sentence: r.Sentence(), Unasked: r.uncheckedNote(), Unplanned: r.Unplanned(), Found: r.ViolationCounts(),
-		Ops:  r.Stats.Totals.All(),
+		Verdict: r.Judged.Verdict, Sentence: r.Sentence(), Unasked: r.uncheckedNote(), Unplanned: r.Unplanned(),
+		Found: r.ViolationCounts(), Ops: r.Stats.Totals.All(),
 		Rate: r.Stats.Rate, P50: r.Stats.Latency.P50, P99: r.Stats.Latency.P99,
 		Started: r.History.Meta.Started, Elapsed: r.Elapsed, Command: r.Command, Link: link,
 	}

@@ -49,8 +49,8 @@ func wrap(cells ...string) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// told returns the counterexample of a search that the tour is about: one of the class that the scene tells, or else the
-// smallest. There has to be one.
+// told returns the counterexample of a search that the tour is about: one of the class that the scene tells, or else
+// the smallest. There has to be one.
 func (s scene) told() interleave.Counterexample {
 	all := s.searched.Result.Counterexamples
 	return all[max(0, slices.IndexFunc(all, func(c interleave.Counterexample) bool { return c.Anomaly.Class == s.Tells }))]

@@ -142,8 +142,8 @@ func (l *lines) batch(text []byte, b *batch, last func() bool) {
 	}
 }
 
-// brokenLine returns an error that says what to do about a line that is truncated to length bytes. A history can declare that its end is
-// missing, and checkers allow for that. A gap in the middle could explain any result.
+// brokenLine returns an error that says what to do about a line that is truncated to length bytes. A history can
+// declare that its end is missing, and checkers allow for that. A gap in the middle could explain any result.
 func brokenLine(length int, last bool) error {
 	if last {
 		return fmt.Errorf("%w after %s: want one JSON object a line; if the rest is lost, remove the line and give "+

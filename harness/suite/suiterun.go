@@ -143,8 +143,8 @@ func (s Suite) head(how Options) (recordHead, error) {
 		if err != nil {
 			return head, err
 		}
-		head.Cases = append(head.Cases, recordCase{run.Title, plan.Variant, plan.Expectation().String() + run.Failover.String(),
-			run.turns})
+		expected := plan.Expectation().String() + run.Failover.String()
+		head.Cases = append(head.Cases, recordCase{run.Title, plan.Variant, expected, run.turns})
 	}
 	if s.part != nil {
 		head.Fingerprint, head.Shard = s.part.fingerprint, &recordShard{s.part.Shard, s.part.whole}

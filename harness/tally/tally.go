@@ -11,7 +11,7 @@ import (
 // Ending is the result of a run of a suite. The zero value is NotRun.
 type Ending uint8
 
-// Endings from Met to NotMet get worse, except that NotRun is as bad as Undecided: see rank.
+// Endings, from best to worst after NotRun, which is as bad as Undecided: see rank.
 const (
 	NotRun    Ending = iota // it did not run, or not to its end
 	Met                     // as expected
@@ -183,8 +183,8 @@ type Suite struct {
 	Shards []ShardResult `json:"shards,omitempty"`
 }
 
-// Ending returns the worst ending of the suite's cases. NotMet ranks before Failed and Failed before Undecided, since an
-// unexpected violation matters most. A suite that ended early is never Met.
+// Ending returns the worst ending of the suite's cases. NotMet ranks before Failed and Failed before Undecided, since
+// an unexpected violation matters most. A suite that ended early is never Met.
 func (s Suite) Ending() Ending {
 	worst := NotRun
 	for i, c := range s.Cases {

@@ -37,7 +37,10 @@ func flagsOf(m *schedule.Move) []*bool {
 func saveBranch(b strategy.Branch) Saved {
 	saved := Saved{Prefix: b.Prefix, Fingerprint: b.Fingerprint, Cost: b.Cost}
 	for _, m := range b.SleepSet {
-		s := savedMove{Choice: uint16(m.Choice), Reads: converted[[]byte](m.Access.Reads), Writes: converted[[]byte](m.Access.Writes)}
+		s := savedMove{
+			Choice: uint16(m.Choice), Reads: converted[[]byte](m.Access.Reads),
+			Writes: converted[[]byte](m.Access.Writes),
+		}
 		for i, set := range flagsOf(m) {
 			if *set {
 				s.Flags |= 1 << i

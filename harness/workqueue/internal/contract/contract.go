@@ -153,8 +153,8 @@ func aLeaseIsRenewed(t *testing.T, open Open) {
 	require.NoError(t, job.Done(t.Context(), result("x")))
 }
 
-// theFirstResultWins returns a test in which a worker that lost its lease hands in a second result. contradicts is true if
-// it contradicts the first.
+// theFirstResultWins returns a test in which a worker that lost its lease hands in a second result. contradicts is true
+// if it contradicts the first.
 func theFirstResultWins(second workqueue.Result, contradicts bool) func(*testing.T, Open) {
 	return func(t *testing.T, open Open) {
 		as, q, late := cutOff(t, open, "cut off")
