@@ -64,7 +64,8 @@ func (f *fenceHolds) noteGrant(x peak, meta harness.Meta) {
 	f.ofKey[x.Key] = all
 }
 
-// note keeps x if it came before h, provided that h lasts beyond the Return of x.
+// note keeps x in h.larger if its token is larger than that of h, although x was granted first. That x was first is
+// certain once h is known to have lasted beyond the Return of x.
 func (h *fenceHold) note(x peak, meta harness.Meta) {
 	during := x.Call <= h.grant.Return && h.grant.Return <= x.Return && x.Return < h.until
 	if during && x.number.compare(h.grant.number) > 0 && ownerOf(x.Op, meta) != ownerOf(h.grant.Op, meta) &&
@@ -74,8 +75,11 @@ func (h *fenceHold) note(x peak, meta harness.Meta) {
 }
 
 // apply applies x to the holds of its worker. A release ends them. A renewal makes them end at newUntil, which may be
-// earlier or later. Anything else proves that they were not released before x returned. report gets each hold that a
-// grant with a larger token contradicts, and the one of these grants that has the largest token.
+// earlier or later. Anything else proves that they were not released before x returned.
+//
+// A grant to another owner contradicts a hold if its token is larger although it returned while the hold certainly
+// lasted. apply calls report with each hold that is contradicted. first is the grant that contradicts it; of several,
+// the one with the largest token.
 func (f *fenceHolds) apply(
 	x harness.Op, newUntil func() time.Duration, meta harness.Meta, report func(h *fenceHold, first peak),
 ) {

@@ -16,8 +16,9 @@ func lockTokenOf(op harness.Op) lockToken { return lockToken{op.Key, op.Arg} }
 // fewHeld is the number of locks held by one worker up to which they are searched linearly. More are kept in a map.
 const fewHeld = 8
 
-// workerHolds holds what one worker was granted and has not released. It keeps the latest hold of each lock and token;
-// earlier ones whose overlaps are undecided hang on that. Ended leases stay, since their release may come late.
+// workerHolds has the holds that one worker was granted and has not released. It keeps the latest hold of each lock and
+// token. That leads to the earlier ones whose overlaps are undecided (hold.previous). A hold stays for a while after
+// its lease has ended, since its release may come late: see sweep.
 type workerHolds struct {
 	few            []*hold
 	many           map[lockToken]*hold // instead of few
@@ -56,8 +57,8 @@ func (w *workerHolds) set(id lockToken, h *hold) {
 	}
 }
 
-// sweep drops ended leases each time the number of holds has doubled. No overlap waits for them: those that did were
-// decided when the worker spoke.
+// sweep drops the holds whose lease has ended, each time the number of holds has doubled. It keeps those that an
+// overlap waits for, and those that lead to one of these.
 func (w *workerHolds) sweep(now time.Duration) {
 	if len(w.few)+len(w.many) <= 2*w.sizeAfterSweep+fewHeld {
 		return
@@ -79,7 +80,7 @@ func (w *workerHolds) sweep(now time.Duration) {
 	}
 }
 
-// queue notes that an overlap waits for how long h lasts.
+// queue adds h to waiting: an overlap is undecided until it is known how long h lasts.
 func (w *workerHolds) queue(h *hold) {
 	if !h.queued {
 		h.queued = true

@@ -79,7 +79,8 @@ func (s filterState) withoutClaim(claim int) map[int][]int {
 	return out
 }
 
-// filterOperations returns the model's operations for the claims of ops that were told "first" and the ok confirms.
+// filterOperations translates ops into the operations of filterModel. It takes the claims that were told "first", the
+// confirms that ended in ok, and the ends of their windows.
 func filterOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 	var steps []porcupine.Operation
 	confirmed := slices.ContainsFunc(ops,

@@ -66,9 +66,9 @@ import (
 // that only touch are no violation. Intervals are closed, so operations that meet in one instant may have happened in
 // the harmless order. Porcupine reads intervals the same way. Sources: soundness rules 1, 2 and 5.
 //
-// Every acquire that overlaps an earlier hold is one violation, however many holds it overlaps. So is an extend, unless
-// its owner was part of a violation already since it got the lock. Two owners that keep extending are therefore not
-// counted again and again.
+// Every acquire that overlaps an earlier hold is one violation, however many holds it overlaps. An extend that does is
+// one as well, unless its owner has been part of a violation since it got the lock. So two owners that keep extending
+// are not counted again and again.
 //
 // The class is [harness.StolenRelease] if a late release explains the overlap: one that was answered ok, came after the
 // last lease of its own owner, and may have removed the earlier hold. Only releases seen before the overlap is certain
@@ -80,10 +80,12 @@ import (
 //
 // Time per operation is amortised O(1) plus the open holds of its key. How many other locks the worker holds does not
 // matter. Memory is bounded by the keys, the workers, the open holds, 16 bytes for each owner with an operation in
-// info, and 4,096 grants that wait for an owner that has fallen silent. Three kinds of grant are not judged: those
-// beyond the 4,096; those of a call that was under way for more than 16 renewed leases of another owner; and those of
-// an owner with an operation in info, after 16,384 other owners had one. They make the verdict Unknown if no violation
-// is found.
+// info, and 4,096 grants that wait for an owner that has fallen silent. Three kinds of grant are not judged, and make
+// the verdict Unknown if no violation is found:
+//
+//   - those beyond the 4,096;
+//   - those whose call was under way for longer than 16 leases of another owner, each renewed before its end;
+//   - those of an owner with an operation in info, after 16,384 other owners had one.
 func Mutex() harness.Checker { return mutex{} }
 
 type mutex struct{}

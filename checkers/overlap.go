@@ -8,9 +8,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// overlap is a hold that may exclude earlier holds of its lock. It does if one of them lasts beyond its Return. If both
-// returned in one instant, the second has to last beyond that instant as well. One overlap stands for all the earlier
-// holds: where a lock refuses nobody, pairs would be too many.
+// overlap is a hold, the second, that may exclude earlier holds of its lock, the firsts. It excludes a first that lasts
+// beyond the Return of the second. If both returned in one instant, the second has to last beyond that instant as well.
+// One overlap stands for all the firsts: where a lock refuses nobody, pairs would be too many.
 type overlap struct {
 	second       *hold
 	firsts       int           // earlier holds for which it is not yet decided whether they are excluded
@@ -29,8 +29,8 @@ type overlap struct {
 	secondOverAt time.Duration
 }
 
-// maxUndecided bounds the overlaps that may be undecided at one time, at about 400 bytes each. If an owner without a
-// lease stays silent and others get its lock, every further grant of the run is one.
+// maxUndecided bounds the overlaps that may be undecided at one time, at about 400 bytes each. If an owner whose lease
+// has no end stays silent and others get its lock, every further grant of the run opens an overlap.
 const maxUndecided = 1 << 12
 
 // open reports whether o is not decided yet. It returns false for nil.
@@ -42,9 +42,9 @@ func (o *overlap) needsSecond() bool {
 		(o.widened || o.ties > 0 || o.first != nil && o.first.beginsAtReturnOf(o.second))
 }
 
-// heldUntil notes that h was not released before t. release ended it then, unless it is nil. h is first confirmed as
-// the second hold of its own overlap, then as the first hold of later ones: an order that reports overlaps as the
-// history does.
+// heldUntil notes that h was not released before t. release is the one that ended it at t; nil: none did. h is
+// confirmed as the second hold of its own overlap, and only then as the first hold of later ones. So overlaps are
+// reported in the order of the history.
 func (p *mutexPass) heldUntil(h *hold, t time.Duration, release *indexedOp) {
 	p.confirmSecond(h, t, release)
 	p.confirmFirsts(h, t, release)
@@ -76,8 +76,8 @@ func (p *mutexPass) confirmFirsts(h *hold, t time.Duration, release *indexedOp) 
 	h.confirmedUntil = max(h.confirmedUntil, t)
 }
 
-// confirmFirst notes that first lasted beyond the Return of the second hold. release ended it, unless it is nil. The
-// earliest such hold counts.
+// confirmFirst notes that first lasted beyond the Return of the second hold. release is the one that
+// ended it; nil: none did. Of several such holds the earliest counts.
 func (o *overlap) confirmFirst(first *hold, release *indexedOp) {
 	if o.first != nil && o.first.seq < first.seq {
 		return
@@ -91,8 +91,9 @@ func (o *overlap) confirmFirst(first *hold, release *indexedOp) {
 	}
 }
 
-// endedAtReturn notes that h ended at t, not after its own Return, so it excludes nothing that returned in that
-// instant. release ended it, unless it is nil.
+// endedAtReturn notes that h ended at t, which is not later than its own Return. So h does not exclude an earlier hold
+// that begins at that Return. If times were widened, h may have ended before its Return, and confirm looks at t.
+// release is the one that ended h; nil: none did.
 func (p *mutexPass) endedAtReturn(h *hold, t time.Duration, release *indexedOp) {
 	o := h.overlap
 	if !o.open() || o.secondLasted || o.secondOver {
@@ -232,8 +233,8 @@ func (o *overlap) spans() []harness.Span {
 	return append(o.first.span(o.first.evidenceAgainst(o.second)[0].op, 0), o.second.span(o.second.op, 1)...)
 }
 
-// span returns the time from the grant began, of the owner of h, to the end of h as far as known. It returns nothing if
-// that time is empty.
+// span returns the time from the Return of began to the end of h, as far as that is known. began is a grant of h's
+// owner. span returns nothing if the time is empty.
 func (h *hold) span(began harness.Op, owner int) []harness.Span {
 	until, why := h.until, harness.LeaseEnds
 	if releasedAt := h.tenure.releasedAt; releasedAt != noTime && releasedAt < until {

@@ -37,8 +37,9 @@ func (p *ownersPass) refuse(l *ownersLock, current *currentGrant, x harness.Op) 
 	l.refusals = append(l.refusals, &refusal{owner: current.owner, grant: current.op, until: current.until, refused: x})
 }
 
-// refuseAcquire notes x, an acquire that failed. Its owner may have met its own command. If x failed for another reason
-// than a refusal, it may have had the lock for a while.
+// refuseAcquire notes x, an acquire that failed. An earlier command of its owner may have taken the lock that refused
+// it, so x explains refusals of that owner. If x failed for another reason than a refusal, it may have had the lock for
+// a while, and explains all refusals.
 func (p *ownersPass) refuseAcquire(l *ownersLock, who owner, x harness.Op) {
 	plain := x.Err == "" || x.Err == harness.Held
 	p.dropExplained(l, x, func(r *refusal) bool { return r.owner == who || !plain })
@@ -49,7 +50,8 @@ func (p *ownersPass) refuseAcquire(l *ownersLock, who owner, x harness.Op) {
 	}
 }
 
-// noteRefusedAcquire takes e, a refused acquire, as evidence that the lock was still taken when it refused its owner.
+// noteRefusedAcquire takes e, a refused acquire, as evidence for earlier refusals: the lock was still taken after
+// its owner had been refused. It drops the refusals of owners whose lease may have ended by then.
 func (p *ownersPass) noteRefusedAcquire(l *ownersLock, e harness.Op) {
 	l.refusals = slices.DeleteFunc(l.refusals, func(r *refusal) bool {
 		if e.Return >= r.until {
@@ -69,7 +71,7 @@ func (p *ownersPass) noteRefusedAcquire(l *ownersLock, e harness.Op) {
 	})
 }
 
-// noteTaking drops the refusals that x explains, an acquire or extend that may have taken the lock.
+// noteTaking notes x, an acquire or extend that may have taken the lock. It drops the refusals that x explains.
 func (p *ownersPass) noteTaking(l *ownersLock, who owner, x harness.Op) {
 	p.dropExplained(l, x, func(r *refusal) bool {
 		return r.owner != who || x.Kind == harness.Acquire ||

@@ -26,8 +26,8 @@ type peak struct {
 	gapBefore    bool          // others between this one and the one before were dropped
 }
 
-// addIfLarger adds x, unless two owners have returned as much already. Operations come in order of Return, and no later
-// one is called before low.
+// addIfLarger adds x if its number is larger than all before. It also adds a second one of the largest number, if
+// another owner got it. Operations come in order of Return. No later operation of a worker was called before low.
 func (p *peaks) addIfLarger(x peak, meta harness.Meta, low time.Duration) {
 	all := *p
 	if k := len(all); k > 0 {
@@ -84,8 +84,8 @@ func (p peaks) returnedBefore(t time.Duration) peaks {
 	return p[:low+sort.Search(high-low, func(i int) bool { return p[low+i].Return >= t })]
 }
 
-// mayMissLarger reports whether a number larger than n that had returned before t may have been dropped, although
-// returnedBefore(t) has none.
+// mayMissLarger reports whether a number larger than n, which had returned before t, may have been dropped. Then
+// returnedBefore(t) does not have it.
 func (p peaks) mayMissLarger(t time.Duration, n number) bool {
 	next := len(p.returnedBefore(t))
 	return next < len(p) && p[next].gapBefore && n.compare(p[next].number) < 0

@@ -149,8 +149,8 @@ func (p *storedPass) op(x harness.Op) {
 	}
 }
 
-// forget drops what was issued and shown before the sequence may have ended, which an inspection that returned at t may
-// have met.
+// forget drops what was issued and shown so far. It is called when the sequence may have ended before an inspection
+// that returned at t.
 func (r *sequenceState) forget(t time.Duration) {
 	*r = sequenceState{
 		lateTTL:  r.lateTTL,
@@ -167,7 +167,8 @@ func (r *sequenceState) mayPrecedeEnd(x harness.Op, drift float64) bool {
 	return x.Call <= r.endedAt || harness.EarliestEnd(x.Call, x.TTL, drift) <= r.emptyAt
 }
 
-// noteBeginning lowers the earliest end to that of a sequence which x, a Next, began after the last inspection.
+// noteBeginning notes that x, a Next, may have begun the sequence anew. It lowers the earliest end to the end of the
+// TTL of x, counted from the Call of x or from the last inspection, whichever is later.
 func (r *sequenceState) noteBeginning(x harness.Op, drift float64) {
 	r.endNoLaterThan(harness.EarliestEnd(max(x.Call, r.last.Call), x.TTL, drift))
 }

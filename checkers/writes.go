@@ -225,8 +225,9 @@ func (p *writesPass) dropExplained(x harness.Op) {
 	}
 }
 
-// end reports what the passes leave, by key: what was not read, unexpected writes, and the runs of lost writes that
-// last to the end. Unexpected writes are reported only if all passes were whole and the record is complete.
+// end reports what is open after the last pass, key by key: doubts about the final read, unexpected writes, and runs of
+// lost writes that last to the end. whole says that each pass got all operations. complete says that the record goes on
+// to the end of the run. Unexpected writes are reported only if both hold. If only whole holds, they are a doubt.
 func (p *writesPass) end(whole, complete bool) {
 	unexplained := 0
 	if p.oddAdd != "" {

@@ -53,7 +53,7 @@ func ExplorationText(w io.Writer, e Exploration, l Layout) error {
 	return nil
 }
 
-// ReplayText writes a counterexample of e that came out the same each of so many times.
+// ReplayText writes a counterexample of e that was replayed. times says how often; each replay went the same way.
 func ReplayText(w io.Writer, e Exploration, c interleave.Counterexample, times int, l Layout) error {
 	var b strings.Builder
 	b.WriteString(l.Fold("INVALID  ", fmt.Sprintf("%s: %s in %s, the same %d of %d times", e.Variant, c.Anomaly.Class,

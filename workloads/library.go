@@ -97,7 +97,7 @@ func rqScheduler(args ...string) Library {
 		File: "python/rq_scheduler.py", Args: args}
 }
 
-// lib/tooz-lock, the lock of OpenStack's tooz, unmodified: redis-py's, with a heartbeat that renews it.
+// lib/tooz-lock, the lock of OpenStack's tooz, unmodified. It takes redis-py's lock, and renews it by a heartbeat.
 func libToozLock() Variant {
 	return foreignLock("lib/tooz-lock", canLock, Library{
 		Interpreters: pythons, Probe: []string{"-c", "import redis, tooz.drivers.redis"},

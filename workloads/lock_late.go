@@ -94,7 +94,8 @@ func (k *lockKeyState) endLate(now, mean time.Duration) {
 	}
 }
 
-// lateHolds bounds how many locks are held late at one time, so that there is always something to race for.
+// lateHolds bounds how many locks are held late at one time: to the end of their lease or beyond. So there are always
+// other locks to race for.
 type lateHolds struct {
 	free    atomic.Int64 // free places
 	started atomic.Int64 // locks that were held late at least once
@@ -146,7 +147,7 @@ func (k *lockKeyState) nextWay(extender bool) lateWay {
 	return turns[(k.turn-1)%len(turns)]
 }
 
-// holdLate keeps the lock that the acquire got was granted, to the end of its lease or beyond.
+// holdLate keeps a lock to the end of its lease or beyond. got is the acquire by which it was granted.
 func (c *lockClient) holdLate(ctx context.Context, s *harness.Session, k *lockKeyState, got harness.Op) {
 	_, extender := c.lock.(Extender)
 	end := got.Call + k.lease

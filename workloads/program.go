@@ -248,8 +248,8 @@ func exploredDedupClient(filter Deduper, o DedupOptions, place int) harness.Clie
 	})
 }
 
-// mayHaveClaimed reports whether op told a client to deliver the message that all clients get, or may have marked it
-// without saying so.
+// mayHaveClaimed reports whether op is a claim that may have marked exploredMessage: it was told "first", or it ended
+// in info.
 func mayHaveClaimed(op harness.Op) bool {
 	return op.Key == exploredMessage && op.Kind == harness.Claim &&
 		(op.Outcome == harness.Info || op.Result == harness.ResultFirst)

@@ -9,16 +9,16 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// strikes applies what a nemesis does to a group's clients to their processes: it stops, continues and kills them.
+// strikes stops, continues and kills the processes of a group, as a nemesis does with the group's clients.
 type strikes struct {
 	begin   sync.Once // begins the watch
 	mu      sync.Mutex
 	stop    func() // ends the watch; nil: it has not begun
 	stopped bool
-	alive   []*process // their processes were not waited for by end
+	alive   []*process // those that were not waited for yet
 }
 
-// watch lets nemeses that strike the client of ctx strike the group's processes, from its first operation on.
+// watch makes strikes at the client of ctx act on the group's processes as well. Only the first call has an effect.
 func (g *group) watch(ctx context.Context) {
 	s := &g.struck
 	s.begin.Do(func() {

@@ -205,7 +205,8 @@ func (w *failoverMeters) executor(m *failoverMeter, op harness.Op, node string, 
 	return m.old
 }
 
-// count counts op if it is a write. by is the node that executed it.
+// count counts op if it is a write that the new primary executed, or that the old one executed after the promotion
+// while it could still grant. node executed op.
 func (m *failoverMeter) count(op harness.Op, node string) {
 	switch {
 	case !isWrite(op):
@@ -220,8 +221,8 @@ func (m *failoverMeter) count(op harness.Op, node string) {
 	}
 }
 
-// demotedBefore reports whether the new primary was a replica again by then, and no other node had taken over: the old
-// primary was the only one.
+// demotedBefore reports whether the new primary was a replica again before the time by, and no other node had taken
+// over. Then the old primary was the only one.
 func (t *takeover) demotedBefore(by time.Duration) bool {
 	return t.demotedAt < t.next && by > t.demotedAt
 }

@@ -244,8 +244,9 @@ func exchange(path []interleave.Choice, p places) []interleave.Choice {
 	return out
 }
 
-// describeAsymmetry describes the first step or operation of image that differs from first in more than names. repeated
-// is a second run of first, nil if there was none. image is nil if it could not begin.
+// describeAsymmetry compares first with image, a run of the same schedule with clients swapped by p. It describes the
+// first step or operation that differs in more than names; empty: none does. repeated is a second run of first: what
+// differs there as well is random. It is nil if there was none. image is nil if it could not begin.
 func describeAsymmetry(first, repeated, image *execution, p places) string {
 	whose := p.String()
 	if image == nil {

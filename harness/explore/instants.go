@@ -119,8 +119,9 @@ func (ex *execution) fineInstants() ([]schedule.Instant, error) {
 		interleave.PassFine), nil
 }
 
-// insideLeases lists the fine instants that do not depend on the end of each lease. They exist without a lease as well,
-// since a client may act later on a time that it read.
+// insideLeases lists three further instants: one shortly from now, the middle of the lease that ends next, and one far
+// beyond the end of all leases, if leases can still end after it. Without a lease it lists only the first, since a
+// client may act later on a time that it read.
 func (ex *execution) insideLeases(ends []time.Duration) []time.Duration {
 	all := []time.Duration{ex.now + early}
 	if len(ends) == 0 {

@@ -16,7 +16,7 @@ const (
 	clockEvery = 100 * time.Millisecond // between two exchanges of clock readings
 	clockFirst = 10                     // exchanges before the load begins
 	boundEvery = time.Second            // between two events with the uncertainty of a clock
-	openWithin = time.Minute            // the clients of a share
+	openWithin = time.Minute            // for opening the clients of a share
 	leaveFor   = 3 * time.Second        // for telling a generator that the run is over
 )
 
@@ -77,7 +77,8 @@ func (m *member) askAs(ctx context.Context, number int, o order) (d orderReply, 
 	return d, err
 }
 
-// watch asks for the time until the generator has left. A generator that does not answer for lostAfter is lost.
+// watch reads the generator's clock again and again, until the generator has left. A generator that does not answer for
+// lostAfter is lost. A clock that cannot be trusted ends the load.
 func (m *member) watch() {
 	tick := time.NewTicker(clockEvery)
 	defer tick.Stop()
@@ -101,7 +102,7 @@ func (m *member) watch() {
 	}
 }
 
-// exchange asks for the time once, and adds the answer to the bounds.
+// exchange reads the generator's clock once. If there is a load, it adds the reading to the bounds.
 func (m *member) exchange() error {
 	m.mu.Lock()
 	feed := m.feed

@@ -9,8 +9,9 @@ import (
 
 // This file has the opener's reads and writes on a dialed connection, and sends the bytes that wait.
 
-// Read reads from the socket while the link has no fault. Bytes that meet a withheld link on their way stay for the
-// next Read.
+// Read returns bytes from the socket while the link has no fault, and bytes from the detour while it has toxics. While
+// the link is withheld, Read waits. Bytes that were read from the socket just when a fault began are kept, and returned
+// as soon as the link is not withheld.
 func (c *dialed) Read(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

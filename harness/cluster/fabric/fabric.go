@@ -115,9 +115,9 @@ func (f *Fabric) listen(dst, at, real string) (address string, err error) {
 	return address, nil
 }
 
-// Announce declares that the host dst announces itself at announced and is reached at real. Only connections of this
-// process, by [Fabric.Dial] and [Fabric.DialFrom], reach it there: the fabric does not listen. The last Place or Listen
-// for an address counts.
+// Announce declares that the host dst announces the address announced, and is reached at the address real. The fabric
+// does not listen at announced, so only [Fabric.Dial] and [Fabric.DialFrom] reach the host by it. A later Announce or
+// Listen for the same announced address replaces this one.
 func (f *Fabric) Announce(dst, announced, real string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -18,11 +18,11 @@ type Branch struct {
 	Cost     int // preemptions and faults in Prefix
 }
 
-// Exhaustive is one step of a depth-first search with sleep sets (Godefroid, LNCS 1032, 1996). It runs the first
-// schedule of a branch: the moves of the prefix, then always the first move that is not asleep. On the way it plans a
-// branch for each other move that is not asleep. Whoever goes through a branch and all that are planned in turn has run
-// every schedule that begins with the prefix, except those that differ from another only in the order of independent
-// moves.
+// Exhaustive chooses the moves of one schedule in a depth-first search with sleep sets (Godefroid, LNCS 1032, 1996).
+// That is the first schedule of a branch: the moves of the prefix, then always the first move that is not asleep. On
+// the way it plans a branch for each other move that is not asleep. The search goes through these, which plan branches
+// in turn. In the end it has run every schedule that begins with the prefix, except those that differ from another only
+// in the order of independent moves.
 //
 // A move falls asleep in a branch because an earlier branch begins with it at the same place. It wakes when something
 // happens that is not independent of it, since the order of the two then matters. If all moves are asleep, what follows

@@ -123,7 +123,8 @@ func (r *Random) choose(moves []schedule.Move, instants []schedule.Instant) (nex
 	return next
 }
 
-// note stores which moves are steps, and counts what the search's promise depends on.
+// note stores which moves are steps. It also counts the actors and the instants so far, on which the promise of the
+// search depends.
 func (r *Random) note(moves []schedule.Move, instants []schedule.Instant) {
 	r.steps = r.steps[:0]
 	for _, m := range moves {
