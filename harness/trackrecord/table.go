@@ -59,5 +59,5 @@ func (out Outcome) cells() []string {
 		fixed += fmt.Sprintf("; %s holds", out.Holds.Version)
 	}
 	return []string{fmt.Sprintf("[%s](%s/%s)", b.ID, b.ID, bugs.Entry), b.Library + " " + b.Shown.Version,
-		string(b.Class), b.Conditions, shown, fixed, b.Upstream.String()}
+		string(b.Class), b.Conditions, shown, fixed, cmp.Or(strings.Join(b.Upstream.Issues, ", "), "-")}
 }
