@@ -24,8 +24,8 @@ type Belief struct {
 	Renewed bool // the client gets the lock again at To
 }
 
-// Beliefs lists which client of a schedule had which lock, as far as it knew, in the order of operations. A lease ends
-// as for the checkers, on a clock without drift. A crash ends a client's beliefs.
+// Beliefs lists the beliefs of a schedule's clients, in the order of the operations that granted the locks. A lease
+// ends where checkers say that it does, on a clock without drift. A crash ends a client's beliefs.
 func (c Counterexample) Beliefs(clients int) []Belief {
 	var all []Belief
 	steps := c.CompletingSteps(clients)
@@ -41,13 +41,13 @@ func (c Counterexample) Beliefs(clients int) []Belief {
 	return all
 }
 
-// ClientOf returns the client, from 0, with the given id in an operation of a schedule; -1 is the harness. Client 0
+// ClientOf returns the client, from 0, whose operations in a schedule have the given id; -1: the harness. Client 0
 // begins with id 1. After an operation of unknown outcome, clients+1 is added to the client's id: see
 // [harness.Meta.Worker].
 func ClientOf(id, clients int) int { return max(-1, harness.Meta{Workers: clients + 1}.Worker(id)-1) }
 
-// CompletingSteps returns for each operation the index of the step that completed it, or Never. Times do not suffice,
-// since an operation that sends nothing has no step, so it matches each client's steps in order.
+// CompletingSteps returns, for each operation, the index of the step that completed it, or Never. It goes through the
+// steps of each client in order. Times alone do not suffice, since an operation that sends nothing has no step.
 func (c Counterexample) CompletingSteps(clients int) []int {
 	steps := make([]int, len(c.Ops))
 	next := map[int]int{} // by client: first step after those of earlier operations
@@ -61,8 +61,8 @@ func (c Counterexample) CompletingSteps(clients int) []int {
 	return steps
 }
 
-// stepOfOp returns the first step of op, from next on, after which its client believes something; if there is none, the
-// last step of op.
+// stepOfOp returns the index of the step that completes op, or Never. It looks at the client's steps during op, from
+// index next on. It takes the first one that changes what the client believes, or else the last one.
 func (c Counterexample) stepOfOp(next, client int, op harness.Op) int {
 	step := Never
 	for i := next; i < len(c.Steps); i++ {
@@ -108,8 +108,8 @@ func (c Counterexample) StepAt(t time.Duration, from int) int {
 	return Never
 }
 
-// endOfBelief returns the step in which the client loses or begins to release the lock that operation i granted, and
-// whether it gets the lock again there.
+// endOfBelief returns the step that ends the belief which began with operation i, or Never. In this step the client
+// crashes, begins to release the lock, or gets the lock again. renewed is true if it gets the lock again.
 func (c Counterexample) endOfBelief(steps []int, i, clients int) (step int, renewed bool) {
 	client := ClientOf(c.Ops[i].Client, clients)
 	releasesAt, renewedAt := c.nextByOwner(steps, i, clients)
@@ -126,8 +126,8 @@ func (c Counterexample) endOfBelief(steps []int, i, clients int) (step int, rene
 	return Never, false
 }
 
-// nextByOwner returns what the client of operation i does next with its lock: when it begins to release it, or -1, and
-// the step that grants it again, or Never.
+// nextByOwner finds what the client of operation i does next with its lock. releasesAt is the time at which it begins
+// to release the lock, or -1. renewedAt is the step that grants it the lock again, or Never.
 func (c Counterexample) nextByOwner(steps []int, i, clients int) (releasesAt time.Duration, renewedAt int) {
 	for j := i + 1; j < len(c.Ops); j++ {
 		switch x := c.Ops[j]; {
@@ -141,8 +141,9 @@ func (c Counterexample) nextByOwner(steps []int, i, clients int) (releasesAt tim
 	return -1, Never
 }
 
-// Owners names the owner of the lock operation that each step completes, where a reader needs it: its client uses that
-// lock under several, and the step's command does not name the one. Elsewhere it is empty.
+// Owners returns, for each step, the owner of the lock operation that the step completes. It returns an empty string
+// where a reader does not need the owner: if the client uses the lock under one owner only, or the step's command names
+// the owner.
 func (c Counterexample) Owners(clients int) []string {
 	type use struct {
 		client int
@@ -174,8 +175,8 @@ func usesLock(op harness.Op) bool {
 	return op.Arg != "" && (op.Kind == harness.Acquire || op.Kind == harness.Extend || op.Kind == harness.Release)
 }
 
-// AsOwner returns a belief with the owner that it is about: "as client-1-again: holds lock until 20s". If either is
-// empty, it returns belief.
+// AsOwner writes a belief with its owner in front: "as client-1-again: holds lock until 20s". If either is empty, it
+// returns belief unchanged.
 func AsOwner(owner, belief string) string {
 	if owner == "" || belief == "" {
 		return belief

@@ -40,7 +40,7 @@ type Bound struct {
 	Default      int    // default in the flag's help
 	Help         string // help of the flag
 	Never        bool   // users write 0 for never. In files the field has the tag zero:"never"
-	SeparatePart bool   // if all fields with Apart are 0, the search has separate parts for them
+	SeparatePart bool   // if all fields with SeparatePart are 0, the search has separate parts for them
 
 	budget *int // the same count in a budget
 }
@@ -83,8 +83,8 @@ func (b Bounds) EveryPart() bool {
 	return !slices.ContainsFunc(b.Fields(), func(f Bound) bool { return f.SeparatePart && *f.N != 0 })
 }
 
-// OrDefaults replaces 0 by the default and negative numbers by 0. Fields with Apart stay, since they decide on the
-// parts.
+// OrDefaults returns b with the default for each 0, and with 0 for each negative number. Fields with SeparatePart stay
+// as they are, since they decide which parts the search has.
 func (b Bounds) OrDefaults() Bounds {
 	for _, f := range b.Fields() {
 		switch {
@@ -106,7 +106,8 @@ func (b Bounds) Budget() (of Budget) {
 	return of
 }
 
-// Bounds returns the bounds of a search whose only part has this budget, except for Approaches and Place.
+// Bounds returns the bounds of a search whose only part has this budget. Approaches and Place are lost, since bounds
+// have no such fields.
 func (b Budget) Bounds() (asked Bounds) {
 	for _, f := range table(&asked, &b) {
 		f.Set(*f.budget)

@@ -51,7 +51,7 @@ func (b Budget) Faults() (n int) {
 	return n
 }
 
-// Without returns the part of b that was used, if left remains.
+// Without returns b less the counts in left: what has been used when left remains. Clients and Place stay as they are.
 func (b Budget) Without(left Budget) Budget {
 	for i, l := range left.limits() {
 		*b.limits()[i].n -= *l.n

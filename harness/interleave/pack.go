@@ -50,7 +50,8 @@ func (p *packer) text(s string) {
 	*p = append(*p, s...)
 }
 
-// budget writes a bit for each count that is not 0, and then these counts.
+// budget writes one bit for each count, which says whether the count is not 0. Then it writes the counts that are not
+// 0.
 func (p *packer) budget(b Budget) {
 	bits := uint64(0)
 	for i, n := range packedCounts(&b) {

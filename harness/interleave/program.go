@@ -44,38 +44,38 @@ type Program struct {
 	Scripts map[string]string
 	// Hooks are installed in every client's Redis client.
 	Hooks []redis.Hook
-	// Open makes the client at place i for one schedule. Clients at places 0 to MaxClients-1 do the same; a schedule
-	// may leave out some places, see Budget.Place. Then follow the places of Apart. The search calls the client's Step
-	// once.
+	// Open makes the client at place i for one schedule. Clients at places 0 to MaxClients-1 do the same; a schedule may
+	// leave out some places, see Budget.Place. Places from MaxClients on are those of SpecialPlaces. The search calls the
+	// client's Step once.
 	//
 	// What the client does has to follow from what it reads. It reads no clock but harness.Now. It waits only by
 	// harness.Sleep, by what harness.Go returns, and by Redis: BLPOP and the like, XREAD BLOCK, and messages of a
-	// subscription. It starts goroutines by harness.Go, and reads a subscription in one of these or in the goroutine
-	// that called Step. Sleeping between two operations takes no time, but the client may crash there. An operation
-	// that sends nothing and reads no clock counts as called when it ends.
+	// subscription. It starts goroutines by harness.Go, and reads a subscription in one of these or in the goroutine that
+	// called Step. Sleeping between two operations takes no time, but the client may crash there. An operation that sends
+	// nothing and reads no clock counts as called when it ends.
 	Open func(i int, r redis.UniversalClient) harness.Client
 	// SpecialPlaces lists places, from MaxClients on, whose clients do something else than the others. A search with
-	// separate parts for lost answers also has a part for each of them: the client at place 0 and this one, with as
-	// many expiries as the first part. nil: none.
+	// separate parts for lost answers also has a part for each such place. That part has two clients, the one at place 0
+	// and the one at the special place, and as many expiries as the first part. nil: none.
 	SpecialPlaces []int
 	// Roles says in a few words what the clients of SpecialPlaces do, by place: "uses two locks". May be nil.
 	Roles map[int]string
-	// Goroutines is the number of clients that are goroutines of one process: the first so many, the next so many, and
-	// so on. They share memory, a Redis client, and a crash. The explorer lets one of them run at a time, from one
-	// command to the next. One that waits in memory runs when another releases it. 0 or 1: each client is its own
-	// process.
+	// Goroutines is how many clients run as goroutines of one process. With 2, clients 0 and 1 are one process, clients 2
+	// and 3 the next, and so on. The clients of a process share memory and a Redis client, and crash together. The
+	// explorer lets one of them run at a time, from one command to the next. A client that waits in memory runs when
+	// another releases it. 0 or 1: each client is its own process.
 	Goroutines int
-	// Process replaces Open if Goroutines is more than 1. It makes what the clients of one process share, and returns
-	// the constructor of each.
+	// Process replaces Open if Goroutines is more than 1. It makes what the clients of one process share, and returns the
+	// constructor of these clients.
 	Process func(r redis.UniversalClient) func(i int) harness.Client
 	// Gate is how clients reach Redis. With any Gate except InProcess, OpenAt replaces Open.
 	Gate Gate
-	// OpenAt makes the client at place i for one schedule, like Open, and an adapter does the client's work. It reaches
-	// Redis only at address, which is the same in every schedule. Connections may stay open between schedules. A
-	// connection that the gate closes is a lost answer: the command may have been executed. The client sends one
-	// command, pipeline or transaction at a time, and none between operations. It takes at most 2 s of real time for
-	// what it does without Redis. Background work cannot be seen, so NoBackgroundWork has to be promised. An error ends
-	// the search. A client whose adapter breaks down later calls harness.Abandon, with an error that wraps ErrAdapter.
+	// OpenAt makes the client at place i for one schedule, like Open. An adapter does the client's work. The adapter
+	// reaches Redis only at address, which is the same in every schedule. Connections may stay open between schedules. A
+	// connection that the gate closes counts as a lost answer: the command may have been executed. The client sends one
+	// command, pipeline or transaction at a time, and none between operations. It takes at most 2 s of real time for what
+	// it does without Redis. Background work cannot be seen, so NoBackgroundWork has to be promised. An error ends the
+	// search. A client whose adapter breaks down later calls harness.Abandon, with an error that wraps ErrAdapter.
 	OpenAt func(i int, address string) (harness.Client, error)
 	// Announced is called with the text of each "ECHO dg TEXT" from the client at address, and returns when the client
 	// may go on. Such a command is not a step and never reaches Redis. nil: it is an ordinary command.
@@ -98,8 +98,8 @@ type Program struct {
 type After interface {
 	// Ops returns the operations so far in order of Return. Do not change them.
 	Ops() []harness.Op
-	// OwnerRefused reports whether the last owner was refused a release or an extend within its lease, and that lease
-	// is not over.
+	// OwnerRefused reports whether the last owner was refused a release or an extend within its lease, and the lease is
+	// not over yet.
 	OwnerRefused() bool
 	// Pass lets d of virtual time pass. Keys with a TTL of d or less are gone then. An error says that the harness
 	// failed.

@@ -50,8 +50,8 @@ func (r Random) Promise() Random {
 	return r
 }
 
-// triesNeeded returns the number of tries after which an event of that probability has happened with a probability of
-// 99 %.
+// triesNeeded returns after how many tries an event with the given probability has happened at least once, with a
+// probability of 99 %.
 func triesNeeded(probability float64) float64 {
 	return math.Ceil(math.Log(0.01) / math.Log1p(-probability))
 }
@@ -119,7 +119,7 @@ type Shrunk struct {
 	Smallest bool `json:"smallest"`
 }
 
-// String writes it in words.
+// String describes the counterexample before it was shrunk, and how it was shrunk.
 func (s Shrunk) String() string {
 	text := fmt.Sprintf("first found by schedule %s; shrunk from %d steps of %d clients by running %s schedules",
 		roundedUpCount(float64(s.Schedule)), s.Steps, s.Clients, roundedUpCount(float64(s.Runs)))

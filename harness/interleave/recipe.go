@@ -160,7 +160,7 @@ func (u *unpacker) recipe() Recipe {
 	return r
 }
 
-// clients fails on a schedule with a client that is not in its budget.
+// clients makes reading fail if the schedule has a client that is not in its budget.
 func (u *unpacker) clients(r Recipe) {
 	for _, c := range r.Schedule {
 		if i, ok := c.Client(); ok && i >= r.Budget.Clients {

@@ -66,8 +66,8 @@ func (p Part) Who() string {
 	return who
 }
 
-// Verdict is Invalid if anything was found, Valid if the search ran every schedule and at least one, and Unknown
-// otherwise.
+// Verdict returns Invalid if there is a counterexample. It returns Valid if there is none, and the search ran every
+// schedule and at least one. Otherwise it returns Unknown.
 func (r Result) Verdict() harness.Verdict {
 	switch {
 	case len(r.Counterexamples) > 0:

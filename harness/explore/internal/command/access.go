@@ -147,10 +147,10 @@ func Intersect(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }
 
-// ChannelKey returns the name of a channel among keys. Clients' keys never have it.
+// ChannelKey returns the name that stands for a channel in lists of keys. No key of a client has this name.
 func ChannelKey(channel string) string { return "\x00channel " + channel }
 
-// IsNoKey reports whether a name among keys stands for something else, such as a channel.
+// IsNoKey reports whether a name in a list of keys stands for something else, such as a channel.
 func IsNoKey(name string) bool { return strings.HasPrefix(name, "\x00") }
 
 // patternsKey stands for all subscribed patterns: any channel may match one.

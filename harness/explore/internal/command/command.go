@@ -39,7 +39,7 @@ var lowered = func() map[string]string {
 	return m
 }()
 
-// Subscribes reports whether a command name belongs to subscriptions.
+// Subscribes reports whether n is the name of a command that subscribes or unsubscribes.
 func Subscribes(n string) bool { return touches[n] == channel || touches[n] == pattern }
 
 // SeenByOthers reports whether a CLIENT command changes what other clients see of the connection, or asks about other

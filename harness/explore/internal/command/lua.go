@@ -35,8 +35,8 @@ func traitsOf(body string) Traits {
 		quotedIdleTime.MatchString(body), touchesKEYSOnly(body)}
 }
 
-// scriptRepeats reports whether the outcome of a Lua script follows from the store, its arguments and the time. The
-// script has to name its commands where it calls them; if it does not, the answer is false.
+// scriptRepeats reports whether the outcome of a Lua script follows from the store, its arguments and the time. It is
+// false for a script that does not name its commands where it calls them.
 func scriptRepeats(body string) bool {
 	calls := luaCommand.FindAllStringSubmatch(body, -1)
 	if len(calls) < len(luaCall.FindAllString(body, -1)) || luaHidden.MatchString(body) {
@@ -51,7 +51,7 @@ func scriptRepeats(body string) bool {
 // What follows recognises Lua scripts that touch only their KEYS, so that they need not be monitored.
 
 var (
-	// luaKeyCall finds calls whose first argument is one of KEYS or a name, and whether it is their only argument.
+	// luaKeyCall finds calls whose first argument is one of KEYS or a variable, and whether the call has more arguments.
 	luaKeyCall = regexp.MustCompile(
 		`\b(?:redis|server)\s*\.\s*p?call\s*\(\s*["'](\w+)["']\s*,\s*(KEYS\s*\[\s*\d+\s*\]|[A-Za-z_]\w*)\s*([,)])`)
 	// luaKeyName finds local variables that hold one of KEYS.

@@ -61,13 +61,13 @@ func (n Names) Short(word string) string {
 	return word
 }
 
-// take makes short stand for of. It returns false if short stands for something else.
-func (n Names) take(short, of string) bool {
+// take makes short the short form of original. It returns false if short stands for something else already.
+func (n Names) take(short, original string) bool {
 	if other, taken := n[short]; taken {
-		return other == of
+		return other == original
 	}
 	if n != nil {
-		n[short] = of
+		n[short] = original
 	}
 	return true
 }

@@ -55,7 +55,7 @@ func (m Coverage) SoleOwner() int {
 // Drawn is what a random search has seen. The search's lock guards it.
 type Drawn struct {
 	Drawn int `json:"drawn,omitempty"` // schedules that were drawn and run to their end
-	// those that were drawn knowing the length of the longest
+	// of these, the schedules that were drawn when the length of the longest was known
 	Counted int `json:"judged,omitempty"`
 	Actors  int `json:"actors,omitempty"` // most actors in one schedule
 	Steps   int `json:"steps,omitempty"`  // steps of the longest schedule
@@ -71,7 +71,7 @@ type Draw struct {
 	Instants int // most instants, at one moment, to which time could pass by one kind of fault
 }
 
-// count adds a schedule of that many steps, if it was drawn at random.
+// count adds a schedule with the given number of steps, if it was drawn at random.
 func (r *Drawn) count(steps int, d Draw) {
 	if d.Number > 0 {
 		r.add(Drawn{Drawn: 1, Counted: 1, Actors: d.Actors, Steps: steps, Instants: d.Instants})

@@ -101,7 +101,7 @@ func FaultsIn(schedule []interleave.Choice) (n int) {
 }
 
 // Tally is the serialised form of Findings, for a search or a piece of one. Tallies are added in the order of their
-// pieces. All but their texts come out the same in any order.
+// pieces. In another order only their texts would come out differently.
 type Tally struct {
 	Schedules       int              `json:"schedules"`
 	Pruned          int              `json:"pruned"`

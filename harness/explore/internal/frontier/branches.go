@@ -34,11 +34,11 @@ func (f *Branches) Plan(all ...strategy.Branch) {
 // Planned counts the branches.
 func (f *Branches) Planned() int { return f.planned }
 
-// Count counts the branches with a choice for which is returns true.
-func (f *Branches) Count(is func(interleave.Choice) bool) (n int) {
+// Count counts the branches whose prefix has a choice for which matches returns true.
+func (f *Branches) Count(matches func(interleave.Choice) bool) (n int) {
 	for _, all := range f.byCost {
 		for _, b := range all {
-			if slices.ContainsFunc(b.Prefix, is) {
+			if slices.ContainsFunc(b.Prefix, matches) {
 				n++
 			}
 		}

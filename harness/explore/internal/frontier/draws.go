@@ -26,7 +26,7 @@ func (r Round) Clone() Round {
 // Remaining counts the schedules of the round that remain.
 func (r Round) Remaining() int { return r.To - r.From + len(r.Retry) }
 
-// Numbers lists them.
+// Numbers lists the numbers of the schedules that remain.
 func (r Round) Numbers() []int {
 	all := slices.Clone(r.Retry)
 	for n := r.From; n < r.To; n++ {
@@ -46,8 +46,8 @@ func (r Round) Split(n int) (parts []Round) {
 	return parts
 }
 
-// MarkRun records that the first of the remaining parts was run, except for the undrawn numbers. It returns an error if
-// these are not numbers of that part.
+// MarkRun records that part was run, except for the schedules with the numbers in undrawn. part has to be the first of
+// the parts that Split returns. The error says that undrawn has a number that is not in part, or has one twice.
 func (r *Round) MarkRun(part Round, undrawn []int) error {
 	all := part.Numbers()
 	for i, n := range undrawn {
@@ -78,7 +78,7 @@ func (r Round) Check() error {
 // Draws is the source of a random search.
 type Draws struct {
 	Round
-	// draws the schedule with a number, knowing the steps of the longest one
+	// draws the schedule with the given number; known is the number of steps of the longest earlier schedule
 	Make func(number, known int) *strategy.Random
 }
 

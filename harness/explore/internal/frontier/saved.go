@@ -64,7 +64,7 @@ func (saved Saved) branch() strategy.Branch {
 	return b
 }
 
-// Save returns all branches in an order that PlanSaved restores: the same one comes next.
+// Save returns all branches. After PlanSaved the same branch comes next.
 func (f *Branches) Save() (all []Saved) {
 	for _, branches := range f.byCost {
 		for _, b := range branches {
@@ -108,7 +108,7 @@ func CheckSaved(all []Saved, b interleave.Budget) error {
 	return nil
 }
 
-// converted converts each of all, since JSON keeps any bytes only in a []byte.
+// converted turns strings into byte slices, or back. JSON keeps arbitrary bytes only in a []byte.
 func converted[To, From string | []byte](all []From) (out []To) {
 	for _, one := range all {
 		out = append(out, To(one))

@@ -23,7 +23,7 @@ var ErrUnknown = errors.New("explore: not known from memory")
 // Memory holds what a search has learned. It is not safe for concurrent use. If a step turns out to depend on more than
 // what is stored here, Broken says why, and the search goes on without memory.
 type Memory struct {
-	Root     Mind      // of every client, and of the program's own looks at the store
+	Root     Mind      // mind with which every client, and every look of the program at the store, begins
 	Empty    *Contents // the store when a schedule begins
 	Scripts  *command.Scripts
 	Watched  []string // keys that some client has watched

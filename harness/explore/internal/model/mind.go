@@ -13,8 +13,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
 )
 
-// Mind stands for everything that a client's threads have read so far, in order. It holds what the thread that read
-// last did then. Minds form a tree with a branch for each thing read. The program's own looks at the store are in the
+// Mind stands for everything that a client's threads have read so far, in order. It holds what the client did after the
+// last thing read. Minds form a tree with a branch for each thing read. The program's own looks at the store are in the
 // same tree.
 type Mind struct {
 	Reaction
@@ -137,34 +137,36 @@ const (
 // After returns the mind after an event; nil: unknown.
 func (n *Mind) After(event Event) *Mind { return n.after[event] }
 
-// child returns the mind after an event, and adds it if necessary.
-func (m *Memory) child(of *Mind, event Event) (next *Mind, isNew bool) {
-	if next := of.after[event]; next != nil {
+// child returns the mind that follows parent after an event. It adds this mind if necessary.
+func (m *Memory) child(parent *Mind, event Event) (next *Mind, isNew bool) {
+	if next := parent.after[event]; next != nil {
 		return next, false
 	}
-	if of.after == nil {
-		of.after = map[Event]*Mind{}
+	if parent.after == nil {
+		parent.after = map[Event]*Mind{}
 	}
 	m.grow()
-	next = &Mind{ID: event.IDAfter(of.ID)}
-	of.after[event] = next
+	next = &Mind{ID: event.IDAfter(parent.ID)}
+	parent.after[event] = next
 	return next, true
 }
 
-// IDAfter returns the ID of the mind that follows of after the event.
-func (e Event) IDAfter(of visited.ID) visited.ID {
-	b := visited.AppendInts(visited.AppendID(nil, of), e.Kind)
+// IDAfter returns the ID of the mind that a client has after the event. before is the ID of the mind that it had
+// before.
+func (e Event) IDAfter(before visited.ID) visited.ID {
+	b := visited.AppendInts(visited.AppendID(nil, before), e.Kind)
 	if e.Thread > 0 {
 		b = visited.AppendInts(b, -e.Thread)
 	}
 	return visited.IDOf(visited.AppendText(visited.AppendInts(visited.AppendBools(b, e.Promoted), e.At), e.Text))
 }
 
-// Learn stores what a client did after an event, and returns its mind from then on. The error wraps
-// schedule.ErrNotRepeated if the client did something else the last time. scripts names scripts in the error.
-func (m *Memory) Learn(client fmt.Stringer, of *Mind, event Event, did Reaction,
+// Learn stores what a client did after an event, and returns its mind from then on. before is its mind before the
+// event. The error wraps schedule.ErrNotRepeated if the client did something else the last time. scripts names scripts
+// in the error.
+func (m *Memory) Learn(client fmt.Stringer, before *Mind, event Event, did Reaction,
 	scripts *command.Scripts) (*Mind, error) {
-	next, isNew := m.child(of, event)
+	next, isNew := m.child(before, event)
 	if isNew {
 		next.Reaction = did
 		return next, nil
@@ -190,8 +192,8 @@ func (m *Memory) Learn(client fmt.Stringer, of *Mind, event Event, did Reaction,
 
 // LearnLook stores what the program's look at the store did after an event, and what it asked for next. It returns the
 // mind from then on.
-func (m *Memory) LearnLook(of *Mind, event Event, acts []Act, next Ask) *Mind {
-	n, isNew := m.child(of, event)
+func (m *Memory) LearnLook(before *Mind, event Event, acts []Act, next Ask) *Mind {
+	n, isNew := m.child(before, event)
 	if isNew {
 		n.Acts, n.Asks = acts, next
 	} else if !slices.Equal(n.Acts, acts) || n.Asks.Kind != next.Kind || n.Asks.For != next.For ||
@@ -227,7 +229,7 @@ func (s Stop) sameCommand(other Stop) bool {
 	return bytes.Equal(x.Args[0], y.Args[0]) && slices.Equal(x.Reads, y.Reads) && slices.Equal(x.Writes, y.Writes)
 }
 
-// sameBytes reports whether two stops for which sameCommand is true send the same bytes.
+// sameBytes reports whether two stops send the same bytes. sameCommand has to be true for them.
 func (s Stop) sameBytes(other Stop) bool {
 	return s.Kind != InCommand || bytes.Equal(s.Pending.Transaction, other.Pending.Transaction) &&
 		slices.EqualFunc(s.Pending.Queue, other.Pending.Queue, func(a, b command.Command) bool {

@@ -56,7 +56,7 @@ type Transition struct {
 	Touched []string // watched keys that were written
 	Watched int      // number of Memory.Watched that were checked for Touched
 
-	Undeclared string // a key that a script touched and did not declare, as the beginning of a description; empty: none
+	Undeclared string // describes the first key that a script touched and did not declare; empty: none
 }
 
 // Contents returns the object for a store's keys and scripts.
@@ -144,11 +144,11 @@ func Touch(watched []Watched, keys []string) {
 	}
 }
 
-// Ask returns the question that a command asks of a store at a time. on is its connection's state; nil: none. watched
-// are the keys watched there, hearing is the number of replicas that follow the primary. ok is false if the outcome
-// depends on unknown things.
+// Ask returns the question that a command asks of a store at the virtual time now. on is the state of the command's
+// connection; nil: none. watched holds the keys that the connection watches. followers is the number of replicas that
+// follow the primary. ok is false if the outcome depends on something unknown.
 func (m *Memory) Ask(c *command.Command, on *command.Pending, watched []Watched, store *Contents, now time.Duration,
-	hearing int64) (q Question, ok bool) {
+	followers int64) (q Question, ok bool) {
 	means, ok := m.Scripts.MeaningOf(c, on.OpenTransaction())
 	if !ok {
 		return q, false
@@ -161,7 +161,7 @@ func (m *Memory) Ask(c *command.Command, on *command.Pending, watched []Watched,
 		q.at = now.Truncate(keyspace.Grain) + 1 // so that it is not 0
 	}
 	if means.Wants > 0 {
-		q.Followers = hearing + 1
+		q.Followers = followers + 1
 	}
 	if on != nil && on.Multi && command.Name(c.Args) == "exec" {
 		q.Transaction = string(on.Transaction)

@@ -21,7 +21,7 @@ type Move struct {
 	Choice        interleave.Choice
 	Cost          int // preemptions and faults that it adds
 	Access        command.Access
-	World         bool // it is not a client's step, and independent of no move unless it approaches
+	World         bool // it is not a client's step; it is not independent of any move, unless Approaches is true
 	TimePasses    bool // time passes during it
 	Approaches    bool // time passes, but not beyond the end of a lease
 	DependsOnTime bool // its effect or reply depends on the time of day
@@ -48,8 +48,8 @@ func Contains(moves []Move, c interleave.Choice) bool {
 	return slices.ContainsFunc(moves, func(m Move) bool { return m.Choice == c })
 }
 
-// Independent reports whether a move that has happened may swap places with another that was possible then, without a
-// difference for clients, Redis and checkers. If in doubt it is false.
+// Independent reports whether two moves may swap places without a difference for clients, Redis and checkers. did has
+// happened, and other was possible at the same moment. If in doubt, the result is false.
 func Independent(did, other Move) bool {
 	i, client := did.Choice.Client()
 	if j, too := other.Choice.Client(); client && too && i == j {

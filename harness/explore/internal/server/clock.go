@@ -71,7 +71,7 @@ func (s *Server) PassTime(from, to time.Duration) error {
 	return s.ageKeys(to - from)
 }
 
-// ageKeys moves the end of every key forward by d.
+// ageKeys makes every key end d earlier.
 func (s *Server) ageKeys(d time.Duration) error {
 	_, err := s.Ask(s.Primary, "EVAL", ageScript, "0", strconv.FormatInt(d.Milliseconds(), 10))
 	return err
@@ -85,7 +85,8 @@ const ageScript = `for _, k in ipairs(redis.call('keys', '*')) do
 end
 return 1`
 
-// keysWithEnd returns a script that lists the keys with a TTL, each after its end in ms, as returned by command.
+// keysWithEnd returns a script that lists the end and the name of each key that has a TTL. command is the Redis command
+// that returns the end in ms.
 func keysWithEnd(command string) string {
 	return `local out = {}
 for _, k in ipairs(redis.call('keys', '*')) do

@@ -53,7 +53,7 @@ const AckWithinMillis = "2000"
 var replicateAll = slices.Concat(resp.Request("SET", "{doublegrant}", ""), resp.Request("DEL", "{doublegrant}"),
 	resp.Request("WAIT", "2", AckWithinMillis))
 
-// StopReplication waits until both replicas have everything. From then on the one to be promoted gets nothing.
+// StopReplication waits until both replicas have everything. From then on the lagging replica gets nothing.
 func (s *Server) StopReplication() error {
 	replies, err := s.askAll(FirstPrimary, replicateAll, 3)
 	if err != nil {
@@ -87,8 +87,8 @@ func (s *Server) resumeIfStopped() error {
 	return err
 }
 
-// Promote copies the lagging replica's content to the successor. Its script cache is empty, like that of any new
-// primary. RESTORE drops a key in its last millisecond, so the servers' clocks are set back meanwhile.
+// Promote copies the lagging replica's content to the successor. The successor's script cache is empty, like that of
+// any new primary. RESTORE drops a key in its last millisecond, so the servers' clocks are set back meanwhile.
 func (s *Server) Promote(now time.Duration) error {
 	s.SetTime(0)
 	defer s.SetTime(now)
@@ -119,8 +119,8 @@ func (s *Server) HearingReplicas() int64 {
 	return s.Followers(s.resumeReplication != nil, s.Primary != FirstPrimary)
 }
 
-// Followers returns the number of replicas that get what is written, given whether replication is stopped and whether a
-// replica was promoted.
+// Followers returns the number of replicas that get what is written. stopped says that replication is stopped, and
+// promoted that a replica was promoted.
 func (s *Server) Followers(stopped, promoted bool) int64 {
 	switch {
 	case len(s.Names) == 1:

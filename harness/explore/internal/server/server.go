@@ -245,7 +245,7 @@ func (s *Server) Reset() error {
 	return nil
 }
 
-// NoteWrites has to be called before a command that may write.
+// NoteWrites records that database 0 may not be empty any more. Call it before a command that may write.
 func (s *Server) NoteWrites() { s.clean = false }
 
 // SetsClocks reports whether the servers' clocks can be set. If not, WhyNoClock says why.

@@ -18,7 +18,8 @@ type settings struct {
 	before    map[string]string // previous values of changed settings
 }
 
-// NoteSettings has to be called before a command. stays is true for one outside of operations, whose changes stay.
+// NoteSettings notes what has to be restored after a command: the script cache, functions and settings. Call it before
+// the command. stays is true for a command outside of operations, whose functions and settings stay.
 func (s *Server) NoteSettings(args [][]byte, stays bool) error {
 	if command.FlushesScripts(args) {
 		s.Flushed = true

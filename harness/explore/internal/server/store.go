@@ -17,8 +17,8 @@ const (
 	mostValue = 80 // bytes of one value
 )
 
-// content returns a script that lists all keys: each with its end in ms, as returned by endsBy, and its value. ARGV[1]
-// bounds their number. The first element is the number of keys left out.
+// content returns a script that lists all keys, each with its end in ms and its value. endsBy is the Redis command that
+// returns the end. ARGV[1] bounds the number of keys. The first element of the list is the number of keys left out.
 func content(endsBy string) string {
 	return `local keys = redis.call('keys', '*')
 table.sort(keys)

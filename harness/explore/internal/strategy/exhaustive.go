@@ -13,16 +13,17 @@ import (
 type Branch struct {
 	Prefix      []interleave.Choice
 	Fingerprint uint64 // when Prefix was planned; 0: unknown
-	// moves that were asleep before the last choice of Prefix: what begins with them belongs to other branches
+	// moves that were asleep before the last choice of Prefix: schedules that go on with one of them belong to other
+	// branches
 	SleepSet []*schedule.Move
 	Cost     int // preemptions and faults in Prefix
 }
 
 // Exhaustive chooses the moves of one schedule in a depth-first search with sleep sets (Godefroid, LNCS 1032, 1996).
-// That is the first schedule of a branch: the moves of the prefix, then always the first move that is not asleep. On
-// the way it plans a branch for each other move that is not asleep. The search goes through these, which plan branches
-// in turn. In the end it has run every schedule that begins with the prefix, except those that differ from another only
-// in the order of independent moves.
+// This schedule is the first of a branch: it takes the moves of the prefix, then always the first move that is not
+// asleep. On the way it plans a branch for each other move that is not asleep. The search goes on with these branches,
+// which plan further ones. In the end it has run every schedule that begins with the prefix, except those that differ
+// from another only in the order of independent moves.
 //
 // A move falls asleep in a branch because an earlier branch begins with it at the same place. It wakes when something
 // happens that is not independent of it, since the order of the two then matters. If all moves are asleep, what follows

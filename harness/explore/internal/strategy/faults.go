@@ -15,7 +15,7 @@ import (
 // placedFault is a fault and its earliest step.
 type placedFault struct {
 	kind  faultKind
-	place int // steps before it, at least
+	place int // smallest number of steps before it
 }
 
 // faultKind is what a fault does.
@@ -72,8 +72,8 @@ func faultsOf(b interleave.Budget) (all []faultKind) {
 	return all
 }
 
-// move returns a move that causes the fault now, drawn at random if there are several. A fault of a command applies to
-// the actor whose turn it is: next is its step.
+// move returns a choice that causes the fault now, drawn at random if there are several. ok is false if there is none.
+// next is the step of the actor whose turn it is, to which a fault of a command applies.
 func (k faultKind) move(rng *rand.Rand, moves []schedule.Move, next interleave.Choice,
 	instants []schedule.Instant) (c interleave.Choice, ok bool) {
 	var all []interleave.Choice
@@ -88,7 +88,7 @@ func (k faultKind) move(rng *rand.Rand, moves []schedule.Move, next interleave.C
 	return all[rng.IntN(len(all))], true
 }
 
-// matches reports whether a choice is a fault of this kind.
+// matches reports whether a choice is a fault of this kind. A fault of a command has to apply to the step next.
 func (k faultKind) matches(c, next interleave.Choice, instants []schedule.Instant) bool {
 	happensToNext := c.Number() == next.Number() && c.Thread() == next.Thread()
 	switch k {

@@ -14,14 +14,14 @@ import (
 // ErrDiverged marks a replay that differs from its schedule.
 var ErrDiverged = errors.New("the replay took another way")
 
-// Replay takes exactly the choices of a schedule. Next returns an error that wraps ErrDiverged if one is not possible,
-// or if the schedule goes on after them.
+// Replay takes exactly the choices of a schedule. Next returns an error that wraps ErrDiverged if one of them is not
+// possible, or if clients have not ended after the last.
 type Replay struct {
 	heedless
 	Schedule []interleave.Choice
 }
 
-// heedless is part of the strategies that decide by the moves alone.
+// heedless makes Took do nothing, for strategies that decide by the possible moves alone.
 type heedless struct{}
 
 func (heedless) Took(schedule.Move) {}

@@ -32,8 +32,8 @@ type pct struct {
 	// and so on, in the order of the clients.
 	inOrder int
 
-	// changePoints[i] is the number of a move, from 1. After it its actor falls to priority -1-i. There are depth-1, or
-	// none.
+	// changePoints[i] is the number of a move, from 1. The actor that makes this move falls to priority -1-i. There are
+	// depth-1 change points, or none.
 	changePoints []int
 }
 
@@ -80,8 +80,8 @@ func (p *pct) priorityOf(actor int) float64 {
 	return p.priority[actor]
 }
 
-// amongOrdered maps drawn, 0 to 1, to a priority relative to 1, 1/2, ..., 1/n. It is equally likely to be above all,
-// between any two, or below all.
+// amongOrdered turns a number drawn between 0 and 1 into a priority among those of n ordered clients: 1, 1/2, ..., 1/n.
+// The result is equally likely to be above all of these, between any two neighbours, or below all.
 func amongOrdered(drawn float64, n int) float64 {
 	place, within := math.Modf(drawn * float64(n+1))
 	upper, lower := 2.0, 1/(place+1)
@@ -91,8 +91,8 @@ func amongOrdered(drawn float64, n int) float64 {
 	return lower + within*(upper-lower)
 }
 
-// took lowers the actor's priority at a change point. A change point without a client's step has no effect, nor has the
-// second of two at one step: the bound counts such draws as misses.
+// took lowers the actor's priority at a change point. A change point has no effect if its move is not a client's step,
+// or if it falls on the same move as another one. The bound counts such draws as misses.
 func (p *pct) took(did schedule.Move, number int, _ []schedule.Move) {
 	actor, ok := actorOf(did.Choice)
 	if i := slices.Index(p.changePoints, number); ok && i >= 0 {

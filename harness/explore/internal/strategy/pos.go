@@ -8,8 +8,8 @@ import (
 )
 
 // pos is partial order sampling: Yuan, Yang and Gu, "Partial Order Aware Concurrency Sampling", CAV 2018. Each possible
-// step has a random priority, and the highest is taken. Then the steps that could have been taken instead and are not
-// independent of it get new priorities. So it does not keep drawing equivalent orders of independent steps.
+// step has a random priority, and the step with the highest one is taken. Other possible steps that are not independent
+// of it then get new priorities. So pos does not keep drawing equivalent orders of independent steps.
 type pos struct {
 	rng      *rand.Rand
 	priority map[int]float64 // by actor, of its next step; missing: not drawn yet

@@ -14,7 +14,8 @@ type sampler interface {
 	// pick returns one of the possible steps; the zero Choice if there is none.
 	pick(steps []schedule.Move) interleave.Choice
 
-	// took is called after each move. number counts moves from 1. steps are the steps that were possible instead.
+	// took tells the sampler which move was made. number counts moves from 1. steps are the steps that were possible
+	// instead.
 	took(did schedule.Move, number int, steps []schedule.Move)
 }
 

@@ -16,7 +16,7 @@ type Strategy interface {
 	// Leave, the schedule first runs to some end.
 	Next(View) (interleave.Choice, Decision, error)
 
-	// Took is called after each move that Next has chosen.
+	// Took tells the strategy which move was made. It is called after each move that Next has chosen.
 	Took(did schedule.Move)
 }
 

@@ -52,7 +52,7 @@ func (t *Trace) Current() *interleave.Step {
 	return &t.Steps[len(t.Steps)-1]
 }
 
-// also adds to a step what happened then, after sep if something happened before.
+// also appends what happened to the text of a step. If the text is not empty, sep comes between.
 func also(s *interleave.Step, sep, what string) {
 	if s.Command != "" {
 		s.Command += sep
@@ -82,7 +82,8 @@ func (t *Trace) StartStep(at time.Duration, c interleave.Choice) {
 	t.Steps = append(t.Steps, s)
 }
 
-// Sent writes a command and its reply.
+// Sent writes a command and its reply. lost is the error that the client gets instead of the reply; nil: it gets the
+// reply.
 func (t *Trace) Sent(c command.Command, reply []byte, lost error) {
 	s := t.Current()
 	if s == nil {
@@ -120,7 +121,7 @@ func (t *Trace) Unanswered(why string) {
 	}
 }
 
-// Crashed writes which other clients of the process crash with client.
+// Crashed writes that the other members of client's process crash with it.
 func (t *Trace) Crashed(members []int, client int) {
 	if t == nil {
 		return
@@ -176,7 +177,8 @@ func (t *Trace) Waited(d time.Duration) {
 	}
 }
 
-// Passed writes how much time passed, which keys are gone, and which will soon end, with the time left.
+// Passed writes that the time d passes, and that the keys in gone have ended. It also writes timeLeft, such as "1ms
+// remains of", and the keys in last.
 func (t *Trace) Passed(d time.Duration, gone []string, timeLeft string, last []string) {
 	s := t.Current()
 	if s == nil {
@@ -194,7 +196,8 @@ func (t *Trace) Passed(d time.Duration, gone []string, timeLeft string, last []s
 // rounded returns d without the microseconds that steps took.
 func rounded(d time.Duration) time.Duration { return keyspace.RoundUp(d, keyspace.Grain) }
 
-// FinishStep ends a step. ended lists the operations that ended in it, seen what the program then read from the store.
+// FinishStep ends a step. ended lists the operations that ended in it, and seen the operations with which the program
+// then read the store.
 func (t *Trace) FinishStep(ended, seen []harness.Op) {
 	s := t.Current()
 	if s == nil {
