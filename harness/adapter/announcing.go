@@ -24,8 +24,8 @@ type announcing struct {
 	begun     atomic.Bool        // it has announced something: its questions about the time are steps from then on
 	failed    chan error         // why its clock cannot be answered; there is room for one
 	comes     chan *announcement // from the gate
-	first     *announcement      // that came before Next was called; nil: Next has returned it
-	open      *announcement      // that the process still waits for; nil: none
+	first     *announcement      // came before the first call of Next; nil once Next has returned it
+	open      *announcement      // returned by Next, while the process still waits to go on; nil: none
 	inOp      bool               // it has invoked something, and nothing came of it yet
 }
 
@@ -40,9 +40,8 @@ var (
 	_ timekeeper                  = (*announcing)(nil)
 )
 
-// StartAnnouncing starts a process that drives itself, for one schedule, and waits for its first announcement. Its
-// errors, and those of what it returns, wrap interleave.ErrAdapter and contain the last of the process's standard
-// error.
+// StartAnnouncing starts a process that drives itself, for one schedule, and waits for its first announcement. All
+// errors, also those of the returned process, wrap interleave.ErrAdapter.
 func (p *Runner) StartAnnouncing(address string, environment ...string) (workloads.AnnouncingProcess, error) {
 	command, err := p.prepared()
 	if err != nil {
@@ -64,7 +63,7 @@ func (p *Runner) StartAnnouncing(address string, environment ...string) (workloa
 	return d, nil
 }
 
-// launch starts the process of d, and registers d for what the process announces.
+// launch starts the process of d. From then on OnAnnounced passes to d what comes from the gate at address.
 func (p *Runner) launch(address string, d *announcing) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,7 +116,8 @@ func (d *announcing) begin() error {
 	return nil
 }
 
-// OnAnnounced hands on what the program behind a gate has announced, and returns when the program may go on.
+// OnAnnounced passes an announcement to the process at the gate with this address. It returns when the process may go
+// on.
 func (p *Runner) OnAnnounced(address, text string) {
 	p.mu.Lock()
 	d := p.announcing[address]
@@ -136,8 +136,8 @@ func (p *Runner) OnAnnounced(address, text string) {
 	}
 }
 
-// underWay implements timekeeper. Before the first announcement a question about the time shows the machine's time.
-// From then on each is a step.
+// underWay implements timekeeper. Before the first announcement the process reads the machine's time. From then on
+// each question about the time is a step.
 func (d *announcing) underWay() <-chan struct{} {
 	if !d.begun.Load() {
 		return nil
@@ -145,7 +145,7 @@ func (d *announcing) underWay() <-chan struct{} {
 	return d.ended
 }
 
-// breakDown implements timekeeper. Next returns why.
+// breakDown implements timekeeper. The next call of Next returns the reason.
 func (d *announcing) breakDown(why error) {
 	select {
 	case d.failed <- why:

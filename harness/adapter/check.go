@@ -24,14 +24,14 @@ var answerWithin = 3 * time.Second
 // has replicas.
 type Servers func(count int, replicated bool) ([]redis.UniversalClient, error)
 
-// Check starts an adapter, asks it for everything once, and calls say for each step. wrong is nil if the step went as
-// it should. Check returns the adapter with what it says that it can do, and the first thing that was wrong.
+// Check starts an adapter and asks it once for each of its operations. It calls say after each step, with a nil error
+// if the step went as it should. It returns the adapter with what it says that it can do, and the first error.
 //
 // The adapter first gets one Redis. If it says that it asks several masters, it is started again with as many. If
 // something is wrong and it has sent a WAIT, it is started again with replicas. The keys of the check begin with
 // doublegrant-trial. If the adapter is right, none remain.
 func Check(
-	ctx context.Context, c workloads.Adapter, servers Servers, say func(step string, wrong error),
+	ctx context.Context, c workloads.Adapter, servers Servers, say func(step string, err error),
 ) (workloads.Adapter, error) {
 	return New(c).tryOn(ctx, servers, say, (*trial).askEverything)
 }
@@ -69,10 +69,10 @@ func (p *Runner) tryOn(ctx context.Context, servers Servers, say func(string, er
 	return c, err
 }
 
-// errAsksMore is the error of a trial with fewer masters than the program asks.
+// errAsksMore is the error of a trial with fewer masters than the program needs.
 var errAsksMore = errors.New("it asks more masters than there are")
 
-// awaitsReplicas is the error of a trial in which something was wrong and the program has waited for replicas.
+// awaitsReplicas is the error of a failed trial in which the program has waited for replicas.
 type awaitsReplicas struct{ error }
 
 // try starts the program on the masters, and calls all for it.
@@ -114,7 +114,7 @@ type trial struct {
 	first     error // the first thing that was wrong
 }
 
-// begin starts the program, a second time if a process serves one client only.
+// begin starts the program. It starts a second process if each serves only one client.
 func (t *trial) begin(p *Runner) (workloads.Adapter, error) {
 	for len(t.processes) == 0 || len(t.processes) == 1 && t.processes[0].ready.Clients == 1 {
 		one, err := p.start(t.to.init(), underLoad)
@@ -172,7 +172,7 @@ func (t *trial) askOnce(c workloads.Adapter) {
 	t.checkHeard()
 }
 
-// checkHeard checks that commands have come, to most of the masters if there are several.
+// checkHeard checks that the program's commands have reached Redis: most of the masters, if there are several.
 func (t *trial) checkHeard() {
 	names := "its commands come to the Redis that init names"
 	if len(t.to) > 1 {
@@ -204,8 +204,8 @@ func (t *trial) checkAsks() {
 	})
 }
 
-// firstOperation does the first operation of a family on a name, and releases a lock again. It is no error if the
-// answer is no.
+// firstOperation does the first operation of a family on a name. It releases a lock again. The answer "not ok" is not
+// an error.
 func (t *trial) firstOperation(f workloads.Family, key string) (err error) {
 	ops := t.operations(1)
 	switch f {
@@ -281,7 +281,7 @@ func (t *trial) processOf(client int) *process {
 	return t.processes[max(0, min(client, len(t.processes))-1)]
 }
 
-// operations asks the program as one of its clients, each time within answerWithin.
+// operations returns the operations of one client. Each fails if the program does not answer within answerWithin.
 func (t *trial) operations(client int) workloads.Operations {
 	return operations{func(ctx context.Context, r request) (answer, error) {
 		r.Client = client
@@ -297,20 +297,20 @@ func withOperation(r request, do string) request {
 	return r
 }
 
-// want asks for an operation and returns an error unless the answer is as yes says.
-func (t *trial) want(yes bool, r request) error {
+// want asks for an operation and checks the answer: ok if expected is true, not ok otherwise.
+func (t *trial) want(expected bool, r request) error {
 	a, err := t.processOf(r.Client).ask(t.ctx, r, answerWithin)
 	if err != nil {
 		return err
 	}
 	got, err := a.result()
-	if err == nil && got != yes {
+	if err == nil && got != expected {
 		return fmt.Errorf("it answered ok: %t", got)
 	}
 	return t.withAddress(err)
 }
 
-// withAddress adds to an error where the operation's commands should have gone, if none has come.
+// withAddress adds the address of Redis to an error, if no command of the program has come there.
 func (t *trial) withAddress(err error) error {
 	if err == nil || t.to.heard() > 0 {
 		return err
@@ -318,7 +318,7 @@ func (t *trial) withAddress(err error) error {
 	return fmt.Errorf("%w; no command has come to %s, the Redis that init names", err, t.to.init().Redis)
 }
 
-// broken returns why the program has broken down, a moment after its last answer. It returns nil if it has not.
+// broken waits for a moment after the last answer, and returns the reason if the program has broken down; nil if not.
 func (t *trial) broken() error {
 	select {
 	case <-t.processOf(1).broken:
@@ -330,7 +330,7 @@ func (t *trial) broken() error {
 	}
 }
 
-// step does one step and reports it. After something was wrong it does nothing.
+// step does one step and reports it. Once a step has failed, it does nothing.
 func (t *trial) step(what string, do func() error) {
 	if t.first != nil {
 		return
@@ -344,7 +344,7 @@ func (t *trial) step(what string, do func() error) {
 	t.say(what+slowness(time.Since(began)), nil)
 }
 
-// slowness remarks that a step took long; empty: it did not.
+// slowness returns a remark for a step that took long; empty for other steps.
 func slowness(took time.Duration) string {
 	if took < slowAnswer {
 		return ""
@@ -353,10 +353,10 @@ func slowness(took time.Duration) string {
 		took.Round(time.Millisecond), page)
 }
 
-// slowAnswer is the time from which a step is said to be slow. Most take a millisecond.
+// slowAnswer is the duration from which a step counts as slow. Most steps take a millisecond.
 const slowAnswer = 300 * time.Millisecond
 
-// ask is a step that asks for an operation, to be answered as yes says.
-func (t *trial) ask(what string, yes bool, r request) {
-	t.step(what, func() error { return t.want(yes, r) })
+// ask asks for an operation, as one step. The step fails unless the answer is as expected, see want.
+func (t *trial) ask(what string, expected bool, r request) {
+	t.step(what, func() error { return t.want(expected, r) })
 }

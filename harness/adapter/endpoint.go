@@ -7,19 +7,19 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// endpoint is an address that processes are given, and that leads to a master.
+// endpoint is the address by which processes reach a master.
 type endpoint struct {
 	address string
-	relay   *relay // whose address it is; nil: the address is a node's own
+	relay   *relay // the relay that listens there; nil: the node itself does
 }
 
-// endpoints lead to all masters of a group.
+// endpoints holds an endpoint for each master of a group.
 type endpoints []endpoint
 
-// relaysTo opens a relay for each Redis client. tries says that a program is tried there.
-func relaysTo(masters []redis.UniversalClient, tries bool) (to endpoints, err error) {
+// relaysTo opens a relay for each Redis client. In a trial, the relays look at what programs send.
+func relaysTo(masters []redis.UniversalClient, inTrial bool) (to endpoints, err error) {
 	for _, r := range masters {
-		y, err := newRelay(r, tries)
+		y, err := newRelay(r, inTrial)
 		if err != nil {
 			to.close()
 			return nil, err
@@ -50,7 +50,7 @@ func (to endpoints) heard() (count int) {
 	return count
 }
 
-// awaited reports whether a program that is tried has waited for replicas.
+// awaited reports whether, in a trial, the program has waited for replicas.
 func (to endpoints) awaited() bool {
 	return slices.ContainsFunc(to, func(w endpoint) bool { return w.relay != nil && w.relay.awaits.Load() })
 }
@@ -71,24 +71,25 @@ func (to endpoints) close() {
 	}
 }
 
-// directRoute leads the processes of a load to the nodes themselves. The relay would cost half of the harness's time.
+// directRoute says whether the processes of a load connect to the nodes themselves. Relays would take half of the
+// harness's processor time.
 type directRoute struct {
-	to    func(redis.UniversalClient) string // as ConnectDirectly was given it; nil: all go by a relay
-	tried bool
-	heard bool // in the trial a command has come to the Redis that init names
+	to    func(redis.UniversalClient) string // the argument of ConnectDirectly; nil: processes use relays
+	tried bool                               // the trial is over
+	heard bool                               // in the trial a command has come to the Redis that init names
 }
 
-// ConnectDirectly implements workloads.AdapterRunner. A node does not tell whose command has come to it. So before the
-// first process connects directly, the program does one operation by a relay. If it fails there, its processes go by
-// relays, which say what is wrong.
+// ConnectDirectly implements workloads.AdapterRunner. A node does not tell which program a command comes from. So
+// before the first process connects directly, the program does one operation through a relay. If that fails, all
+// processes use relays, which say what is wrong.
 func (p *Runner) ConnectDirectly(to func(redis.UniversalClient) string) {
 	p.trying.Lock()
 	defer p.trying.Unlock()
 	p.direct.to = to
 }
 
-// directTo returns the addresses of the nodes that the Redis clients lead to. It returns nil if their processes are to
-// go by relays.
+// directTo returns the addresses of the nodes that the Redis clients lead to. It returns nil if processes have to use
+// relays.
 func (p *Runner) directTo(masters []redis.UniversalClient) (to endpoints) {
 	p.trying.Lock()
 	defer p.trying.Unlock()

@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// longestLog bounds what is kept of a process's standard error, in bytes. A library may log each connection that a
-// fault breaks.
+// longestLog is how many bytes of a process's standard error are kept. A library may log each connection that a fault
+// breaks.
 var longestLog = 1 << 20
 
-// errorLog is the file with what one process writes to its standard error.
+// errorLog is the file for the standard error of one process.
 type errorLog struct {
 	file *os.File
 

@@ -15,7 +15,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads/adapters"
 )
 
-// Runnable returns a variant that can be run. For a library in another language it is one that starts the library's
+// Runnable returns a variant that can be run. If v is a library in another language, the result starts the library's
 // adapter. Every other variant is returned as it is.
 func Runnable(v workloads.Variant) workloads.Variant {
 	l, ok := v.Library()
@@ -43,22 +43,22 @@ func Missing(v workloads.Variant) error {
 	return nil
 }
 
-// Interpreter returns the command that runs the adapter of a library's variant, such as /usr/bin/python3: the first
-// candidate that has the library. passed is the candidate before it that lacks the library; empty: there is none. Both
+// Interpreter returns the command that runs the adapter of a library's variant, such as /usr/bin/python3. It is the
+// first candidate that has the library. If that is not the first candidate of all, skipped is the first of all. Both
 // are empty for other variants, and if no candidate has the library.
-func Interpreter(v workloads.Variant) (command, passed string) {
+func Interpreter(v workloads.Variant) (command, skipped string) {
 	l, ok := v.Library()
 	if !ok {
 		return "", ""
 	}
 	command, err := interpreterOf(l)
 	if err == nil && command != l.Interpreters[0] {
-		passed = l.Interpreters[0]
+		skipped = l.Interpreters[0]
 	}
-	return command, passed
+	return command, skipped
 }
 
-// interpreters caches which interpreter has which library, since a check takes a process.
+// interpreters caches which interpreter has which library, since each check starts a process.
 var interpreters sync.Map // of func() (string, error), by the library's probe
 
 // interpreterOf returns the first interpreter that has the library.
@@ -75,8 +75,8 @@ func interpreterOf(l workloads.Library) (string, error) {
 	return ask.(func() (string, error))()
 }
 
-// unpack writes the adapters of a library's language to a folder that is removed with this process at the latest, and
-// returns the command that runs the library's adapter.
+// unpack writes the adapters of a library's language to a temporary folder, and returns the command that runs the
+// library's adapter. The folder is removed at the latest when this process ends.
 func unpack(l workloads.Library) (command []string, remove func() error, err error) {
 	interpreter, err := interpreterOf(l)
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 // which wakes the process once. The zero value is ready.
 type lines struct {
 	mu      sync.Mutex
-	writing bool   // a goroutine writes, and will write what waits
+	writing bool   // a goroutine is writing, and will also write the waiting lines
 	waiting []byte // lines that are not written yet
-	spare   []byte // the buffer for the next of them
+	spare   []byte // the next buffer for waiting lines
 }
 
-// write writes a line, or leaves it to the goroutine that is writing. With others it first lets goroutines run that are
-// ready to write as well. It ignores an error of to: a process that has closed its input is about to end, and its
-// output tells why.
+// write writes a line, or leaves it to the goroutine that is writing. If others are about to write, it first lets them
+// run, so that their lines go out in the same piece. It ignores write errors: a process that has closed its input is
+// about to end, and its output tells why.
 func (l *lines) write(to io.Writer, line []byte, others bool) {
 	if !l.add(line) {
 		return
@@ -31,7 +31,7 @@ func (l *lines) write(to io.Writer, line []byte, others bool) {
 	}
 }
 
-// add appends a line to those that wait, and reports whether the caller has to write them.
+// add appends a line to the waiting ones, and reports whether the caller has to write them.
 func (l *lines) add(line []byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -41,8 +41,8 @@ func (l *lines) add(line []byte) bool {
 	return first
 }
 
-// take returns the lines that wait. They are valid until the next call. If there are none it returns nil, and the
-// caller is no longer the one that writes.
+// take returns the waiting lines, which are valid until the next call. If there are none, it returns nil, and the
+// caller stops being the goroutine that writes.
 func (l *lines) take() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,7 +55,7 @@ func (l *lines) take() []byte {
 	return some
 }
 
-// send sends a request under the next id, and returns a channel for its answers.
+// send sends a request, and returns a channel for its answers.
 func (c *process) send(r request) (chan answer, error) {
 	answers, others, err := c.register(&r)
 	if err == nil {
@@ -64,8 +64,8 @@ func (c *process) send(r request) (chan answer, error) {
 	return answers, err
 }
 
-// register gives a request the next id, unless it is a thread's, which has one, and makes the channel for its answers.
-// others says that other operations are under way.
+// register makes the channel for the answers to a request. It gives the request the next id, unless it has one, as
+// requests to threads do. others reports whether other requests wait for answers.
 func (c *process) register(r *request) (answers chan answer, others bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,7 +84,7 @@ func (c *process) register(r *request) (answers chan answer, others bool, err er
 	return answers, len(c.waiting) > 1, nil
 }
 
-// write writes a line to the process, in one piece with those of others if there are any.
+// write writes a request to the process. If others are about to write, it joins their lines.
 func (c *process) write(r request, others bool) {
 	line, _ := json.Marshal(r) // of strings and numbers
 	c.lines.write(c.in, append(line, '\n'), others)

@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// patience bounds the time of an operation under load. After that its process, which may hang for ever, is
+	// patience bounds the time of an operation under load. A process that takes longer may hang for ever. It is
 	// replaced.
 	patience = 15 * time.Second
-	// timeout is how long a program under load is asked to wait for an answer of Redis.
+	// timeout is how long a program under load should wait for an answer of Redis: init asks it to.
 	timeout = time.Second
 	// startAgainAfter is the least time between two starts of a process that could not begin.
 	startAgainAfter = time.Second
 )
 
-// LoadClient returns one more client, whose masters are those that the Redis clients lead to. Clients with the same
-// first master share processes, and addresses. If a process cannot be started, each operation returns the error.
-// Without masters, or with a nil one, nothing is started.
+// LoadClient returns one more client under load. Its commands go where the given Redis clients lead. Clients with the
+// same first master share processes and addresses. If a process cannot be started, each operation returns the error.
+// LoadClient starts no process if masters is empty or begins with nil.
 func (p *Runner) LoadClient(masters ...redis.UniversalClient) workloads.Operations {
 	s := &loadClient{program: p, masters: masters}
 	if len(masters) > 0 && masters[0] != nil {
@@ -34,8 +34,8 @@ func (p *Runner) LoadClient(masters ...redis.UniversalClient) workloads.Operatio
 	return operations{s.ask}
 }
 
-// Observer returns the client with which the harness itself looks at the end of a schedule: one for each r. Its process
-// is started with its first operation.
+// Observer returns the harness's own client, which looks at Redis at the end of a schedule. Each r has one. Its first
+// operation starts its process.
 func (p *Runner) Observer(r redis.UniversalClient) workloads.Operations {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -84,21 +84,21 @@ func (s *loadClient) ensureProcess() (err error) {
 	return err
 }
 
-// group holds the processes of one client group under load. They share addresses.
+// group holds the processes of one client group under load, which share addresses.
 type group struct {
 	to endpoints
 
 	mu       sync.Mutex
 	closed   bool
 	all      []*process
-	clients  map[*process]int // clients that a process has had
-	failed   error            // why the last process could not begin; nil: it could
+	clients  map[*process]int // number of clients that each process has had
+	failed   error            // why the latest process could not begin; nil: it could
 	failedAt time.Time
 
 	struck strikes
 }
 
-// group returns the group of the Redis clients, and makes it the first time.
+// group returns the group for these Redis clients. The first call makes it.
 func (p *Runner) group(masters []redis.UniversalClient) (_ *group, err error) {
 	to := p.directTo(masters)
 	p.mu.Lock()
@@ -145,8 +145,8 @@ func (g *group) assign(p *Runner, what purpose) (*process, int, error) {
 	return c, 1, nil
 }
 
-// free returns the process with the fewest clients that can take one more. It returns nil if another process is to be
-// started. The caller holds the lock.
+// free returns the process that has the fewest clients and can take one more. It returns nil if another process has to
+// be started. The caller holds the lock.
 func (g *group) free(processes int) (best *process) {
 	alive := 0
 	for _, c := range g.all {

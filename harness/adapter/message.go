@@ -17,23 +17,24 @@ const Version = 1
 // longestLine bounds a line of a program, in bytes.
 const longestLine = 64 << 10
 
-// page says, in messages, where the protocol is described.
+// page is the end of error messages that refer to the protocol's description.
 const page = "see workloads/adapters/README.md"
 
-// Names of the protocol beside its operations: requests to a program, and the questions that it may ask meanwhile.
+// The protocol's names, other than operations: requests to a program, and the questions that the program may ask before
+// it answers.
 const (
 	doInit  = "init"
 	doReset = "reset"
-	doRun   = "run" // to a thread that the program has started
+	doRun   = "run" // lets a thread run that the program has asked for
 
 	askNow   = "now"
 	askSleep = "sleep"
-	askStart = "start" // a thread
-	askStop  = "stop"  // one, whose sleeps are over from then on
-	askJoin  = "join"  // one, which is answered when it has ended
+	askStart = "start" // starts a thread
+	askStop  = "stop"  // stops a thread: its sleep ends at once, and so do later ones
+	askJoin  = "join"  // waits until a thread has ended
 
-	askMessage   = "message"   // before it reads one
-	askSubscribe = "subscribe" // before it subscribes without waiting for the confirmation
+	askMessage   = "message"   // waits until there is a message to read
+	askSubscribe = "subscribe" // announces that the program subscribes without waiting for the confirmation
 )
 
 // questions lists what a program may ask while an operation or a thread is under way.
@@ -87,11 +88,11 @@ type answer struct {
 	Clock workloads.AdapterClock `json:"clock"`
 }
 
-// drawn is a number as its program has written it: a number of JSON, or a text of decimal digits. Leading zeros do not
+// drawn is a number as the program has written it: a JSON number, or a string of decimal digits. Leading zeros do not
 // count, as everywhere.
 type drawn string
 
-// UnmarshalJSON reads either form.
+// UnmarshalJSON reads a JSON number or a string.
 func (d *drawn) UnmarshalJSON(b []byte) error {
 	text := string(b)
 	if text == "null" {
@@ -111,7 +112,7 @@ func (d *drawn) UnmarshalJSON(b []byte) error {
 
 var (
 	decimal = regexp.MustCompile(`^-?[0-9]+$`)
-	// zerosIn finds a number with leading zeros. JSON has none, so such a line cannot be read.
+	// zerosIn finds a number with leading zeros, which JSON does not allow.
 	zerosIn     = regexp.MustCompile(`"number"\s*:\s*(-?0[0-9]+)`)
 	errNoNumber = errors.New("want a whole number in decimal digits")
 )
@@ -142,7 +143,7 @@ func parse(line []byte) (a answer, err error) {
 	return a, nil
 }
 
-// result returns the outcome of an operation that was answered, as errors that a workload understands.
+// result returns the answer to an operation: yes or no, or an error that workloads understand.
 func (a answer) result() (bool, error) {
 	switch {
 	case a.Info != "":

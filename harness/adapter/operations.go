@@ -8,10 +8,10 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// errNothingDone is the error of an operation that was answered by fail.
+// errNothingDone is the error of an operation that the program answered with "fail".
 var errNothingDone = workloads.ErrNoEffect
 
-// operations asks a program for what a client does.
+// operations asks a program for each operation of a client.
 type operations struct {
 	ask func(context.Context, request) (answer, error)
 }
@@ -35,7 +35,7 @@ func (o operations) First(ctx context.Context, id string, window time.Duration) 
 	return o.yes(ctx, request{Do: workloads.DoClaim, Key: id, TTL: milliseconds(window)})
 }
 
-// Confirm says that the message was delivered.
+// Confirm marks a message as delivered.
 func (o operations) Confirm(ctx context.Context, id string, window time.Duration) (bool, error) {
 	return o.yes(ctx, request{Do: workloads.DoConfirm, Key: id, TTL: milliseconds(window)})
 }

@@ -28,15 +28,15 @@ import (
 //go:embed clock.c
 var clockSource []byte
 
-// What a process asks over the socket of its clock. Any other number is how many nanoseconds to sleep; 0 asks for the
-// time.
+// The numbers that a process sends over the socket of its clock. 0 asks for the time. A positive number asks for a
+// sleep of so many nanoseconds.
 const (
 	askHello  = -1 // the library was loaded
 	askTimer  = -2 // a loop of events is about to wait for a timer
-	askGlance = -3 // what the time is, from any process that connects, outside of operations
+	askGlance = -3 // asks for the time outside of operations, from any process that connects
 )
 
-// errTimer is why a program is refused whose event loop waits for a timer.
+// errTimer is the error of a program whose event loop waits for a timer.
 var errTimer = fmt.Errorf("it waits for a timer of its event loop (setTimeout, asyncio.sleep), which a preloaded "+
 	"clock cannot answer: let it ask for sleep, %s", page)
 
@@ -78,7 +78,7 @@ func (s *clocks) prepare() (err error) {
 	return nil
 }
 
-// clear removes the folder. No process uses it, and none will.
+// clear removes the folder. No process may use it any longer.
 func (s *clocks) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +88,7 @@ func (s *clocks) clear() {
 	s.folder, s.remove = "", nil
 }
 
-// clock answers what one process asks about the time.
+// clock answers the questions of one process about the time.
 type clock struct {
 	library   string
 	l         net.Listener
@@ -99,7 +99,7 @@ type clock struct {
 	shown     atomic.Int64      // what the clock showed last, in nanoseconds since 1970; 0: nothing yet
 }
 
-// timekeeper is the process of a clock.
+// timekeeper is the process that a clock belongs to.
 type timekeeper interface {
 	// underWay returns a channel that is closed when the operation under way is over. It is nil if there is none.
 	underWay() <-chan struct{}
@@ -108,7 +108,7 @@ type timekeeper interface {
 
 // timeQuestion asks for the time, or for a sleep, during an operation.
 type timeQuestion struct {
-	sleep time.Duration // 0: what the time is; askTimer: a timer
+	sleep time.Duration // how long; 0: the question is for the time; askTimer: for a timer
 	reply chan time.Time
 }
 
@@ -122,10 +122,11 @@ func (q timeQuestion) answer(ctx context.Context) {
 	q.reply <- time.Time{}
 }
 
-// writtenWithin bounds how long an answer that a process has written may take to arrive.
+// writtenWithin bounds the time in which an answer arrives after the process has written it.
 const writtenWithin = 200 * time.Millisecond
 
-// refuse breaks down a process that waits for a timer, unless its answer comes: then its operation was over.
+// refuse breaks down a process that waits for a timer during an operation. If the answer to the operation arrives, the
+// operation was already over, and the process may wait.
 func (q timeQuestion) refuse(c *process, answers chan answer) {
 	select {
 	case a := <-answers:
@@ -207,9 +208,9 @@ func (k *clock) answer(conn net.Conn) {
 	_, _ = conn.Write(b[:]) // the process may have ended
 }
 
-// ask hands a question to the operation under way. Between two operations a question for the time gets what was shown
-// last. A sleep is left to the kernel, which answered false says, since it may be of a thread of the process's own.
-// ended says that the process ends meanwhile.
+// ask passes a question to the operation under way. Between two operations, a question for the time gets the time that
+// was shown last. A sleep is then not answered but left to the kernel, since a thread of the process may have asked for
+// it. ended reports whether the process has ended meanwhile.
 func (k *clock) ask(sleep time.Duration) (answered, ended bool) {
 	over := k.owner.underWay()
 	if over == nil {
@@ -234,8 +235,8 @@ func (k *clock) ask(sleep time.Duration) (answered, ended bool) {
 	}
 }
 
-// wasShown reports whether the program asks for the time, not to sleep, and was told a time before, which it can be
-// told again.
+// wasShown reports whether the question can be answered with the time that was shown last: it asks for the time, and a
+// time was shown.
 func (k *clock) wasShown(sleep time.Duration) bool { return sleep == 0 && k.shown.Load() != 0 }
 
 // close ends the clock of a process that has ended.
@@ -244,8 +245,8 @@ func (k *clock) close() {
 	_ = k.l.Close()
 }
 
-// withoutTimers returns a command that sets no timers but the program's. V8 has a timer for its heap, which looks like
-// any other in the event loop of Node.
+// withoutTimers adds an option to a command of Node that turns off V8's timer for its heap. In Node's event loop that
+// timer looks like one of the program's.
 func withoutTimers(command []string) []string {
 	if name := filepath.Base(command[0]); name != "node" && name != "nodejs" {
 		return command

@@ -35,18 +35,18 @@ type process struct {
 	clock     *clock // nil: none is preloaded
 	release   func()
 	ended     chan struct{} // closed when the process has ended and was waited for
-	ready     answer        // to init
+	ready     answer        // the answer to init
 	threads   threads
 	hears     atomic.Bool // it has asked for a message
 
 	mu    sync.Mutex
 	begun bool // it has answered init
-	// over is closed when the operation under way is over. nil: there is none. A process of a search does one at a
-	// time.
+	// over is closed when the operation under way is over. nil: there is none. In a search, a process does one
+	// operation at a time.
 	over    chan struct{}
 	asked   int
 	waiting map[int]chan answer // by id of the operation
-	why     error               // why nothing more comes from the process; nil: something may
+	why     error               // why nothing more comes from the process; nil while it works
 
 	broken chan struct{} // closed when why is set
 }
@@ -56,8 +56,8 @@ func newProcess() *process {
 		waiting: map[int]chan answer{}}
 }
 
-// start starts a process, sends it init, and waits for its answer. Its standard error goes to log as well, if that is
-// not nil. log is closed with the process. If preload is not nil, the process's clock is preloaded.
+// start starts a process, sends it init, and waits for the answer. If log is not nil, the process's standard error goes
+// there as well, and log is closed with the process. If preload is not nil, the process's clock is preloaded.
 func start(command []string, log *errorLog, init request, preload *clocks) (_ *process, err error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	c := newProcess()
@@ -72,7 +72,7 @@ func start(command []string, log *errorLog, init request, preload *clocks) (_ *p
 	return c, c.begin(init)
 }
 
-// launch starts the process. If it fails, it closes all that it has opened, and log.
+// launch starts the process. If that fails, it closes log and everything that it has opened.
 func (c *process) launch(log *errorLog, preload *clocks) (err error) {
 	var opened []io.Closer
 	defer func() {
@@ -112,7 +112,7 @@ func (c *process) launch(log *errorLog, preload *clocks) (err error) {
 	return nil
 }
 
-// connect connects to a program that listens on a socket, and does with the connection what start does with a process.
+// connect connects to a program that listens on a socket, sends it init, and waits for the answer.
 func connect(address string, init request) (*process, error) {
 	conn, err := (&net.Dialer{Timeout: startWithin}).Dial("unix", strings.TrimPrefix(address, workloads.SocketPrefix))
 	if err != nil {
@@ -123,7 +123,7 @@ func connect(address string, init request) (*process, error) {
 	return c, c.begin(init)
 }
 
-// begin sends init to the process, and waits for its answer. If that is a refusal, it ends the process.
+// begin sends init to the process and waits for the answer. If that fails, it ends the process.
 func (c *process) begin(init request) (err error) {
 	go c.listen()
 	init.Do, init.Version = doInit, Version
@@ -139,7 +139,7 @@ func (c *process) begin(init request) (err error) {
 	return err
 }
 
-// underWay implements timekeeper. Questions before the answer to init belong to no operation.
+// underWay implements timekeeper. Before its answer to init, the process has no operation.
 func (c *process) underWay() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -167,12 +167,13 @@ func (c *process) checkReady() error {
 	return nil
 }
 
-// errStillAsks is why a process is replaced that keeps asking for the time after its client has crashed.
+// errStillAsks is the error of a process that keeps asking for the time after its client has crashed. The process is
+// replaced.
 var errStillAsks = errors.New("its client has crashed, and it still asked for the time")
 
-// ask sends a request and returns its answer. Meanwhile it answers the questions of the process, with the clock of ctx.
-// It waits for as long as the process lives, or for patience if that is not 0. Time in which the process sleeps or is
-// stopped does not count.
+// ask sends a request and returns the answer. Until that comes, it answers the questions of the process, with the clock
+// of ctx. It waits for at most patience, without the time that the process sleeps or is stopped. If patience is 0, it
+// waits for as long as the process lives.
 func (c *process) ask(ctx context.Context, r request, patience time.Duration) (answer, error) {
 	answers, err := c.send(r)
 	if err != nil {
@@ -195,7 +196,7 @@ func (c *process) ask(ctx context.Context, r request, patience time.Duration) (a
 	return a, err
 }
 
-// operationOver notes that no operation is under way.
+// operationOver records that no operation is under way.
 func (c *process) operationOver() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -205,7 +206,7 @@ func (c *process) operationOver() {
 	}
 }
 
-// await waits for the answer to the request do.
+// await waits for the answer to the request with the name do. Meanwhile it answers the questions of the process.
 func (c *process) await(ctx context.Context, answers chan answer, do string, patience time.Duration) (answer, error) {
 	var alarm <-chan time.Time
 	var questions <-chan timeQuestion
@@ -255,9 +256,9 @@ func (c *process) await(ctx context.Context, answers chan answer, do string, pat
 	}
 }
 
-// answerQuestion answers a question of the process, in the operation or thread called do. A thread that sleeps is not
-// told the time, which would be one more step. It may ask for it. An error says that the process may not ask this. Then
-// it gets no answer.
+// answerQuestion answers a question that the process asked during the request do. An operation that has slept is also
+// told the time. A thread has to ask for the time, which is a step. If the process may not ask this question,
+// answerQuestion returns an error and sends no answer.
 func (c *process) answerQuestion(ctx context.Context, q answer, do string) (err error) {
 	told := request{ID: q.ID, Thread: q.Thread}
 	switch q.Ask {
@@ -287,8 +288,8 @@ func (c *process) answerQuestion(ctx context.Context, q answer, do string) (err 
 	return err
 }
 
-// awaitMessage waits until the process may read a message, or should not wait for one any longer, and sets in told
-// which. The end of a connection counts as a message: the process is to read it.
+// awaitMessage waits until there is a message for the process, or until the wait times out or is stopped. It sets the
+// result in told. The end of a connection counts as a message, so that the process reads it.
 func (c *process) awaitMessage(ctx context.Context, q answer, do string, told *request) error {
 	comes, err := harness.AwaitMessage(ctx, time.Duration(q.Timeout)*time.Millisecond)
 	c.hears.Store(true)
@@ -303,7 +304,7 @@ func (c *process) awaitMessage(ctx context.Context, q answer, do string, told *r
 	return nil
 }
 
-// listen reads the lines of the process until they end or make no sense.
+// listen reads the lines of the process until they end or one breaks the protocol.
 func (c *process) listen() {
 	lines := bufio.NewReaderSize(c.out, longestLine)
 	for {
@@ -320,7 +321,7 @@ func (c *process) listen() {
 	}
 }
 
-// dispatch hands a line to the goroutine that waits for it.
+// dispatch passes a line to the goroutine that waits for it. An error says how the line breaks the protocol.
 func (c *process) dispatch(line []byte) error {
 	a, err := parse(line)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 // This file notices that a process has ended, and ends it.
 
-// breakDown notes why nothing more can be expected of the process. Only the first reason counts.
+// breakDown records why nothing more can be expected of the process. Only the first reason counts.
 func (c *process) breakDown(why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -32,7 +32,8 @@ func (c *process) isBroken() bool {
 	}
 }
 
-// deathReason says why nothing more comes from the process. rest is what it wrote without a newline.
+// deathReason returns an error that says why nothing more comes from the process. rest is an unfinished line, and err
+// the error of reading on.
 func (c *process) deathReason(rest []byte, err error) error {
 	if errors.Is(err, bufio.ErrBufferFull) {
 		return fmt.Errorf("it wrote a line of more than %d bytes, which begins with %.40q: write nothing but answers "+
@@ -53,7 +54,7 @@ func (c *process) deathReason(rest []byte, err error) error {
 	}
 }
 
-// signal sends a signal to the process and all that it has started in its process group, unless it has been waited for.
+// signal sends a signal to the process group of the process. It does nothing if the process has been waited for.
 func (c *process) signal(s syscall.Signal) {
 	if c.cmd == nil {
 		return
@@ -65,7 +66,7 @@ func (c *process) signal(s syscall.Signal) {
 	}
 }
 
-// end ends the process, and all that it has started in its process group.
+// end ends the process and its process group, and closes what belongs to it.
 func (c *process) end() {
 	_ = c.in.Close() // it may have ended
 	if c.cmd == nil {
@@ -83,12 +84,13 @@ func (c *process) end() {
 	}
 }
 
-// killGroup kills a process, and all that it has started in its process group.
+// killGroup kills the process group of a process.
 func killGroup(cmd *exec.Cmd) {
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may have ended
 }
 
-// notStarted returns the error of a command that cannot be started. A plan may have its words in one text.
+// notStarted returns the error of a command that cannot be started. It has a remedy for a plan that has the whole
+// command as one string.
 func notStarted(cmd *exec.Cmd, err error) error {
 	if words := strings.Fields(cmd.Args[0]); len(words) > 1 && len(cmd.Args) == 1 {
 		return fmt.Errorf("%q cannot be started: %w: a command is a list of words: [%s]", cmd.Args[0], err,

@@ -14,25 +14,25 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// Runner runs an adapter. In a search each client has a process, which serves all schedules of its gate. Under load the
-// clients of a group share processes. Each process is started when it is first needed.
+// Runner runs an adapter. In a search each client has a process of its own, for all schedules. Under load the clients
+// of a group share processes. A process is started when it is first needed.
 type Runner struct {
 	command []string
 	adapter workloads.Adapter
-	// prepare makes the command with the first process. nil: it is there.
+	// prepare makes the command before the first process is started. nil: command is already set.
 	prepare func() (command []string, remove func() error, err error)
 
 	mu     sync.Mutex
 	remove func() error // removes what prepare has made; nil: it has made nothing
 	closed bool
-	// logs is the folder for what processes write to their standard error. Empty: none.
+	// logs is the folder for the standard error of processes. Empty: it is not kept.
 	logs       string
 	started    int                                   // processes so far
-	gates      map[string]*process                   // of searches, by address of the gate
-	announcing map[string]*announcing                // the same, of a program that drives itself
-	groups     map[redis.UniversalClient]*group      // of loads, and of the harness's own client
-	beside     map[redis.UniversalClient]*loadClient // of the harness
-	clocks     clocks                                // of processes whose clocks are preloaded
+	gates      map[string]*process                   // processes of searches, by address of the gate
+	announcing map[string]*announcing                // the same for a program that drives itself
+	groups     map[redis.UniversalClient]*group      // by first master; for loads and for Observer
+	beside     map[redis.UniversalClient]*loadClient // the clients that Observer has returned
+	clocks     clocks                                // preloaded clocks
 
 	trying sync.Mutex // held while direct is used, and the program is tried
 	direct directRoute
@@ -51,7 +51,7 @@ func Variant(c workloads.Adapter) (workloads.Variant, error) {
 	return workloads.AdapterVariant(c, New(c))
 }
 
-// LogTo stores what processes that start from now on write to their standard error in the folder dir, a file each.
+// LogTo makes each process that is started from now on write its standard error to a file in the folder dir.
 func (p *Runner) LogTo(dir string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -86,7 +86,7 @@ func (p *Runner) Close() {
 	}
 }
 
-// prepared returns the command. It makes the command first, if that is still to be done.
+// prepared returns the command. The first call makes it.
 func (p *Runner) prepared() (command []string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,7 +99,7 @@ func (p *Runner) prepared() (command []string, err error) {
 	return p.command, err
 }
 
-// errClosed is the error of a program that was closed.
+// errClosed is the error of a runner that was closed.
 var errClosed = errors.New("the adapter is closed")
 
 // purpose says what a process is started for.
@@ -110,8 +110,8 @@ const (
 	inSearch  purpose = true  // its clock is the schedule's
 )
 
-// start starts one more process. One whose clock has to be preloaded may say so only when it has begun. It is then
-// started again.
+// start starts one more process. If only the answer to init says that the clock has to be preloaded, start ends the
+// process and starts another.
 func (p *Runner) start(init request, what purpose) (*process, error) {
 	preload := what == inSearch && p.adapter.Clock == workloads.PreloadedClock
 	c, err := p.startOnce(init, preload)
@@ -160,9 +160,9 @@ func (p *Runner) startOnce(init request, preload bool) (*process, error) {
 	return start(command, log, init, clocks)
 }
 
-// SearchClient returns the client of a search whose gate is at address, for one schedule. The error wraps
-// interleave.ErrAdapter if the process cannot be started. If the process ends later, or sends what makes no sense, the
-// client abandons the search with such an error.
+// SearchClient returns the operations of the client whose gate is at address, for one schedule of a search. The error
+// wraps interleave.ErrAdapter if the process cannot be started. If the process ends later or breaks the protocol, the
+// search is abandoned, also with an error that wraps interleave.ErrAdapter.
 func (p *Runner) SearchClient(address string) (workloads.Operations, error) {
 	c, err := p.atGate(address)
 	if err != nil {
@@ -188,7 +188,7 @@ func (p *Runner) SearchClient(address string) (workloads.Operations, error) {
 // errKilled is the error of a process that was killed because its client has crashed.
 var errKilled = errors.New("the client has crashed, and its process was killed")
 
-// Kill ends the process of the client of a search whose Redis is at address. The next schedule starts a new one.
+// Kill ends the process of the client whose gate is at address, in a search. The next schedule starts a new process.
 func (p *Runner) Kill(address string) {
 	p.mu.Lock()
 	c, d := p.gates[address], p.announcing[address]
@@ -204,7 +204,7 @@ func (p *Runner) Kill(address string) {
 	}
 }
 
-// atGate returns the process of a gate.
+// atGate returns the process of a gate, and starts it if there is none.
 func (p *Runner) atGate(address string) (*process, error) {
 	p.mu.Lock()
 	c, ok := p.gates[address]
@@ -237,5 +237,5 @@ func urlOf(address string) string {
 	return "redis://" + address
 }
 
-// broken makes the error with which a client abandons its search.
+// broken returns an error that wraps interleave.ErrAdapter.
 func broken(err error) error { return fmt.Errorf("%w: %w", interleave.ErrAdapter, err) }

@@ -14,25 +14,25 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// relay is an address that leads where a Redis client leads. A program that connects there goes the way of that
-// client's connections, through the same faults, and to the primary that the client would find.
+// relay listens at an address that leads where a Redis client leads. A program's connections there pass through the
+// same faults as the client's, and reach the primary that the client would find.
 type relay struct {
 	listener net.Listener
 	dial     func(context.Context) (net.Conn, error)
-	heard    atomic.Bool // something came from a program
+	heard    atomic.Bool // a program has sent something
 
-	tries      bool        // a program is tried: what it sends is looked at
-	subscribed atomic.Bool // one that is tried has subscribed
-	awaits     atomic.Bool // one that is tried has waited for replicas
+	inTrial    bool        // the relay looks at what the program sends
+	subscribed atomic.Bool // in a trial: the program has subscribed
+	awaits     atomic.Bool // in a trial: the program has waited for replicas
 
 	mu      sync.Mutex
 	closed  bool
-	open    map[net.Conn]net.Conn // towards Redis, by that of the program
+	open    map[net.Conn]net.Conn // connections to Redis, by the program's connection
 	running sync.WaitGroup
 }
 
-// newRelay opens an address that leads where r leads. With tries it looks at what programs send.
-func newRelay(r redis.UniversalClient, tries bool) (*relay, error) {
+// newRelay opens a relay that leads where r leads. In a trial it looks at what the program sends.
+func newRelay(r redis.UniversalClient, inTrial bool) (*relay, error) {
 	one, ok := r.(*redis.Client)
 	if !ok {
 		return nil, errors.New("adapter: this Redis client is not a redis.Client: an adapter needs one primary")
@@ -42,7 +42,7 @@ func newRelay(r redis.UniversalClient, tries bool) (*relay, error) {
 		return nil, err
 	}
 	o := one.Options()
-	y := &relay{listener: listener, tries: tries, open: map[net.Conn]net.Conn{},
+	y := &relay{listener: listener, inTrial: inTrial, open: map[net.Conn]net.Conn{},
 		dial: func(ctx context.Context) (net.Conn, error) {
 			ctx, cancel := context.WithTimeout(ctx, o.DialTimeout)
 			defer cancel()
@@ -86,7 +86,7 @@ func (y *relay) pass(outer net.Conn) {
 	copying.Wait()
 }
 
-// observed is a connection of a program, on its way to Redis. It notes that something came.
+// observed reads what a program sends, and records in the relay that something came.
 type observed struct {
 	io.Reader
 	relay *relay
@@ -97,7 +97,7 @@ func (e *observed) Read(b []byte) (int, error) {
 	if size > 0 && !e.relay.heard.Load() {
 		e.relay.heard.Store(true)
 	}
-	if !e.relay.tries {
+	if !e.relay.inTrial {
 		return size, err
 	}
 	text := bytes.ToLower(b[:size])

@@ -15,10 +15,10 @@ type strikes struct {
 	mu      sync.Mutex
 	stop    func() // ends the watch; nil: it has not begun
 	stopped bool
-	alive   []*process // those that were not waited for yet
+	alive   []*process // the processes that have not been waited for
 }
 
-// watch makes strikes at the client of ctx act on the group's processes as well. Only the first call has an effect.
+// watch makes strikes on the client of ctx strike the group's processes as well. Only the first call has an effect.
 func (g *group) watch(ctx context.Context) {
 	s := &g.struck
 	s.begin.Do(func() {
@@ -40,7 +40,7 @@ func (s *strikes) strike(how harness.Strike) {
 	}
 }
 
-// add adds a new process. It is stopped if its group is.
+// add adds a new process. If the group is stopped, it stops the process.
 func (s *strikes) add(c *process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *strikes) add(c *process) {
 	}
 }
 
-// drop removes a process that is about to be waited for: after that its number may be another's.
+// drop removes a process that is about to be waited for. After that, its pid may belong to another process.
 func (s *strikes) drop(c *process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

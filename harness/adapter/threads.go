@@ -20,12 +20,12 @@ type threads struct {
 }
 
 type thread struct {
-	stop context.CancelFunc // ends its sleep, and all later ones
+	stop context.CancelFunc // ends its sleep at once, and all later ones
 	join func()             // waits until it has ended
 }
 
-// start makes a thread and returns its id. It is told to run when the operation that asked for it waits for something.
-// It never runs if the client has crashed, or is the harness's own, which asks one question only.
+// start makes a thread and returns its id. The thread is told to run when the operation that asked for it waits for
+// something. It never runs if the client has crashed, or if the client is the harness's own.
 func (c *process) start(ctx context.Context) (id int) {
 	c.mu.Lock()
 	c.asked++
@@ -46,8 +46,8 @@ func (c *process) start(ctx context.Context) (id int) {
 	return id
 }
 
-// runThread tells a thread to run, and answers its questions until it has ended. If the process breaks down meanwhile,
-// a search ends. Under load the process's next operation fails.
+// runThread tells a thread to run, and answers its questions until it has ended. If the process breaks down, a search
+// ends; under load, the process's next operation fails.
 func (c *process) runThread(ctx context.Context, id int) {
 	_, err := c.ask(ctx, request{ID: id, Do: doRun}, 0)
 	if err != nil && !errors.Is(err, errKilled) && ctx.Value(searched{}) != nil {
@@ -55,7 +55,7 @@ func (c *process) runThread(ctx context.Context, id int) {
 	}
 }
 
-// searched is the key of contexts of searches, which end when a process breaks down.
+// searched is the key of a value that contexts have in searches only. A search ends when a process breaks down.
 type searched struct{}
 
 func (t *threads) end(id int) {
@@ -67,8 +67,8 @@ func (t *threads) end(id int) {
 	}
 }
 
-// ofThread does what a program asks for of one of its threads. It returns an error if there never was a thread of that
-// id.
+// ofThread stops or joins a thread, as the program asks. It returns an error if the program has started no thread of
+// that id.
 func (c *process) ofThread(q answer) error {
 	c.mu.Lock()
 	known := q.Thread > 0 && q.Thread <= c.asked
