@@ -301,9 +301,8 @@ func duplicateAnomaly(first mark, this *mark) harness.Anomaly {
 	a.Ops = append(a.Ops, second)
 	if first.Kind == harness.Confirm {
 		a.Note = fmt.Sprintf("%s was told at %s that %s is new, though %s had confirmed it at %s, for %s",
-			clientName(second.Client),
-			formatTime(second.Return), first.Key, clientName(first.Client), formatTime(first.Return),
-			windowName(first.Op))
+			clientName(second.Client), formatTime(second.Return), first.Key, clientName(first.Client),
+			formatTime(first.Return), windowName(first.Op))
 		if first.claim != nil && len(shown) == 1 {
 			a.Ops = []harness.Op{*first.claim, first.Op, second}
 			a.From = min(a.From, first.claim.Call)

@@ -74,13 +74,12 @@ func (c delivery) Check(ctx context.Context, h harness.History, report func(harn
 	return p.judge(judgement{
 		name: c.Name(), err: err,
 		valid: fmt.Sprintf("none of %s messages asked for is lost, none of the %s asked for after their window is "+
-			"still marked, "+
-			"none of %s marks looked at is without an end", units.Count(int64(p.asked)), units.Count(int64(p.outlived)),
-			units.Count(int64(p.marksFound))),
-		absent: []string{doubtIf(p.asked == 0, "no message was asked for after the load")},
+			"still marked, none of %s marks looked at is without an end",
+			units.Count(int64(p.probed)), units.Count(int64(p.outlived)), units.Count(int64(p.marksFound))),
+		absent: []string{doubtIf(p.probed == 0, "no message was asked for after the load")},
 		doubts: []string{undecidedDoubt},
 		figures: []harness.Figure{
-			figureAsked.Count(p.asked), figureOutlived.Count(p.outlived),
+			figureAsked.Count(p.probed), figureOutlived.Count(p.outlived),
 			figureLooked.Count(p.marksFound), figureExcused.Count(p.excused),
 			figureLostMessages.Count(p.counts[harness.LostMessage]),
 			figureImmortal.Count(p.counts[harness.ImmortalMark]),
@@ -88,39 +87,55 @@ func (c delivery) Check(ctx context.Context, h harness.History, report func(harn
 	})
 }
 
-// deliveryPass makes the two passes over a history.
+// deliveryPass makes the two passes over a history. collect finds the messages that the harness asks about, and op
+// follows what becomes of each. For example, client 1 crashes before it delivers, and the mark stays:
+//
+//	client 1   |--claim: first--|  crashes
+//	harness                                  |--probe: seen--|
+//	message            owed                                lost, if nobody has delivered it by the end
+//
+// So apply handles a claim or confirm x of such a message in three steps:
+//
+//  1. withdraw drops the findings of earlier probes that x disproves.
+//  2. If x is a probe, probe judges by what was claimed before it. Inspections are judged by inspect.
+//  3. noteClaim notes what x may have marked, and until when.
+//
+// The findings that are left at the end are reported.
 type deliveryPass struct {
 	*tally
-	leases     bool                // confirms are promised, so a claim is a lease
-	ops        int                 // operations of the first pass
-	read       int                 // operations of the second pass
-	messages   map[string]*message // those probed or inspected
-	probed     []*message          // the same, in order of their first probe or inspection
-	asked      int                 // messages probed
-	marksFound int                 // marks found by inspections
-	outlived   int                 // messages probed, with an answer, after every window
-	excused    int                 // messages marked and not delivered, where an answer may have been lost
+	leases   bool                // confirms are promised, so a claim is a lease
+	ops      int                 // operations of the first pass
+	read     int                 // operations of the second pass
+	messages map[string]*message // those probed or inspected
+	listed   []*message          // the same, in order of their first probe or inspection
+
+	// For the figures.
+	probed     int // messages probed
+	outlived   int // messages probed, with an answer, after every window
+	marksFound int // marks found by inspections
+	excused    int // messages marked and not delivered, where an answer may have been lost
 }
 
 // message holds what is known about one key.
 type message struct {
-	windowsOver time.Duration // the latest end of all windows asked for so far
-	// obliging is the first claim that obliged its client to deliver. last is the last claim or confirm that may have
-	// marked the message.
-	obliging, last *harness.Op
-	refused        *harness.Op // the first client's claim told "seen" although nothing can have marked the message
-	unanswered     bool        // a claim may have marked it and lost its answer
-	delivered      bool
+	// What claims and confirms have done so far.
+	windowsOver time.Duration // the latest end of all windows asked for
+	last        *harness.Op   // the last claim or confirm that may have marked the message
+	obliging    *harness.Op   // the first claim that obliged its client to deliver
+	refused     *harness.Op   // the first client's claim told "seen" although nothing can have marked the message
+	unanswered  bool          // a claim may have marked it and lost its answer
+	delivered   bool
 
-	// What a probe shows, unless a later operation disproves it.
-	lost, immortal *harness.Anomaly
-
-	probed            bool // probed or inspected
-	asked             bool // probed
-	claimedAfterProbe bool // a claim was told "first" since the first probe
-	probeUnanswered   bool // a probe ended in info, so it may have set the mark
+	// What probes have done so far.
+	listed            bool // in deliveryPass.listed
+	probed            bool
 	probeSeen         bool // a probe was told "seen"
+	probeUnanswered   bool // a probe ended in info, so it may have set the mark
+	claimedAfterProbe bool // a claim was told "first" since the first probe
 	outlived          bool // a probe was answered after every window
+
+	// What they show, unless a later operation disproves it.
+	lost, immortal *harness.Anomaly
 }
 
 // collect handles an operation of the first pass: it notes the messages that are probed or inspected.
@@ -165,57 +180,8 @@ func (p *deliveryPass) apply(m *message, x harness.Op) {
 			p.probe(m, x)
 		}
 		if x.Outcome != harness.Fail {
-			m.noteWindow(x, lastKept(x, p.meta.Drift))
+			m.noteClaim(x, lastKept(x, p.meta.Drift))
 		}
-	}
-}
-
-// probe judges the probe x.
-func (p *deliveryPass) probe(m *message, x harness.Op) {
-	p.noteProbed(m)
-	if !m.asked {
-		m.asked = true
-		p.asked++
-	}
-	if x.Outcome != harness.OK {
-		m.probeUnanswered = m.probeUnanswered || x.Outcome == harness.Info
-		return
-	}
-	over := m.last != nil && x.Call > m.windowsOver
-	if over && !m.outlived {
-		m.outlived = true
-		p.outlived++
-	}
-	if x.Result != harness.ResultSeen {
-		return
-	}
-	m.probeSeen = true
-	if m.lost == nil && m.isOwed() && !m.unanswered && !m.delivered && !m.claimedAfterProbe && !m.probeUnanswered &&
-		(x.Call > m.windowsOver || !p.leases) {
-		m.lost = m.lostMessage(x, p.leases)
-	}
-	if m.immortal == nil && over {
-		m.immortal = m.immortalMark(x)
-	}
-}
-
-// inspect judges the inspection x.
-func (p *deliveryPass) inspect(m *message, x harness.Op) {
-	if x.Result == "" {
-		return
-	}
-	p.noteProbed(m)
-	p.marksFound++
-	if m.immortal == nil && x.TTL == 0 && m.last != nil && m.windowsOver < forever {
-		m.immortal = m.immortalMark(x)
-	}
-}
-
-// noteProbed keeps m for the end.
-func (p *deliveryPass) noteProbed(m *message) {
-	if !m.probed {
-		m.probed = true
-		p.probed = append(p.probed, m)
 	}
 }
 
@@ -230,11 +196,70 @@ func (m *message) withdraw(x harness.Op) {
 	}
 }
 
-// noteWindow notes x, a claim or confirm that did not fail. Its window has ended by over at the latest.
-func (m *message) noteWindow(x harness.Op, over time.Duration) {
+// probe judges the probe x.
+func (p *deliveryPass) probe(m *message, x harness.Op) {
+	p.list(m)
+	if !m.probed {
+		m.probed = true
+		p.probed++
+	}
+	if x.Outcome != harness.OK {
+		m.probeUnanswered = m.probeUnanswered || x.Outcome == harness.Info
+		return
+	}
+	over := m.last != nil && x.Call > m.windowsOver
+	if over && !m.outlived {
+		m.outlived = true
+		p.outlived++
+	}
+	if x.Result != harness.ResultSeen {
+		return
+	}
+	m.probeSeen = true
+	if m.lost == nil && m.isUndelivered() && (x.Call > m.windowsOver || !p.leases) {
+		m.lost = m.lostMessage(x, p.leases)
+	}
+	if m.immortal == nil && over {
+		m.immortal = m.immortalMark(x)
+	}
+}
+
+// isUndelivered reports whether a delivery was owed by the time of a probe, and none was seen. Where somebody else may
+// have set the mark, or may still deliver, it is not known, and the answer is no.
+func (m *message) isUndelivered() bool {
+	bySomebodyElse := m.unanswered || m.probeUnanswered || m.claimedAfterProbe
+	return m.isOwed() && !m.delivered && !bySomebodyElse
+}
+
+// isOwed reports whether the message ought to have been delivered: a claim obliged its client to, or every client was
+// told that another one had, although none can have.
+func (m *message) isOwed() bool { return m.obliging != nil || m.refused != nil && m.last == nil }
+
+// inspect judges the inspection x.
+func (p *deliveryPass) inspect(m *message, x harness.Op) {
+	if x.Result == "" {
+		return
+	}
+	p.list(m)
+	p.marksFound++
+	if m.immortal == nil && x.TTL == 0 && m.last != nil && m.windowsOver < forever {
+		m.immortal = m.immortalMark(x)
+	}
+}
+
+// list keeps m for the end.
+func (p *deliveryPass) list(m *message) {
+	if !m.listed {
+		m.listed = true
+		p.listed = append(p.listed, m)
+	}
+}
+
+// noteClaim notes x, a claim or confirm that did not fail. Its window has ended by over at the latest.
+func (m *message) noteClaim(x harness.Op, over time.Duration) {
 	m.windowsOver = max(m.windowsOver, over)
-	m.claimedAfterProbe = m.claimedAfterProbe || toldFirst(x) && m.asked
-	if x.Outcome == harness.OK && x.Kind == harness.Claim && !toldFirst(x) { // It found a mark.
+	m.claimedAfterProbe = m.claimedAfterProbe || toldFirst(x) && m.probed
+	if x.Outcome == harness.OK && x.Kind == harness.Claim && !toldFirst(x) { // it found a mark
 		if m.refused == nil && m.last == nil && x.Client != harness.HarnessClient {
 			m.refused = new(x)
 		}
@@ -249,10 +274,6 @@ func (m *message) noteWindow(x harness.Op, over time.Duration) {
 		m.obliging = m.last
 	}
 }
-
-// isOwed reports whether the message ought to have been delivered: a claim obliged its client to, or every client was
-// told that another one had, although none can have.
-func (m *message) isOwed() bool { return m.obliging != nil || m.refused != nil && m.last == nil }
 
 // obligesDelivery reports whether the claim x, if it set the mark, leaves the message lost unless somebody delivers it:
 // x was told "first", or ended in info because its client crashed or was told to stop.
@@ -273,7 +294,7 @@ func (p *deliveryPass) end() string {
 		return ""
 	}
 	remaining := 0
-	for _, m := range p.probed {
+	for _, m := range p.listed {
 		lost := m.lost != nil && !m.delivered
 		if lost {
 			p.add(*m.lost)
@@ -282,14 +303,14 @@ func (p *deliveryPass) end() string {
 			p.add(*m.immortal)
 		}
 		switch {
-		case lost || !m.asked || m.claimedAfterProbe || m.probeSeen && m.delivered:
-		case m.probeSeen && m.unanswered && !m.probeUnanswered:
+		case lost || !m.probed || m.claimedAfterProbe || m.probeSeen && m.delivered: // decided, or not asked for
+		case m.probeSeen && m.unanswered && !m.probeUnanswered: // its client may have lost only the answer
 			p.excused++
 		default:
 			remaining++
 		}
 	}
-	return doubtIf(remaining > 0, "%d of %d messages asked for may be lost or not", remaining, p.asked)
+	return doubtIf(remaining > 0, "%d of %d messages asked for may be lost or not", remaining, p.probed)
 }
 
 func (m *message) lostMessage(probe harness.Op, claimsAreLeases bool) *harness.Anomaly {

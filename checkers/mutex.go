@@ -11,37 +11,6 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// How Mutex works. It goes through the operations once, in order of Return. When a grant B returns, the leases say
-// which earlier holds A may exclude it, but not whether the owner of A has released the lock by then: that release has
-// not returned yet. A worker does one thing after the other, so its next operation tells. If that is a release, A ended
-// at its Call. If it is anything else, A lasted until it returned. The same holds for B, where both returned in one
-// instant. For example, client 2 was granted a lock while client 1 held it, and that is known when R returns:
-//
-//	client 1   |--acquire A--|                       |--release R--|
-//	client 2                     |--acquire B--|
-//	A certain                |.......................|
-//
-// So each operation x of a worker is handled in two steps:
-//
-//  1. applyToHolds says what x proves about the holds of its worker: a release ends them, a new lease may shorten them,
-//     anything else confirms them. That decides overlaps which waited for them.
-//  2. If x is a grant, grant begins a hold. If holds of other owners may exclude it, openOverlap opens one overlap for
-//     all of them.
-//
-// An overlap (overlap.go) is over in one of these ways:
-//
-//   - confirm reports it: a first hold and the second certainly lasted long enough. It is not reported if it was
-//     counted before.
-//   - close drops it: each first hold was released in time, or got a shorter lease, or the second ended at its Return.
-//   - The record ends. In a complete one, silent owners have released nothing, so end decides it. Otherwise it is a
-//     doubt.
-//   - It was never opened, for one of three bounds on memory. Each has a counter in mutexPass, and is a doubt.
-//
-// In a widened history (Meta.Widened) the clocks of several machines were compared, and a Return may be later than it
-// was. Then x proves only that holds lasted until x.Call, and B may have ended before its own Return.
-//
-// hold.go has the holds of a lock, held.go those of a worker, late.go and lease.go the ends of leases.
-
 // Mutex returns the checker of mutual exclusion: no two owners certainly hold one lock at one time.
 //
 // An owner is a worker together with its token, Arg. It may acquire a lock again that it holds.
@@ -115,18 +84,38 @@ func (c mutex) Check(ctx context.Context, h harness.History, report func(harness
 	})
 }
 
-func (p *mutexPass) figures() []harness.Figure {
-	out := []harness.Figure{
-		figureGrants.Count(p.grants), figureCertain.Count(p.certain), figureReleases.Count(p.releases),
-		figureKeys.Count(len(p.locks)),
-	}
-	if p.extends > 0 {
-		out = append(out, figureExtends.Count(p.extends))
-	}
-	return out
-}
-
-// mutexPass is one pass over a history.
+// mutexPass is one pass over a history. It goes through the operations once, in order of Return.
+//
+// When a grant B returns, the leases say which earlier holds A may exclude it, but not whether the owner of A has
+// released the lock by then: that release has not returned yet. A worker does one thing after the other, so its next
+// operation tells. If that is a release, A ended at its Call. If it is anything else, A lasted until it returned. The
+// same holds for B, where both returned in one instant. For example, client 2 was granted a lock while client 1 held
+// it, and that is known when R returns:
+//
+//	client 1   |--acquire A--|                       |--release R--|
+//	client 2                     |--acquire B--|
+//	A certain                |.......................|
+//
+// So each operation x of a worker is handled in two steps:
+//
+//  1. applyToHolds says what x proves about the holds of its worker: a release ends them, a new lease may shorten them,
+//     anything else confirms them. That decides overlaps which waited for them.
+//  2. If x is a grant, grant begins a hold. If holds of other owners may exclude it, openOverlap opens one overlap for
+//     all of them.
+//
+// An overlap (overlap.go) is over in one of these ways:
+//
+//   - confirm reports it: a first hold and the second certainly lasted long enough. It is not reported if it was
+//     counted before.
+//   - close drops it: each first hold was released in time, or got a shorter lease, or the second ended at its Return.
+//   - The record ends. In a complete one, silent owners have released nothing, so end decides it. Otherwise it is a
+//     doubt.
+//   - It was never opened, for one of three bounds on memory. Each has a counter here, and is a doubt.
+//
+// In a widened history (Meta.Widened) the clocks of several machines were compared, and a Return may be later than it
+// was. Then x proves only that holds lasted until x.Call, and B may have ended before its own Return.
+//
+// hold.go has the holds of a lock, held.go those of a worker, late.go and lease.go the ends of leases.
 type mutexPass struct {
 	*tally
 	faults []harness.Influence
@@ -362,17 +351,12 @@ func (p *mutexPass) openOverlap(l *lock, h *hold) {
 // so their holds end with their leases. An incomplete record may lack a release, so end decides nothing and returns a
 // doubt.
 func (p *mutexPass) end(complete bool) string {
-	var all []*hold
-	for _, w := range p.holdsOf {
-		all = append(all, w.all()...)
-	}
-	slices.SortFunc(all, func(a, b *hold) int { return cmp.Compare(a.seq, b.seq) })
-	remaining := 0
 	if complete {
-		for _, h := range all {
+		for _, h := range p.holdsInOrder() {
 			p.heldUntil(h, forever, nil)
 		}
 	}
+	remaining := 0
 	for _, l := range p.locks {
 		for _, o := range l.overlaps {
 			if o.open() && !o.second.alreadyCounted() {
@@ -381,4 +365,24 @@ func (p *mutexPass) end(complete bool) string {
 		}
 	}
 	return doubtIf(remaining > 0, "the record stops before %d possible overlaps of holds were decided", remaining)
+}
+
+// holdsInOrder lists the holds of all workers, in the order of the history.
+func (p *mutexPass) holdsInOrder() (all []*hold) {
+	for _, w := range p.holdsOf {
+		all = append(all, w.all()...)
+	}
+	slices.SortFunc(all, func(a, b *hold) int { return cmp.Compare(a.seq, b.seq) })
+	return all
+}
+
+func (p *mutexPass) figures() []harness.Figure {
+	out := []harness.Figure{
+		figureGrants.Count(p.grants), figureCertain.Count(p.certain), figureReleases.Count(p.releases),
+		figureKeys.Count(len(p.locks)),
+	}
+	if p.extends > 0 {
+		out = append(out, figureExtends.Count(p.extends))
+	}
+	return out
 }

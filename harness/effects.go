@@ -46,8 +46,8 @@ const (
 
 var effectNames = [...]string{
 	"ends-process", "starts-process", "stops-process", "holds-commands", "cuts-links", "slows-links",
-	"ends-connections",
-	"moves-primary", "drops-keys", "drops-scripts", "shifts-clock", "ends-clients", "stops-clients", "holds-writes",
+	"ends-connections", "moves-primary", "drops-keys", "drops-scripts", "shifts-clock", "ends-clients", "stops-clients",
+	"holds-writes",
 }
 
 // Has reports whether e contains every effect of all.

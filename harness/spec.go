@@ -83,18 +83,18 @@ func (s Spec) withDefaults() (Spec, error) {
 	case s.OpenLoop && s.Rate <= 0:
 		return s, fmt.Errorf("harness: %w: OpenLoop needs a Rate above 0, the steps a second that are due", ErrSpec)
 	case s.StopOnFirst && len(s.Watchers) == 0:
-		return s, fmt.Errorf("harness: %w: StopOnFirst needs Watchers, which report violations during the "+
-			"load", ErrSpec)
+		return s, fmt.Errorf("harness: %w: StopOnFirst needs Watchers, which report violations during the load",
+			ErrSpec)
 	case s.Clients < 0 || s.Duration < 0 || s.Rate < 0 || s.QuietPeriod < 0 || s.FinalTimeout < 0 || s.Drift < 0 ||
 		s.Drift >= 1:
-		return s, fmt.Errorf("harness: %w: Clients, Duration, Rate, QuietPeriod, Final and Drift cannot be "+
-			"negative, and Drift has to be below 1", ErrSpec)
+		return s, fmt.Errorf("harness: %w: Clients, Duration, Rate, QuietPeriod, FinalTimeout and Drift cannot "+
+			"be negative, and Drift has to be below 1", ErrSpec)
 	}
 	for _, track := range s.tracks() {
-		for _, step := range track {
-			if step.Nemesis == nil || step.After < 0 || step.For < 0 {
-				return s, fmt.Errorf("harness: %w: a Step of the Timetable has no Nemesis, or a negative After or "+
-					"For", ErrSpec)
+		for _, timed := range track {
+			if timed.Nemesis == nil || timed.After < 0 || timed.For < 0 {
+				return s, fmt.Errorf("harness: %w: a TimedFault of Faults or Tracks has no Nemesis, or a negative "+
+					"After or For", ErrSpec)
 			}
 		}
 	}

@@ -62,11 +62,17 @@ type Rider struct {
 	Clients  int
 }
 
-// Nemesis injects one kind of fault.
+// Nemesis injects one kind of fault. The run calls, in this order:
+//
+//  1. Inject, which breaks the system. The fault is in force.
+//  2. Injection.Prove, which waits for the consequence, for no longer than the fault is to stay in force.
+//  3. Injection.Touched, once the fault has had its time.
+//  4. Injection.Heal, on every path, even after an error of Inject.
+//  5. System.AwaitWhole, if no other fault is in force.
 type Nemesis interface {
 	Name() string
-	// Inject breaks the system and returns once a probe has shown that the fault bites. The run calls Heal, if it is
-	// not nil, on every path, even after an error.
+	// Inject breaks the system and returns once a probe has shown that the fault bites. Beside an error, the Heal of
+	// the Injection undoes what was done until then.
 	Inject(ctx context.Context, rng *rand.Rand) (Injection, error)
 }
 
@@ -83,7 +89,7 @@ type Injection struct {
 	// error says that there was no traffic to touch: then the fault is not proved, whatever probes saw. nil: traffic is
 	// not counted.
 	Touched func() (string, error)
-	// Heal undoes the fault. It must work after the run's own context has ended.
+	// Heal undoes the fault. It must work after the run's own context has ended. nil: nothing was done.
 	Heal func(ctx context.Context) error
 }
 

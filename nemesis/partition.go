@@ -54,6 +54,7 @@ type partition struct {
 
 func (p partition) named(name string) fault { return fault{name, p.fault.Effects(), p.inject} }
 
+// inject cuts the links of the shape. The bite and the proof are those of Partition.
 func (p partition) inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
 	if err := cmp.Or(p.fault.Validate(), p.shape.Check(p.c)); err != nil {
 		return harness.Injection{}, err
@@ -66,7 +67,7 @@ func (p partition) inject(ctx context.Context, rng *rand.Rand) (harness.Injectio
 	if err != nil {
 		return harness.Injection{}, err
 	}
-	if len(cut.links) == 0 { // who is primary changes
+	if len(cut.links) == 0 { // both sides chose one host, as may happen while who is primary changes
 		return idleInjection(cut.targets, fmt.Errorf("no links to cut: %w", errNoLink)), nil
 	}
 	counting := newMeter(p.c, p.fault, cut.links)
@@ -93,52 +94,54 @@ type cutHosts struct {
 }
 
 // probe checks the cut from both sides, and what should still pass beside it.
-func (c cutHosts) probe(ctx context.Context, p Partitionable) (string, error) {
-	shut := c.linksToProbe(p.ClientGroups())
+func (cut cutHosts) probe(ctx context.Context, c Partitionable) (string, error) {
+	shut := cut.linksToProbe(c.ClientGroups())
 	if len(shut) == 0 {
 		return "", errors.New("no host connects to another across this partition")
 	}
-	errs := await.All(len(shut)+len(c.open), func(i int) error {
+	errs := await.All(len(shut)+len(cut.open), func(i int) error {
 		if i < len(shut) {
-			return p.Probe(ctx, shut[i].From, shut[i].To)
+			return c.Probe(ctx, shut[i].From, shut[i].To)
 		}
-		open := c.open[i-len(shut)]
-		return awaitAnswer(ctx, p, open.From, open.To)
+		open := cut.open[i-len(shut)]
+		return awaitAnswer(ctx, c, open.From, open.To)
 	})
-	through, beside := errs[:len(shut)], errs[len(shut):]
-	if i := slices.Index(through, nil); i >= 0 {
+	across, beside := errs[:len(shut)], errs[len(shut):]
+	if i := slices.Index(across, nil); i >= 0 {
 		return "", fmt.Errorf("%s reaches %s through the partition", shut[i].From, shut[i].To)
 	}
 	for i, err := range beside {
 		if err != nil {
-			return "", fmt.Errorf("%s, beside the partition, does not reach %s: %w", c.open[i].From, c.open[i].To, err)
+			open := cut.open[i]
+			return "", fmt.Errorf("%s, beside the partition, does not reach %s: %w", open.From, open.To, err)
 		}
 	}
-	return c.describe(shut), nil
+	return cut.describe(shut), nil
 }
 
 // linksToProbe lists the cut links to probe: those that lead to nodes. Of those that client groups open, it takes only
 // the first group's and the last group's.
-func (c cutHosts) linksToProbe(groups []string) []harness.Link {
+func (cut cutHosts) linksToProbe(groups []string) []harness.Link {
 	var clients []string
-	for _, l := range c.links {
+	for _, l := range cut.links {
 		if slices.Contains(groups, l.From) {
 			clients = append(clients, l.From)
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(c.links), func(l harness.Link) bool {
-		one := len(clients) == 0 || l.From == clients[0] || l.From == clients[len(clients)-1]
-		return slices.Contains(groups, l.To) || slices.Contains(groups, l.From) && !one
+	return slices.DeleteFunc(slices.Clone(cut.links), func(l harness.Link) bool {
+		isProbed := len(clients) == 0 || l.From == clients[0] || l.From == clients[len(clients)-1]
+		return slices.Contains(groups, l.To) || slices.Contains(groups, l.From) && !isProbed
 	})
 }
 
-func (c cutHosts) describe(shut []harness.Link) string {
+// describe says what probes of the shut links have seen.
+func (cut cutHosts) describe(shut []harness.Link) string {
 	last := shut[len(shut)-1]
 	s := fmt.Sprintf("%s does not reach %s", last.From, last.To)
 	if len(shut) > 1 {
 		s = fmt.Sprintf("none of %d pairs gets through, such as %s to %s", len(shut), last.From, last.To)
 	}
-	for _, l := range c.open {
+	for _, l := range cut.open {
 		s += fmt.Sprintf("; %s reaches %s", l.From, l.To)
 	}
 	return s

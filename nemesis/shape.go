@@ -145,9 +145,8 @@ func PrimaryFromSentinel() Shape {
 // proof: two primaries, as in SplitBrain.
 func IsolatePrimary() Shape {
 	return withPrimary("isolate-primary",
-		"the primary loses replicas and Sentinels, clients lose no host: two primaries",
-		shapeNeeds{2, 1,
-			1}, func(p hostsByRole) cutHosts { return p.cutPrimaryFrom(slices.Concat(p.replicas, p.sentinels)) })
+		"the primary loses replicas and Sentinels, clients lose no host: two primaries", shapeNeeds{2, 1, 1},
+		func(p hostsByRole) cutHosts { return p.cutPrimaryFrom(slices.Concat(p.replicas, p.sentinels)) })
 }
 
 // Bridge makes two halves that do not see each other, and one replica, the bridge, that both see. One half is the

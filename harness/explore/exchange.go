@@ -26,6 +26,12 @@ const (
 	drawnToSwap   = 12  // random schedules that are tried after one part
 )
 
+// symmetryTest is what became of the promise that clients are interchangeable.
+type symmetryTest struct {
+	asymmetry      string          // what shows that they are not; empty: nothing has
+	triedExchanges map[string]bool // schedules of situations that were tried
+}
+
 // places is a permutation of clients: client i takes the place of client places[i], both from 0.
 type places []int
 

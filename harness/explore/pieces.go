@@ -59,6 +59,17 @@ type Pieces struct {
 // pieceSizes bounds the schedules of a part's first piece, and of later ones.
 type pieceSizes struct{ first, later int }
 
+// pieceState is the state of a search in pieces, of a piece, and of checkpoints.
+type pieceState struct {
+	resumed *savedPart // the next part's state in a checkpoint; nil: none
+	// why later pieces, or a resumed search, do not use memory; empty: they may
+	whyForgotten string
+	round        *round    // current round of pieces; nil: none
+	added        int       // pieces whose results were merged
+	mostRuns     int       // schedules after which a piece ends, including pruned ones; 0: no limit
+	savedAt      time.Time // time of the last checkpoint
+}
+
 // Where schedules are run live, a piece takes about a second. Where they are run from memory, each piece has to learn
 // again, so it is larger.
 var (

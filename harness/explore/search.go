@@ -14,15 +14,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file is the search. A schedule is a list of choices. The source of a search has a queue of branches, each a
-// prefix of choices and its sleep set. In the beginning it has one branch, with the empty prefix. Then each worker
-// repeats (see goThrough):
+// This file is the search. A schedule is a list of choices. The source of a search has a queue of branches
+// (frontier.Branches), each a prefix of choices and its sleep set. In the beginning it has one branch, with the empty
+// prefix. Then each worker repeats (see goThrough):
 //
 //  1. next takes the branch with the fewest preemptions and faults (iterative context bounding: Musuvathi and Qadeer,
 //     PLDI 2007), and of those the last that was planned. So it is a depth-first search within a cost.
 //  2. explore (worker.go) runs one schedule: the choices of the prefix, then always the first move that is not asleep.
-//     For every other such move it meets after the prefix, it plans a branch (strategy.Exhaustive).
+//     For every other such move that it meets after the prefix, it plans a branch (strategy.Exhaustive).
 //  3. plan puts these branches into the queue, and judge has the checkers judge the schedule.
+//
+// The heart of this is strategy.Exhaustive, so read that first. This file goes from the whole search down to one
+// schedule: its parts, its workers, their loop and its limits.
 //
 // Two rules leave out schedules that show nothing new. A move that was tried is asleep in later branches, until
 // something happens that is not independent of it (sleep sets: Godefroid, LNCS 1032, 1996). A schedule that comes to a
@@ -59,7 +62,7 @@ func searchOnce(ctx context.Context, spec Spec) (interleave.Result, error) {
 	}
 	s := newSearch(&spec)
 	s.resume(spec.Resume)
-	res, err := s.complete(ctx, worlds)
+	res, err := s.runToResult(ctx, worlds)
 	for _, w := range worlds {
 		err = errors.Join(err, w.stop())
 	}
@@ -107,25 +110,8 @@ type currentPart struct {
 	memory *model.Memory
 }
 
-// symmetryTest is what became of the promise that clients are interchangeable.
-type symmetryTest struct {
-	asymmetry      string          // what shows that they are not; empty: nothing has
-	triedExchanges map[string]bool // schedules of situations that were tried
-}
-
-// pieceState is the state of a search in pieces, of a piece, and of checkpoints.
-type pieceState struct {
-	resumed *savedPart // the next part's state in a checkpoint; nil: none
-	// why later pieces, or a resumed search, do not use memory; empty: they may
-	whyForgotten string
-	round        *round    // current round of pieces; nil: none
-	added        int       // pieces whose results were merged
-	mostRuns     int       // schedules after which a piece ends, including pruned ones; 0: no limit
-	savedAt      time.Time // time of the last checkpoint
-}
-
-// complete runs the search and returns its result, with counterexamples and situations.
-func (s *search) complete(ctx context.Context, worlds []*world) (res interleave.Result, err error) {
+// runToResult runs the search and returns its result, with counterexamples and situations.
+func (s *search) runToResult(ctx context.Context, worlds []*world) (res interleave.Result, err error) {
 	if err = s.run(ctx, worlds); err == nil {
 		s.save(worlds)
 		err = s.failure
@@ -207,6 +193,52 @@ func (s *search) runPart(ctx context.Context, b interleave.Budget, worlds []*wor
 		Budget: b, Schedules: s.seen.Schedules - ran, Pruned: s.seen.Pruned - pruned, Exhausted: !s.isEndingLocked(),
 		Role: s.spec.roleIn(b),
 	})
+}
+
+// remembers reports whether the search may run schedules from memory. It may not if clients read the machine's clock,
+// since they then depend on more than Redis and the harness.
+func (s *search) remembers(worlds []*world) bool {
+	p := s.spec.Program
+	return !s.spec.WithoutMemory && !s.spec.forgetful && worlds[0].SetsClocks() && !p.RealClock &&
+		s.spec.goroutines() <= 1
+}
+
+// runSource runs the source's schedules, with a worker in each world. While schedules can be run from memory, which
+// sends nothing to Redis (recall.go), one worker runs them and the others judge what it has run. After that each worker
+// runs schedules on its own Redis, and judges them.
+func (s *search) runSource(ctx context.Context, worlds []*world) {
+	var working sync.WaitGroup
+	ctx = context.WithoutCancel(ctx)
+	// schedules of the first worker that others judge; closed when it is done, or goes on without memory
+	toJudge := make(chan jobRun, judgedAtOnce)
+	for i, w := range worlds {
+		working.Go(func() {
+			if i == 0 {
+				s.workFromMemory(ctx, w, toJudge, len(worlds) > 1)
+			} else {
+				for v := range toJudge {
+					s.judge(ctx, v)
+				}
+			}
+			s.goThrough(ctx, w, s.judge, func() bool { return true })
+		})
+	}
+	working.Wait()
+}
+
+// judgedAtOnce is the number of schedules from memory that may wait to be judged.
+const judgedAtOnce = 64
+
+// workFromMemory runs schedules from memory as long as that works. Only one worker does so, so that the order of
+// learning does not depend on their speed. Others judge, if there are any, unless the search has to end at an exact
+// schedule.
+func (s *search) workFromMemory(ctx context.Context, w *world, toJudge chan<- jobRun, others bool) {
+	defer close(toJudge)
+	judge := s.judge
+	if others && !s.spec.First && s.spec.MaxSchedules == 0 {
+		judge = func(_ context.Context, v jobRun) { toJudge <- v }
+	}
+	s.goThrough(ctx, w, judge, s.memory.Works)
 }
 
 // goThrough is the loop of a worker: it takes, runs and judges schedules in one world while more returns true.

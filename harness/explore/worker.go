@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/frontier"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
@@ -173,52 +172,4 @@ func (k worker) runLive(ctx context.Context, path []interleave.Choice) (*executi
 		}
 		return ex, err
 	})
-}
-
-// What follows divides a source's schedules among workers. While schedules can be run from memory, which sends nothing
-// to Redis (recall.go), one worker runs them and the others judge what it has run. After that each worker runs
-// schedules on its own Redis, and judges them.
-
-// runSource runs the source's schedules, with a worker in each world.
-func (s *search) runSource(ctx context.Context, worlds []*world) {
-	var working sync.WaitGroup
-	ctx = context.WithoutCancel(ctx)
-	// schedules of the first worker that others judge; closed when it is done, or goes on without memory
-	toJudge := make(chan jobRun, judgedAtOnce)
-	for i, w := range worlds {
-		working.Go(func() {
-			if i == 0 {
-				s.workFromMemory(ctx, w, toJudge, len(worlds) > 1)
-			} else {
-				for v := range toJudge {
-					s.judge(ctx, v)
-				}
-			}
-			s.goThrough(ctx, w, s.judge, func() bool { return true })
-		})
-	}
-	working.Wait()
-}
-
-// remembers reports whether the search may run schedules from memory. It may not if clients read the machine's clock,
-// since they then depend on more than Redis and the harness.
-func (s *search) remembers(worlds []*world) bool {
-	p := s.spec.Program
-	return !s.spec.WithoutMemory && !s.spec.forgetful && worlds[0].SetsClocks() && !p.RealClock &&
-		s.spec.goroutines() <= 1
-}
-
-// judgedAtOnce is the number of schedules from memory that may wait to be judged.
-const judgedAtOnce = 64
-
-// workFromMemory runs schedules from memory as long as that works. Only one worker does so, so that the order of
-// learning does not depend on their speed. Others judge, if there are any, unless the search has to end at an exact
-// schedule.
-func (s *search) workFromMemory(ctx context.Context, w *world, toJudge chan<- jobRun, others bool) {
-	defer close(toJudge)
-	judge := s.judge
-	if others && !s.spec.First && s.spec.MaxSchedules == 0 {
-		judge = func(_ context.Context, v jobRun) { toJudge <- v }
-	}
-	s.goThrough(ctx, w, judge, s.memory.Works)
 }

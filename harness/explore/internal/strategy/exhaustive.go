@@ -3,7 +3,6 @@ package strategy
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/interleave"
@@ -75,29 +74,6 @@ func (e *Exhaustive) Next(v View) (c interleave.Choice, decision Decision, err e
 	return e.next.Choice, Take, nil
 }
 
-// compareFingerprint returns an error if the prefix has not led to the same commands as when it was planned.
-func (e *Exhaustive) compareFingerprint(v View) error {
-	if now := v.Fingerprint(); e.Fingerprint == 0 || now == 0 || now == e.Fingerprint {
-		return nil
-	}
-	return fmt.Errorf("%w: the same choices led to other commands before: %s (explore --twice, or Twice of a search "+
-		"in Go, shows the first that differs)",
-		schedule.ErrNotRepeated, InWords(e.Prefix))
-}
-
-// Took wakes the moves that are not independent of what has happened.
-func (e *Exhaustive) Took(did schedule.Move) {
-	e.taken++
-	switch {
-	case e.next != nil:
-		e.next.Ends = did.Ends // known now, so later moves are more often independent of it
-		e.cost += e.next.Cost
-		e.asleep = asleepAfter(e.asleep, did)
-	case e.taken == len(e.Prefix):
-		e.asleep = asleepAfter(e.SleepSet, did)
-	}
-}
-
 // branch returns the first move that is not asleep and plans the others; nil: all are asleep. A move that was tried is
 // asleep in later branches, until something happens that is not independent of it. A crash is only possible at its
 // place, so it is never asleep, and its branch keeps only the moves that were asleep before.
@@ -131,6 +107,19 @@ func isAsleep(m *schedule.Move, asleep []*schedule.Move) bool {
 	return slices.ContainsFunc(asleep, func(s *schedule.Move) bool { return s.Choice == m.Choice })
 }
 
+// Took wakes the moves that are not independent of what has happened.
+func (e *Exhaustive) Took(did schedule.Move) {
+	e.taken++
+	switch {
+	case e.next != nil:
+		e.next.Ends = did.Ends // known now, so later moves are more often independent of it
+		e.cost += e.next.Cost
+		e.asleep = asleepAfter(e.asleep, did)
+	case e.taken == len(e.Prefix):
+		e.asleep = asleepAfter(e.SleepSet, did)
+	}
+}
+
 // asleepAfter returns the moves that stay asleep after a move.
 func asleepAfter(asleep []*schedule.Move, did schedule.Move) (out []*schedule.Move) {
 	for _, s := range asleep {
@@ -141,11 +130,12 @@ func asleepAfter(asleep []*schedule.Move, did schedule.Move) (out []*schedule.Mo
 	return out
 }
 
-// InWords writes a schedule on one line.
-func InWords(choices []interleave.Choice) string {
-	words := make([]string, len(choices))
-	for i, c := range choices {
-		words[i] = c.String()
+// compareFingerprint returns an error if the prefix has not led to the same commands as when it was planned.
+func (e *Exhaustive) compareFingerprint(v View) error {
+	if now := v.Fingerprint(); e.Fingerprint == 0 || now == 0 || now == e.Fingerprint {
+		return nil
 	}
-	return strings.Join(words, ", ")
+	return fmt.Errorf("%w: the same choices led to other commands before: %s (explore --twice, or Twice of a search "+
+		"in Go, shows the first that differs)",
+		schedule.ErrNotRepeated, InWords(e.Prefix))
 }

@@ -6,6 +6,8 @@
 package strategy
 
 import (
+	"strings"
+
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -68,4 +70,13 @@ func end(v View) Decision {
 		return Stop
 	}
 	return Finish
+}
+
+// InWords writes a schedule on one line.
+func InWords(choices []interleave.Choice) string {
+	words := make([]string, len(choices))
+	for i, c := range choices {
+		words[i] = c.String()
+	}
+	return strings.Join(words, ", ")
 }
