@@ -16,7 +16,7 @@ import (
 type fenceHold struct {
 	grant peak
 	until time.Duration // the earliest end of the grant and its renewals, as far as known
-	chain []link        // the grant and its renewals, each before the earlier one can have ended
+	chain []link        // the grant and its renewals; each returned before the one before can have ended
 	// larger has the grants that came before this one and yet have a larger token. They were called before this one
 	// returned, and returned after it but before until.
 	larger []peak

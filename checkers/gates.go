@@ -142,8 +142,7 @@ func (p *gatesPass) isMain(x harness.Op) bool {
 	return slices.Contains(p.meta.Kinds, x.Kind) && (p.meta.Clients == 0 || p.meta.Worker(x.Client) < p.meta.Clients)
 }
 
-// isLook reports whether the harness uses operations of kind k to look at the system: reads and inspections. All its
-// other operations take a client's place.
+// isLook reports whether the harness uses operations of kind k to look at the system, not in a client's place.
 func isLook(k harness.Kind) bool { return k == harness.Read || k == harness.Inspect }
 
 // contended is a kind of operation for which workers contend, and the situation in which they do.

@@ -21,7 +21,7 @@ type hold struct {
 	indexedOp // the grant
 	owner     owner
 	tenure    *tenure
-	ownTenure tenure // the tenure that this hold starts, if it does
+	ownTenure tenure // the tenure that this hold starts, unless it continues another hold
 
 	// The hold is certain from certainFrom on. That is the Return of the first of links, or of op if there are no links.
 	certainFrom    time.Duration

@@ -169,9 +169,9 @@ func (l *writeCounts) figures() []harness.Figure {
 	return append(out, l.lostTimes()...)
 }
 
-// lostTimes returns when the first and the last lost write were acknowledged, in seconds from the start of a fault. The
-// fault is the first that overlaps the span of lost writes or follows it. A write that was acknowledged just before a
-// kill has a negative time.
+// lostTimes returns when the first and the last lost write were acknowledged, in seconds from the start of a fault, and
+// the rate of losses. The fault is the first that overlaps the span of lost writes or follows it. A write that was
+// acknowledged just before a kill has a negative time.
 func (l *writeCounts) lostTimes() []harness.Figure {
 	if l.lost == nil {
 		return nil

@@ -80,8 +80,8 @@ import (
 //
 // Time per operation is amortised O(1) plus the open holds of its key. How many other locks the worker holds does not
 // matter. Memory is bounded by the keys, the workers, the open holds, 16 bytes for each owner with an operation in
-// info, and 4,096 grants that wait for an owner that has fallen silent. Three kinds of grant are not judged. If there
-// are any and no violation is found, the verdict is Unknown:
+// info, and 4,096 grants that wait for an owner that has fallen silent. Three kinds of grant are not judged, and make
+// the verdict Unknown if no violation is found:
 //
 //   - those beyond the 4,096;
 //   - those whose call was under way for longer than 16 leases of another owner, each renewed before its end;
@@ -140,7 +140,7 @@ type mutexPass struct {
 
 	// For the figures.
 	acquires, grants, releases int
-	extends                    int // ok ones
+	extends                    int // ok extends
 	certain                    int // grants answered before their hold ended
 
 	// Grants that were not judged; see Mutex.
@@ -237,8 +237,9 @@ func (p *mutexPass) apply(h *hold, x harness.Op, sameLockAndToken bool) (done bo
 	return true
 }
 
-// heldAtLeastUntil returns the time before which the worker of x certainly called no release after x. A worker does one
-// thing after the other, so that is the Return of x. In a widened history x.Return may be too late, so it is x.Call.
+// heldAtLeastUntil returns the earliest time at which the worker of x can have called a release after x. A worker does
+// one thing after the other, so that is the Return of x. In a widened history x.Return may be too late, so it is
+// x.Call.
 func (p *mutexPass) heldAtLeastUntil(x harness.Op) time.Duration {
 	if p.meta.Widened {
 		return x.Call
@@ -308,7 +309,7 @@ func (p *mutexPass) grant(worker int, x harness.Op, previous *hold) {
 	p.openOverlap(l, h)
 	p.addHold(worker, h)
 	if h.until <= x.Return {
-		return // nothing later can be granted too early
+		return // the hold is over already, so no later grant can overlap it
 	}
 	if x.Kind == harness.Acquire {
 		p.certain++

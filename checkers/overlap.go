@@ -24,8 +24,8 @@ type overlap struct {
 	theft        *theft        // the release that may have removed the lock of first
 	decided      bool          // it was reported or ruled out
 
-	// widened says that times were widened. Then the second may have ended before its own Return, at secondOverAt if
-	// secondOver is set. So the overlap is not decided before that is known.
+	// widened says that times were widened (Meta.Widened). Then the second may have ended before its own Return, at
+	// secondOverAt if secondOver is set. So the overlap is not decided before that is known.
 	widened      bool
 	secondOverAt time.Duration
 }

@@ -19,7 +19,7 @@ type watermark struct {
 	workers       int  // workers of the run; 0: unknown, and then low stays 0
 	heedsHarness  bool // the harness counts as a worker from its first operation on
 	awaitsHarness bool // the harness counts as a worker from the start
-	widened       bool // times were widened, so a worker's next Call is not before its last Call
+	widened       bool // times were widened, so only a worker's last Call bounds its next Call
 	count         int
 	returned      []time.Duration // by worker: the last Return, or the last Call if widened
 	harness       time.Duration   // the last Return of the harness; 0: none

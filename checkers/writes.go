@@ -86,7 +86,7 @@ type set struct {
 	guarded    bool       // a lock guards the set, so each write to it ends an update
 	final      harness.Op // the last ok read by the harness; Kind empty: none
 	present    intervals
-	err        error        // why it is not known what is present
+	err        error        // why it is unknown what the set holds; nil: it is known
 	lateAdds   int          // ok adds that returned after the read was called
 	runs       map[int]*run // by worker: its run of lost writes, which may go on
 	unexpected map[int64]*unexpectedWrite
