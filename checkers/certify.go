@@ -33,7 +33,7 @@ func askAgain(ask func() porcupine.CheckResult) porcupine.CheckResult {
 	return ask()
 }
 
-// hasModel reports whether porcupine has a model for the class of a, so that Draw can draw it.
+// hasModel reports whether porcupine has a model for the class of a, so that WritePage can draw it.
 func hasModel(a harness.Anomaly) bool {
 	_, ok := windowOf(a.Class, nil, harness.Meta{})
 	return ok

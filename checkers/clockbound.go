@@ -11,7 +11,7 @@ import (
 // uncertainty. So each violation that is found is real, however large the uncertainty is, but wide intervals hide
 // violations.
 
-// widestClockBound returns the largest uncertainty of a generator's clock. It is 0 for a run in one process.
+// widestClockBound returns the largest uncertainty of any generator's clock. It is 0 for a run in one process.
 func widestClockBound(events []harness.Event) (widest time.Duration) {
 	for _, e := range events {
 		if e.Kind != harness.EventClockBound {

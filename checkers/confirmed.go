@@ -24,8 +24,8 @@ const confirmsKept = 1 << 13
 type confirms struct {
 	young, old, late map[string][]harness.Op
 
-	// The shortest windows of the confirms that were dropped to bound memory. The last Return of the ok ones among them is
-	// droppedUntil.
+	// The shortest windows of the confirms that were dropped to bound memory. droppedUntil is the last Return of the ok
+	// ones among them.
 	droppedOK, droppedInfo time.Duration // 0: none was dropped
 	droppedUntil           time.Duration
 }

@@ -31,9 +31,10 @@ func certainSpan(s harness.Span) []harness.Span {
 	return []harness.Span{s}
 }
 
-// pastLease returns the spans of an anomaly in which the operation late met a lock or mark that outlived its lease.
-// Only the operation taker can have left it behind, and every lease had ended by leasesOver. The first span goes from
-// the Call of taker to leasesOver. The second one goes on to the Call of late, and is left out if that is not later.
+// pastLease returns the spans of an anomaly in which an operation met a lock or mark that outlived its lease. late is
+// that operation. Only taker can have left the lock or mark behind, and every lease had ended by leasesOver. The first
+// span goes from the Call of taker to leasesOver. The second one goes on to the Call of late, and is left out if that
+// is not later.
 func pastLease(taker harness.Op, leasesOver time.Duration, late harness.Op) []harness.Span {
 	all := []harness.Span{{Client: taker.Client, Kind: harness.PossibleHold, From: taker.Call, To: leasesOver}}
 	if late.Call > leasesOver {

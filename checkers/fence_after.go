@@ -80,8 +80,8 @@ func (h *fenceHold) note(x peak, meta harness.Meta) {
 // returned.
 //
 // Another owner's grant contradicts a hold if it returned while the hold certainly lasted, and yet has a larger token.
-// apply calls report with each hold that is contradicted. The grant that contradicts it is first, or of several the one
-// with the largest token.
+// apply calls report with each hold that is contradicted, and with the grant that contradicts it. If there are several
+// such grants, that is the one with the largest token.
 func (f *fenceHolds) apply(
 	x harness.Op, newUntil func() time.Duration, meta harness.Meta, report func(h *fenceHold, first peak),
 ) {
@@ -168,8 +168,8 @@ func (f *fenceHolds) end(report func(h *fenceHold, first peak)) {
 	}
 }
 
-// lateTokenAnomaly returns the anomaly that h and first show. The grant first has a larger token than h, and returned
-// while the owner of h certainly had the lock.
+// lateTokenAnomaly returns the anomaly that h and first show: first has a larger token than h, and returned while the
+// owner of h certainly had the lock.
 func (p *fencePass) lateTokenAnomaly(h *fenceHold, first peak) harness.Anomaly {
 	a, b := first.Op, h.grant.Op
 	anomaly := pairAnomaly(harness.FenceRegression, a, b, fmt.Sprintf(

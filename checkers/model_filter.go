@@ -126,7 +126,7 @@ func toldWhileMarked(ops []harness.Op, i int, meta harness.Meta) bool {
 }
 
 // continuesMarkBefore reports whether the confirm ops[k] continues the mark of a claim that came before the claim
-// ops[i]. It does if it was executed while the message was still marked.
+// ops[i]: it was executed while the message was still marked by that claim, or by a confirm that continues its mark.
 func continuesMarkBefore(ops []harness.Op, k, i int, meta harness.Meta) bool {
 	for j, b := range ops[:k] {
 		switch {

@@ -20,8 +20,8 @@ type overlap struct {
 	secondOver   bool          // the second ended at its own Return or earlier
 	first        *hold         // the earliest hold that lasted beyond the Return of the second; nil: none is known
 	releases     [2]*indexedOp // the releases that prove how long the first and the second lasted; nil: none was needed
-	firstUntil   time.Duration // when the hold first ended, as far as known
-	theft        *theft        // the release that may have removed the lock of first
+	firstUntil   time.Duration // until when that hold lasted, as far as known
+	theft        *theft        // the release that may have removed that hold's lock
 	decided      bool          // it was reported or ruled out
 
 	// widened says that times were widened (Meta.Widened). Then the second may have ended before its own Return, at
@@ -77,8 +77,8 @@ func (p *mutexPass) confirmFirsts(h *hold, t time.Duration, release *indexedOp) 
 	h.confirmedUntil = max(h.confirmedUntil, t)
 }
 
-// confirmFirst notes that the hold first lasted beyond the Return of the second hold. release is the one that ended
-// first, or nil if none did. If several holds lasted that long, the earliest counts.
+// confirmFirst notes that a first hold lasted beyond the Return of the second hold. release is the one that ended it,
+// or nil if none did. If several holds lasted that long, the earliest counts.
 func (o *overlap) confirmFirst(first *hold, release *indexedOp) {
 	if o.first != nil && o.first.seq < first.seq {
 		return

@@ -110,8 +110,8 @@ type currentGrant struct {
 
 // ownersLock is one lock.
 type ownersLock struct {
-	grants      []*pastGrant  // the latest ones
-	refusals    []*refusal    // those without evidence
+	grants      []*pastGrant  // the latest grants, to any owner
+	refusals    []*refusal    // refusals without evidence yet: see refusal
 	mayTake     []owner       // owners with a command in info that may take the lock at any later time, two at most
 	givenBackAt time.Duration // the Return of the last failed acquire that may have had the lock for a while
 	waiting     int           // refusals with evidence that are not reported yet
@@ -199,7 +199,7 @@ func (p *ownersPass) release(l *ownersLock, caller owner, current *currentGrant,
 	p.drop(current, caller)
 }
 
-// giveUp notes that the owner called the release x.
+// giveUp notes that an owner called the release x, so that it no longer counts on the lock.
 func (p *ownersPass) giveUp(l *ownersLock, caller owner, x harness.Op) {
 	for _, g := range l.grants {
 		g.released = g.released || g.owner == caller

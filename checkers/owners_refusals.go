@@ -10,13 +10,14 @@ import (
 
 // This file finds owners that were refused their own release or extend: see Owners.
 
-// refusal is a refused release or extend within its owner's lease.
+// refusal is a refused release or extend within its owner's lease. Its evidence is a refused acquire of another owner,
+// called later, which shows that the lock was still taken.
 type refusal struct {
 	owner     owner
 	grant     harness.Op
 	until     time.Duration
 	refused   harness.Op
-	shownBy   harness.Op // the evidence: a refused acquire, which shows that the lock was taken
+	shownBy   harness.Op // the evidence; Kind empty until there is one
 	explained bool
 }
 
