@@ -10,13 +10,13 @@ import (
 // certifyWithin bounds the time porcupine may take for one anomaly. A window of a few operations takes microseconds.
 const certifyWithin = time.Second
 
-// certifyOperations bounds the window of one anomaly and with it porcupine's memory: porcupine keeps a copy of the
-// window's bits for each state that it visits. Windows are minimal, usually a handful of steps.
+// certifyOperations bounds the operations in the window of one anomaly, and with them porcupine's memory. Porcupine
+// keeps a bit for each operation in each state that it visits. Windows are minimal, usually a handful of operations.
 const certifyOperations = 64
 
-// certify asks porcupine whether any legal order explains the operations of a, and reports whether there is none.
-// Leases and windows may end, and unanswered releases may be executed at any later time. It needs only a, so a reader
-// of a stored anomaly can ask again.
+// certify reports whether porcupine finds that no legal order explains the operations of a. In such an order, leases
+// and windows may end, and unanswered releases may be executed at any later time. certify reads no other operations, so
+// a reader of a stored anomaly can ask again.
 func certify(a harness.Anomaly, meta harness.Meta) bool {
 	w, ok := windowOf(a.Class, a.Ops, meta)
 	return ok && len(w.operations) <= certifyOperations && askAgain(func() porcupine.CheckResult {
@@ -24,8 +24,8 @@ func certify(a harness.Anomaly, meta harness.Meta) bool {
 	}) == porcupine.Illegal
 }
 
-// askAgain asks a second time if the first try timed out. Time-outs follow the wall clock, so some strike when a busy
-// machine stands still.
+// askAgain calls ask, and calls it again if porcupine ran out of time. Time limits follow the wall clock, so a busy
+// machine that stands still for a moment can exceed one.
 func askAgain(ask func() porcupine.CheckResult) porcupine.CheckResult {
 	if said := ask(); said != porcupine.Unknown {
 		return said
@@ -33,7 +33,7 @@ func askAgain(ask func() porcupine.CheckResult) porcupine.CheckResult {
 	return ask()
 }
 
-// hasModel reports whether porcupine has a model for the class of a, so that Draw can draw it.
+// hasModel reports whether porcupine has a model for the class of a, so that WritePage can draw it.
 func hasModel(a harness.Anomaly) bool {
 	_, ok := windowOf(a.Class, nil, harness.Meta{})
 	return ok

@@ -7,10 +7,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file judges how well the clocks of a run's generators were known. Operations are widened by the uncertainty, so
-// a violation stands however large it is. Wide intervals hide violations, though.
+// This file judges how well the clocks of a run's generators were known. Every operation's interval is widened by the
+// uncertainty. So each violation that is found is real, however large the uncertainty is, but wide intervals hide
+// violations.
 
-// widestClockBound returns the largest uncertainty of a generator's clock. It is 0 for a run in one process.
+// widestClockBound returns the largest uncertainty of any generator's clock. It is 0 for a run in one process.
 func widestClockBound(events []harness.Event) (widest time.Duration) {
 	for _, e := range events {
 		if e.Kind != harness.EventClockBound {
@@ -23,10 +24,10 @@ func widestClockBound(events []harness.Event) (widest time.Duration) {
 	return widest
 }
 
-// leasesPerClockBound says how many times the clocks' uncertainty has to fit into the shortest lease or window.
+// leasesPerClockBound is how many times the uncertainty of the clocks has to fit into the shortest lease or window.
 const leasesPerClockBound = 4
 
-// noteLease keeps the shortest lease or window that was granted.
+// noteLease updates the shortest lease or window that was granted.
 func (p *gatesPass) noteLease(x harness.Op) {
 	if x.TTL > 0 && x.Outcome == harness.OK && (x.Kind == harness.Acquire || x.Kind == harness.Claim) &&
 		(p.shortestLease == 0 || x.TTL < p.shortestLease) {

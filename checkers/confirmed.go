@@ -6,31 +6,31 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// endAfterConfirm returns the earliest end of the mark m if the confirm c is executed after it.
+// endAfterConfirm returns the earliest end of the mark m if the server executes the confirm c after it has set m.
 func endAfterConfirm(c, m harness.Op, drift float64) time.Duration {
 	return harness.EarliestEnd(max(c.Call, m.Call), c.TTL, drift)
 }
 
-// mayFollow reports whether the confirm c may have been executed after the mark m was set.
+// mayFollow reports whether c is a confirm that the server may have executed after it set the mark m.
 func mayFollow(c, m harness.Op) bool {
 	return c.Kind == harness.Confirm && c.Outcome != harness.Fail && (c.Outcome == harness.Info || c.Return >= m.Call)
 }
 
-// confirmsKept bounds the messages whose confirms are kept for later marks: once for ok confirms and once for those in
-// info. Each takes about 300 bytes.
+// confirmsKept bounds the messages in each of the three maps of confirms, at about 300 bytes a message.
 const confirmsKept = 1 << 13
 
-// confirms holds the confirms that the server may execute after a mark still to come. A confirm in info may be executed
-// at any later time, an ok one after any mark that was called before it returned.
+// confirms holds the confirms that the server may execute after it sets a mark which is still to come. It may execute a
+// confirm in info at any later time, and an ok confirm after any mark that was called before the confirm returned.
 type confirms struct {
 	young, old, late map[string][]harness.Op
 
-	// The shortest windows of the confirms that were dropped, and the last Return of the ok ones among them.
+	// The shortest windows of the confirms that were dropped to bound memory. droppedUntil is the last Return of the ok
+	// ones among them.
 	droppedOK, droppedInfo time.Duration // 0: none was dropped
 	droppedUntil           time.Duration
 }
 
-// add keeps c. Confirms come in order of Return.
+// add keeps the confirm c for later marks. Confirms have to be added in order of Return.
 func (all *confirms) add(c harness.Op, drift float64) {
 	if c.Outcome == harness.Info {
 		if len(all.late) >= confirmsKept && all.late[c.Key] == nil {
@@ -56,8 +56,8 @@ func (all *confirms) add(c harness.Op, drift float64) {
 	all.young[c.Key] = withoutRedundant(all.young[c.Key], c)
 }
 
-// withoutRedundant returns all, the confirms of one message, together with c, less those that are redundant. A confirm
-// is redundant if another was called no later, returned no earlier and has no longer window.
+// withoutRedundant adds c to all, the confirms of one message, and leaves out redundant confirms. A confirm is
+// redundant if another was called no later, returned no earlier and has no longer window.
 func withoutRedundant(all []harness.Op, c harness.Op) []harness.Op {
 	window := func(x harness.Op) time.Duration { return harness.EarliestEnd(0, x.TTL, 0) }
 	kept := all[:0]
@@ -72,7 +72,7 @@ func withoutRedundant(all []harness.Op, c harness.Op) []harness.Op {
 	return append(kept, c)
 }
 
-// shortestWindow returns the shortest window of these confirms, or n if that is shorter and not 0.
+// shortestWindow returns the shortest of n and the windows of these confirms. An n of 0 does not count.
 func shortestWindow(n time.Duration, byMessage map[string][]harness.Op, drift float64) time.Duration {
 	for _, ofMessage := range byMessage {
 		for _, c := range ofMessage {
@@ -84,8 +84,8 @@ func shortestWindow(n time.Duration, byMessage map[string][]harness.Op, drift fl
 	return n
 }
 
-// earliestEnd returns the earliest end of the mark m, given the confirms seen before it. dependsOnDropped says that a
-// confirm which was dropped may have set this end.
+// earliestEnd returns the earliest end of the mark m, given the confirms seen before it. dependsOnDropped reports that
+// a confirm which was dropped may have set this end.
 func (all *confirms) earliestEnd(m harness.Op, drift float64) (end time.Duration, dependsOnDropped bool) {
 	end = harness.EarliestEnd(m.Call, m.TTL, drift)
 	for _, byMessage := range [...]map[string][]harness.Op{all.young, all.old, all.late} {
@@ -108,17 +108,19 @@ func (all *confirms) earliestEnd(m harness.Op, drift float64) (end time.Duration
 	return end, false
 }
 
-// suspected is a claim that earlier marks rule out, unless a confirm still under way has shortened these.
+// suspected is a claim that was answered "first" although earlier marks rule that out. A confirm that is still under
+// way may have shortened these marks, and then excuses the claim.
 type suspected struct {
 	claim       mark
 	against     []mark // the first againstKept marks that rule it out
 	moreAgainst bool   // there are more of these
 }
 
-// againstKept bounds the marks kept for one claim that they rule out. The first ones are kept.
+// againstKept bounds the marks that are kept as evidence against one claim. The earliest are kept.
 const againstKept = 16
 
-// noteConfirm applies the confirm c, which may have shortened marks before later claims were told "first".
+// noteConfirm applies the confirm c to the marks and the suspected claims of its message. The confirm may have
+// shortened these marks before later claims were answered "first".
 func (p *dedupPass) noteConfirm(c harness.Op) {
 	p.sawConfirm = true
 	marks := p.marks[c.Key]
@@ -134,7 +136,7 @@ func (p *dedupPass) noteConfirm(c harness.Op) {
 	p.confirmed.add(c, p.meta.Drift)
 }
 
-// shorten applies the confirm c to m and to the marks that m continues.
+// shorten lets m, and the marks that m continues, end as early as the confirm c allows.
 func (m *mark) shorten(c harness.Op, drift float64) {
 	m.ends = min(m.ends, endAfterConfirm(c, m.Op, drift))
 	for _, earlier := range m.continued {
@@ -142,7 +144,8 @@ func (m *mark) shorten(c harness.Op, drift float64) {
 	}
 }
 
-// keepSuspect keeps s until every confirm that was called in time has come.
+// keepSuspect keeps s until no confirm can still come that excuses it. If no confirms are to be expected, it decides s
+// at once.
 func (p *dedupPass) keepSuspect(s *suspected) {
 	if !p.awaitsConfirms {
 		p.decide(s)
@@ -156,7 +159,8 @@ func (p *dedupPass) keepSuspect(s *suspected) {
 	p.suspects[s.claim.Key] = append(p.suspects[s.claim.Key], s)
 }
 
-// decideBefore decides the claims that returned before low. No operation still to come was called before low.
+// decideBefore decides the suspected claims that returned before low. Every later operation is called at low or after
+// it, so no confirm can excuse them any more.
 func (p *dedupPass) decideBefore(low time.Duration) {
 	n := 0
 	for ; n < len(p.queue) && p.queue[n].claim.Return < low; n++ {
@@ -170,7 +174,7 @@ func (p *dedupPass) decideBefore(low time.Duration) {
 	p.queue = p.queue[n:]
 }
 
-// decide reports the claim of s as a duplicate, if it is one.
+// decide reports the claim of s as a duplicate if one of the marks against it still rules it out.
 func (p *dedupPass) decide(s *suspected) {
 	for i := range s.against {
 		if m := &s.against[i]; m.rulesOut(&s.claim) {
@@ -188,8 +192,8 @@ func (p *dedupPass) decide(s *suspected) {
 	p.messages++
 }
 
-// end decides the remaining claims, and returns a doubt if the record stops too early for that. A history without
-// confirms, where none was promised, counts as that of a filter without confirms.
+// end decides the remaining suspected claims. It returns a doubt if the record stops before they can be decided. A
+// history that has no confirm and promises none needs no complete record for that.
 func (p *dedupPass) end(complete bool) string {
 	if complete || !p.sawConfirm && !p.promised {
 		p.decideBefore(forever)

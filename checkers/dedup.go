@@ -15,40 +15,46 @@ import (
 //
 // An ok claim with the result [harness.ResultFirst] sets a mark on its Key. The mark is set between Call and Return,
 // and it ends at Call + TTL*(1-Meta.Drift) at the earliest. A TTL of 0 has no end. Two such claims F and S are a
-// violation if S returned before the mark of F can have ended, and F returned before the mark of S can have ended: then
-// neither order explains both. The second condition matters only for a claim that was under way for longer than its
-// window, whose mark may have come and gone before F was called. Claims that ended in info may or may not have set a
-// mark.
+// violation if each returned before the mark of the other can have ended: then neither order explains both. If a claim
+// was under way for longer than its window, its mark may have come and gone before the other claim was called. A claim
+// that ended in info may or may not have set a mark.
 //
-// Where messages are confirmed, the TTL of a claim is its lease, and a claim after that lease is legitimate until one
-// is confirmed. An ok confirm C, whoever sent it, certainly marks its Key from C.Return to C.Call + TTL*(1-Meta.Drift).
-// A claim S that was told "first" is a violation if it returned before that end and
+// Where messages are confirmed, the TTL of a claim is its lease. Once the lease has ended, another claim is legitimate,
+// until the message is confirmed. An ok confirm C by any client certainly marks its Key from C.Return to C.Call +
+// TTL*(1-Meta.Drift). A claim S that was answered "first" is a violation if it returned before that end and
 //
 //   - S was called after C had returned; or
-//   - the mark of a claim M had not ended when C returned, or that of another confirm that continues M in this way, and
-//     S cannot have come before M. Then the message was marked from M on.
+//   - C continues the mark of a claim M, and S cannot have come before M. C continues a mark that had not ended when C
+//     returned. If that mark was set by another confirm, C also continues the marks which that confirm continues. So
+//     the message was marked from M on.
 //
-// A confirm replaces the mark of its message, possibly by a shorter one. So a mark M can end at max(C.Call, M.Call) +
-// TTL*(1-Meta.Drift) for any other confirm C of its Key that did not fail, unless C was ok and had returned before M
-// was called. A claim that meets a mark changes nothing, however late it is executed. Sources: soundness rules 2 and 3.
+// A confirm replaces the mark of its message, possibly by a shorter one. So any other confirm C of a Key may let a mark
+// M of that Key end at max(C.Call, M.Call) + TTL*(1-Meta.Drift), with the TTL of C. A confirm does not count if it
+// failed, or if it was ok and had returned before M was called. A claim that meets a mark changes nothing, however late
+// it is executed. Sources: soundness rules 2 and 3.
 //
-// A claim is a violation only once no confirm that was called in time can still come. That is at once if the workloads
-// promise other kinds only; else when all workers have spoken, or at the end. A record that stops earlier leaves
-// doubts, unless it has no confirm and promises none. This relies on two promises of a run: if kinds are promised and
-// confirms are not, nobody confirms; and the harness, which is not one of the workers, never confirms. Histories that
-// other programs recorded may break both: see [DedupConfirmed].
+// A claim is reported only once no confirm can come any more that was called early enough to excuse it. If the
+// workloads promise kinds, and confirms are not among them, that is at once. Otherwise it is when every worker has had
+// a later operation, or at the end of the record. If the record stops before the run, such claims are doubts, unless
+// the record has no confirm and promises none.
 //
-// If most claims were answered after their window can have ended, the history shows nothing and the verdict is Unknown.
+// The checker relies on two promises of a run. If kinds are promised and confirms are not, nobody confirms. The
+// harness, which is not one of the workers, never confirms. Histories that other programs recorded may break both
+// promises: see [DedupConfirmed].
 //
-// Every further claim is one violation, against the earliest claim or confirm in force. Messages are forgotten after
-// their window. Time for a claim is amortised O(1) for each mark of its message in force; a filter that works has one.
-// Memory is bounded by twice the marks in their window, the latest confirms of 16,384 messages and 4,096 undecided
-// claims. Confirms beyond these, if their windows are shorter than those of later marks, make the verdict Unknown.
+// If most claims were answered only when their window may have ended, the history shows nothing and the verdict is
+// Unknown.
+//
+// Every further claim answered "first" is one violation, against the earliest claim or confirm in force. Messages are
+// forgotten after their window. The time for a claim is amortised O(1) for each mark of its message that is in force; a
+// filter that works has one. Memory is bounded by twice the marks in their window, the latest confirms of 16,384
+// messages and 4,096 undecided claims. The verdict is Unknown if more claims are undecided, or if confirms were dropped
+// whose windows are shorter than those of later marks.
 func Dedup() harness.Checker { return dedup{} }
 
-// DedupConfirmed is [Dedup] for a history that is known to hold confirms, whatever its workloads promise. byHarness
-// says that some of them are by [harness.HarnessClient]. Then the harness is one of those that have to speak before a
-// claim is a violation.
+// DedupConfirmed returns [Dedup] for a history that is known to hold confirms, whatever its workloads promise.
+// byHarness says that [harness.HarnessClient] sent some of them. Then a claim is a violation only once the harness,
+// too, has had a later operation.
 func DedupConfirmed(byHarness bool) harness.Checker {
 	return dedup{confirmed: true, byHarness: byHarness}
 }
@@ -92,7 +98,7 @@ type dedupPass struct {
 	sizeAfterSweep       int               // messages after the last sweep
 	claims, confirms     int               // all claims; ok confirms
 	messages, duplicates int
-	answeredInside       int // claims told "first" that were answered within their window
+	answeredInside       int // claims answered "first" within their window
 
 	confirmed      confirms
 	promised       bool // confirms are promised, or known to occur
@@ -104,15 +110,15 @@ type dedupPass struct {
 	unjudged       int
 }
 
-// mark is the mark of an ok claim that was told "first", or of an ok confirm.
+// mark is what an ok claim that was answered "first", or an ok confirm, set on its message.
 type mark struct {
 	harness.Op
 	claim     *harness.Op   // the claim that a confirm belongs to, if it is still known
 	ends      time.Duration // its earliest end
-	continued []*mark       // for a confirm: the marks in force when it returned, which it continues
+	continued []*mark       // the marks that a confirm continues: those in force when it returned
 }
 
-// continuedKept bounds the marks that one confirm continues.
+// continuedKept bounds the marks that are kept for one confirm as those that it continues.
 const continuedKept = 4
 
 func (p *dedupPass) op(x harness.Op) {
@@ -137,7 +143,7 @@ func (p *dedupPass) op(x harness.Op) {
 	}
 }
 
-// judgeFirst judges x, a claim that was told "first".
+// judgeFirst judges x, a claim that was answered "first".
 func (p *dedupPass) judgeFirst(x harness.Op) {
 	this, marks := p.newMark(x), p.marks[x.Key]
 	if x.Return < this.ends {
@@ -151,7 +157,8 @@ func (p *dedupPass) judgeFirst(x harness.Op) {
 	p.addMark(marks, this)
 }
 
-// ruledOut returns this claim with the marks that rule it out, as far as known. It returns nil if none does.
+// ruledOut returns this claim together with the marks that rule it out, the first againstKept of them. It returns nil
+// if no mark does.
 func ruledOut(marks []mark, this mark) (s *suspected) {
 	for i := range marks {
 		m := &marks[i]
@@ -170,13 +177,15 @@ func ruledOut(marks []mark, this mark) (s *suspected) {
 	return s
 }
 
-// rulesOut reports whether m was certainly set before this claim, and cannot have ended when the claim returned.
+// rulesOut reports whether m forbids that this claim was answered "first". It does if m was certainly set before the
+// claim and cannot have ended when the claim returned.
 func (m *mark) rulesOut(this *mark) bool {
 	return m.ends > this.Return && m.evidenceBefore(this) != nil
 }
 
-// evidenceBefore lists the marks which show that m was set before this claim, provided that m is in force when the
-// claim returns: m alone, or a chain of marks that ends with m (see chainSince). It returns nil if nothing shows it.
+// evidenceBefore lists the marks which show that m was set before this claim: m alone, or a chain of marks that ends
+// with m (see chainSince). It returns nil if nothing shows that. It assumes that m is still in force when the claim
+// returns.
 func (m *mark) evidenceBefore(this *mark) []*mark {
 	if m.Kind == harness.Confirm && m.Return < this.Call {
 		return []*mark{m}
@@ -184,8 +193,8 @@ func (m *mark) evidenceBefore(this *mark) []*mark {
 	return m.chainSince(this)
 }
 
-// chainSince lists a claim that must have come before this one, and the confirms that continued its mark up to m. It
-// returns nil if there is no such chain.
+// chainSince returns a chain of marks that ends with m. It begins with a claim that must have come before this one, and
+// each further mark is a confirm that continues the mark before. chainSince returns nil if there is no such chain.
 func (m *mark) chainSince(this *mark) []*mark {
 	if m.Kind == harness.Claim && m.Return < this.ends {
 		return []*mark{m}
@@ -201,8 +210,8 @@ func (m *mark) chainSince(this *mark) []*mark {
 	return nil
 }
 
-// continueMarks notes the marks that the confirm m continues. Nobody can have been told "first" between one of them and
-// m.
+// continueMarks notes which marks the confirm m continues: those that were still in force when m returned. Between such
+// a mark and m, no claim can have been answered "first".
 func (m *mark) continueMarks(marks []mark) {
 	for i := range marks {
 		if earlier := marks[i]; earlier.ends > m.Return && len(m.continued) < continuedKept {
@@ -220,7 +229,7 @@ func (p *dedupPass) addMark(marks []mark, m mark) {
 	p.sweep(m.Return)
 }
 
-// withoutPast returns marks without those that can have ended at now.
+// withoutPast returns marks without those that may have ended by the time now.
 func withoutPast(marks []mark, now time.Duration) []mark {
 	kept := 0
 	for i := range marks {
@@ -236,7 +245,8 @@ func withoutPast(marks []mark, now time.Duration) []mark {
 	return marks[:kept]
 }
 
-// claimOf returns the claim that c confirms, the last one of its worker, or nil.
+// claimOf returns the claim that c confirms: the last claim of the same worker for that message. It returns nil if that
+// is not known.
 func (p *dedupPass) claimOf(c harness.Op) *harness.Op {
 	worker := p.meta.Worker(c.Client)
 	marks := p.marks[c.Key]
@@ -248,8 +258,8 @@ func (p *dedupPass) claimOf(c harness.Op) *harness.Op {
 	return nil
 }
 
-// newMark returns the mark of x. If its end depends on a confirm that was freed to bound memory, newMark counts the
-// mark as not judged.
+// newMark returns the mark of x with its earliest end. If a confirm that was dropped to bound memory may have set that
+// end, newMark counts the mark as not judged.
 func (p *dedupPass) newMark(x harness.Op) mark {
 	end, dependsOnDropped := p.confirmed.earliestEnd(x, p.meta.Drift)
 	if dependsOnDropped {
@@ -258,8 +268,8 @@ func (p *dedupPass) newMark(x harness.Op) mark {
 	return mark{Op: x, ends: end}
 }
 
-// sweep drops ended marks each time the number of messages has doubled. Later operations return no earlier, so they
-// cannot meet these.
+// sweep drops marks that have ended, each time the number of messages has doubled. Later operations return no earlier
+// than now, so they cannot meet such a mark.
 func (p *dedupPass) sweep(now time.Duration) {
 	if len(p.marks) < 2*p.sizeAfterSweep+1024 {
 		return

@@ -10,48 +10,50 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// Delivery returns the checker of what a dedup filter leaves behind: no message is marked without having been
-// delivered, and no mark outlives its window.
+// Delivery returns the checker of what a dedup filter leaves behind. No message is marked unless it was delivered, and
+// no mark outlives its window.
 //
 // A probe is a claim by [harness.HarnessClient] after the load. A probe P that was answered ok with
 // [harness.ResultSeen] shows
 //
-//   - a [harness.LostMessage] if the message was claimed and never delivered, see below;
+//   - a [harness.LostMessage] if the message was lost, as defined below;
 //   - a [harness.ImmortalMark] if P.Call > Return + TTL*(1+Meta.Drift) of every earlier claim and confirm of its Key
-//     that did not fail, those of the harness included. At least one of them may have marked the message, and none has
-//     TTL 0, which never ends. A TTL of a millisecond or more counts as one more, as in [Stuck].
+//     that did not fail, those of the harness included. At least one of these may have marked the message, and none has
+//     TTL 0, which never ends. A TTL of a millisecond or more counts as one millisecond more, as in [Stuck].
 //
-// A message is lost if no Deliver of its Key that did not fail is in the history, no earlier probe may have marked it,
-// and one of these holds:
+// A message is lost if the history has no Deliver of its Key, other than failed ones, no earlier probe may have marked
+// it, and one of these holds:
 //
-//   - a client's claim before P was told [harness.ResultFirst];
-//   - a client's claim before P ended in info with the end of its client's work: the client crashed (Err is
+//   - a client's claim before P was answered [harness.ResultFirst];
+//   - a client's claim before P ended in info, and its client's work ended with it. The client crashed (Err is
 //     [harness.Crashed]) or was told to stop (Err is an error reply of Redis, or [harness.FewAcks]);
-//   - every client's claim was told "seen", although nobody can have marked the message.
+//   - every client's claim was answered "seen", although nobody can have marked the message.
 //
 // Any other claim in info may have set the mark and only lost its answer. A message with such a claim is not judged.
-// Where [harness.Meta].Kinds promises confirms, a claim is a lease, and P has to come after every lease and window as
-// for an immortal mark.
+// Where [harness.Meta].Kinds promises confirms, a claim is a lease. Then P also has to come after every lease and
+// window, as for an immortal mark.
 //
-// Neither class is reported if a claim or confirm of a client turns out to have been called by the time of P.Return. A
-// message of which a later claim is told "first" has no immortal mark. It is not lost either, unless that claim came
-// after every lease and window: earlier callers were told that somebody delivers it.
+// Neither class is reported if a client's claim or confirm that returns after P was called by P.Return. If a later
+// claim is answered "first", the message has no immortal mark. Nor is it lost then, unless that claim came after every
+// lease and window: earlier callers were told that somebody delivers the message.
 //
-// An ok Inspect by the harness that finds a mark (Result) without an end (TTL 0) is an immortal mark under the same
-// conditions, at any time: a mark that was asked for with a window has an end from the start.
+// An inspection can also show an immortal mark, at any time. It is an ok Inspect by the harness that finds a mark
+// (Result) without an end (TTL 0). At least one claim or confirm may have marked the message, and none has TTL 0: a
+// mark that was asked for with a window has an end from the start.
 //
-// One probe may show both. Each message is reported once for each class, at the end, for its first such probe. A
-// message whose probes decide nothing makes the verdict Unknown, and so does a history without probes. Whether marks
-// end is judged only for messages probed after their windows, or inspected; figures count them.
+// One probe may show both classes. Each message is reported once for each class, at the end, for the first probe that
+// shows it. A message whose probes decide nothing makes the verdict Unknown, and so does a history without probes.
+// Whether marks end is judged only for messages that were probed after their windows, or inspected; figures count
+// these.
 //
-// The harness promises to probe only when no client is left that could deliver, when nothing that a client sent can
-// still be executed or was executed after the Return of its operation, and, where claims are leases, after the lease.
-// It promises that the store was empty at the start, and that it inspects only keys known to be marks. Sources: "Atomic
+// The harness promises to probe only when no client is left that could deliver, and no client's command can still be
+// executed or was executed after its operation's Return. Where claims are leases, it probes after the lease. It also
+// promises that the store was empty at the start, and that it inspects only keys known to be marks. Sources: "Atomic
 // operations by Lua" (see workloads); soundness rules 2, 3 and 5.
 //
-// The first pass over the history collects the messages that are probed, the second one judges them. Memory is about
-// 400 bytes for each of them, or 1,300 if it is lost, whatever the length of the run. Time is O(1) per operation. Where
-// the history cannot be read again, as while a run goes on, the verdict is Unknown.
+// The first pass over the history collects the messages that are probed, and the second one judges them. Memory is
+// about 400 bytes for each of them, or 1,300 if it is lost, whatever the length of the run. Time is O(1) per operation.
+// Where the history cannot be read again, as while a run goes on, the verdict is Unknown.
 func Delivery() harness.Checker { return delivery{} }
 
 type delivery struct{}
@@ -282,13 +284,13 @@ func obligesDelivery(x harness.Op) bool {
 		harness.IsErrorReply(x.Err)
 }
 
-// toldFirst reports whether x is a claim that was told that its message is new.
+// toldFirst reports whether x is a claim that was answered "first".
 func toldFirst(x harness.Op) bool {
 	return x.Kind == harness.Claim && x.Outcome == harness.OK && x.Result == harness.ResultFirst
 }
 
-// end reports the findings and returns a doubt if nothing is known about some messages. A second pass with fewer
-// operations than the first may lack a delivery, so it shows nothing.
+// end reports the findings. It returns a doubt if it is not known of some messages whether they were lost. If the
+// second pass saw fewer operations than the first, it may lack a delivery, so end reports nothing.
 func (p *deliveryPass) end() string {
 	if p.read != p.ops {
 		return ""
@@ -346,7 +348,7 @@ func howFound(probe harness.Op) string {
 	return "still marked"
 }
 
-// pairAnomaly returns an anomaly shown by two operations on one key, of which a was called first.
+// pairAnomaly returns an anomaly that two operations on one key show. It lasts from the Call of a to the Return of b.
 func pairAnomaly(class harness.Class, a, b harness.Op, note string) harness.Anomaly {
 	return harness.Anomaly{Class: class, Key: b.Key, From: a.Call, To: b.Return, Ops: []harness.Op{a, b}, Note: note}
 }

@@ -20,7 +20,7 @@ func inOrder(sights []indexedOp) []harness.Op {
 	return ops
 }
 
-// certainSpan returns s with its end as reports want it. It returns nothing for an empty span.
+// certainSpan returns s alone, or nothing if s is empty. If s never ends, its end is written as reports expect it.
 func certainSpan(s harness.Span) []harness.Span {
 	switch {
 	case s.To == forever:
@@ -31,13 +31,14 @@ func certainSpan(s harness.Span) []harness.Span {
 	return []harness.Span{s}
 }
 
-// pastLease returns the spans of an anomaly in which late met a lock or mark that only by can have left behind,
-// although every lease had ended by over: one from the Call of by to over, and one from there to the Call of late, if
-// that is later.
-func pastLease(by harness.Op, over time.Duration, late harness.Op) []harness.Span {
-	all := []harness.Span{{Client: by.Client, Kind: harness.PossibleHold, From: by.Call, To: over}}
-	if late.Call > over {
-		all = append(all, harness.Span{Client: by.Client, Kind: harness.PastLease, From: over, To: late.Call})
+// pastLease returns the spans of an anomaly in which an operation met a lock or mark that outlived its lease. late is
+// that operation. Only taker can have left the lock or mark behind, and every lease had ended by leasesOver. The first
+// span goes from the Call of taker to leasesOver. The second one goes on to the Call of late, and is left out if that
+// is not later.
+func pastLease(taker harness.Op, leasesOver time.Duration, late harness.Op) []harness.Span {
+	all := []harness.Span{{Client: taker.Client, Kind: harness.PossibleHold, From: taker.Call, To: leasesOver}}
+	if late.Call > leasesOver {
+		all = append(all, harness.Span{Client: taker.Client, Kind: harness.PastLease, From: leasesOver, To: late.Call})
 	}
 	return all
 }

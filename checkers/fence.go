@@ -10,35 +10,36 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// Fence returns the checker of fencing tokens: a later grant has a larger one.
+// Fence returns the checker of fencing tokens: a later grant has a larger token.
 //
 // The token of an ok acquire is its Result, if it has one. A pair of ok acquires A and B on one Key is a
-// [harness.FenceRegression] if A was certainly granted before B and B's token is not larger. It is reported once for
-// each B, against the largest such token. A was certainly granted before B if
+// [harness.FenceRegression] if A was certainly granted before B and B's token is not larger. Each B is reported once,
+// against the largest such token. A was certainly granted before B if
 //
 //   - A returned before B was called; or
-//   - A returned before B's lease can have ended. Had B come first, its owner would still have had the lock when A was
-//     granted, since an owner releases after its Return; or
-//   - A was called before B returned, and returned later, while B's owner certainly had the lock: before B's release,
-//     and before its lease, or that of a renewal which returned in time, can have ended.
+//   - A returned before B did, and before B's lease can have ended. Had B been granted first, its owner would still
+//     have had the lock when A was granted, since an owner releases only after its acquire has returned; or
+//   - A was called before B returned, and returned later, while B's owner certainly had the lock. That is before B's
+//     release, and before its lease, or the lease of a renewal which returned in time, can have ended.
 //
-// Two different owners with one token are a violation in either order, however late they were answered. An owner (the
-// worker together with Arg) that gets its own token again is no violation: an acquire of a lock that it holds grants it
-// nothing new.
+// Two different owners with one token are a violation in either order, however late they were answered. An owner is the
+// worker together with Arg. If it gets its own token again, that is no violation: an acquire of a lock that it holds
+// grants it nothing new.
 //
-// Nothing is said about acquires in info, which may have drawn a token. A command of B's owner that may still be
-// executed may shorten B's lease. In a widened history B's release is not known well enough, so only the first rule
-// applies. Sources: Kleppmann 2016; soundness rules 1, 2, 4 and 5.
+// Acquires in info are not judged; they may have drawn a token. A command in info by B's owner may still be executed,
+// and so may shorten B's lease. In a widened history (Meta.Widened) the time of B's release is not known well enough,
+// so only the first rule applies. Sources: Kleppmann 2016; soundness rules 1, 2, 4 and 5.
 //
 // Tokens are non-negative decimal numbers of any length, compared as such and never as floats. A Result that is
 // something else makes the verdict Unknown if nothing worse was found, and so does a history without tokens. Grants
 // without a token are skipped, since another lock may have made them.
 //
-// Time is O(log n) per grant. Memory is bounded. Of each key it holds the grants with the largest token so far since
-// the slowest worker's last operation, at most 2,048, and the grants that may still last, with 16 others that returned
-// meanwhile. A call overtaken by more than those is judged at the end, in a second pass over the history. With more
-// than 1,000 such calls, or without a second pass, the verdict is Unknown. Two grants with one token that were under
-// way at once go unnoticed if more than 2,048 others returned between them.
+// Time is O(log n) per grant. Memory is bounded. For each key it holds the grants that had the largest token so far, at
+// most 2,048 and only those since the slowest worker's last operation. It also holds the grants that may still last,
+// each with up to 16 others that returned meanwhile. A call that was overtaken by more than those is judged at the end,
+// in a second pass over the history. With more than 1,000 such calls, or without a second pass, the verdict is Unknown.
+// Two grants with one token that were under way at the same time go unnoticed if more than 2,048 others returned
+// between them.
 func Fence() harness.Checker { return fence{} }
 
 type fence struct{}
@@ -119,12 +120,12 @@ func (p *fencePass) earliestEnd(x harness.Op) time.Duration {
 	return late.endOf(x, p.meta.Drift)
 }
 
-// reportLateToken reports a grant whose owner still had the lock when first, another grant with a token as large or
-// larger, returned.
+// reportLateToken reports the grant of h. Its owner still had the lock when first, a grant with a larger token,
+// returned.
 func (p *fencePass) reportLateToken(h *fenceHold, first peak) { p.add(p.lateTokenAnomaly(h, first)) }
 
-// grantedAfter returns a time for x, an ok acquire whose lease ends at until or later: every grant that returned before
-// this time was given before x.
+// grantedAfter returns a time before which other grants came first: every grant that returned before this time was
+// given before x. x is an ok acquire or extend whose lease ends at until or later.
 func grantedAfter(x harness.Op, until time.Duration, meta harness.Meta) time.Duration {
 	if meta.Widened {
 		return x.Call
@@ -132,15 +133,15 @@ func grantedAfter(x harness.Op, until time.Duration, meta harness.Meta) time.Dur
 	return min(x.Return, until)
 }
 
-// rejudge compares x with the largest tokens that were given before it.
+// rejudge reports x if a grant before it had a token that is too large. before holds the largest tokens given before x.
 func (p *fencePass) rejudge(before peaks, x peak) {
 	if a, ok := p.largerBefore(before, x.Op, x.number); ok {
 		p.add(p.regressionAnomaly(a, x))
 	}
 }
 
-// largerBefore returns the grant that forbids x this token: of those in before the one with the largest token, if that
-// is larger, or as large and another owner's.
+// largerBefore returns the grant in before that forbids x to have this token. It is the one with the largest token, if
+// that is larger, or if it is equal and belongs to another owner. If there is none, largerBefore returns false.
 func (p *fencePass) largerBefore(before peaks, x harness.Op, token number) (harness.Op, bool) {
 	for _, a := range slices.Backward(before) {
 		switch c := a.number.compare(token); {

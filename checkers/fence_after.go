@@ -9,18 +9,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file finds fencing tokens that were drawn after the lock was lost. A grant that returned while another owner
-// certainly held the lock came before that owner's grant, so its token has to be smaller.
+// This file finds grants whose token is too large because it was drawn after the lock had been lost. A grant that
+// returned while another owner certainly held the lock came before that owner's grant, so its token has to be smaller.
 
 // fenceHold is a grant with a token that may still last.
 type fenceHold struct {
 	grant peak
 	until time.Duration // the earliest end of the grant and its renewals, as far as known
-	chain []link        // the grant and its renewals, each before the earlier one can have ended
-	// larger has grants with a larger token. They were called before this one returned, and returned after it but
-	// before until.
+	chain []link        // the grant and its renewals; each returned before the one before can have ended
+	// larger has the grants that came before this one and yet have a larger token. They were called before this one
+	// returned, and returned after it but before until.
 	larger []peak
-	done   bool // it has ended, or was reported
+	done   bool // it has ended, was reported, or was dropped to bound memory
 }
 
 const (
@@ -34,8 +34,8 @@ type fenceHolds struct {
 	ofKey    map[string][]*fenceHold
 }
 
-// begin adds the hold of grant, which can end at until. A worker does one thing after the other, so each of its
-// operations says something about its holds.
+// begin adds the hold of grant, whose earliest end is until. It files the hold under its worker. A worker does one
+// thing after the other, so each of its operations says something about its holds.
 func (f *fenceHolds) begin(grant peak, until time.Duration, worker int) *fenceHold {
 	if f.ofWorker == nil {
 		f.ofWorker, f.ofKey = map[int][]*fenceHold{}, map[string][]*fenceHold{}
@@ -51,7 +51,8 @@ func (f *fenceHolds) begin(grant peak, until time.Duration, worker int) *fenceHo
 	return h
 }
 
-// noteGrant notes x, which has just returned, for the holds of its key that may forbid its token.
+// noteGrant notes x, a grant that has just returned, in the holds of the same key. One of them may show that the token
+// of x is too large.
 func (f *fenceHolds) noteGrant(x peak, meta harness.Meta) {
 	all := f.ofKey[x.Key]
 	if len(all) == 0 {
@@ -64,8 +65,8 @@ func (f *fenceHolds) noteGrant(x peak, meta harness.Meta) {
 	f.ofKey[x.Key] = all
 }
 
-// note keeps x in h.larger if its token is larger than that of h, although x was granted first. That x was first is
-// certain once h is known to have lasted beyond the Return of x.
+// note keeps x in h.larger if x has a larger token than h although x was granted first. Whether x was first is certain
+// only once h is known to have lasted beyond the Return of x.
 func (h *fenceHold) note(x peak, meta harness.Meta) {
 	during := x.Call <= h.grant.Return && h.grant.Return <= x.Return && x.Return < h.until
 	if during && x.number.compare(h.grant.number) > 0 && ownerOf(x.Op, meta) != ownerOf(h.grant.Op, meta) &&
@@ -74,12 +75,13 @@ func (h *fenceHold) note(x peak, meta harness.Meta) {
 	}
 }
 
-// apply applies x to the holds of its worker. A release ends them. A renewal makes them end at newUntil, which may be
-// earlier or later. Anything else proves that they were not released before x returned.
+// apply applies the operation x to the holds of its worker. A release ends the holds of its lock and owner. A renewal
+// lets them end at newUntil, which may be earlier or later. Anything else proves that they were not released before x
+// returned.
 //
-// A grant to another owner contradicts a hold if its token is larger although it returned while the hold certainly
-// lasted. apply calls report with each hold that is contradicted. first is the grant that contradicts it; of several,
-// the one with the largest token.
+// Another owner's grant contradicts a hold if it returned while the hold certainly lasted, and yet has a larger token.
+// apply calls report with each hold that is contradicted, and with the grant that contradicts it. If there are several
+// such grants, that is the one with the largest token.
 func (f *fenceHolds) apply(
 	x harness.Op, newUntil func() time.Duration, meta harness.Meta, report func(h *fenceHold, first peak),
 ) {
@@ -107,7 +109,7 @@ func (f *fenceHolds) apply(
 	})
 }
 
-// endBy notes that the hold and its renewals can end at t.
+// endBy notes that the hold and its renewals may end as early as t.
 func (h *fenceHold) endBy(t time.Duration) {
 	h.until = min(h.until, t)
 	for i := range h.chain {
@@ -115,8 +117,8 @@ func (h *fenceHold) endBy(t time.Duration) {
 	}
 }
 
-// renew makes h last as long as x, if x is a renewal that returned before h can have ended. Renewals beyond linksKept
-// are ignored.
+// renew lets h last as long as x, if x is an ok renewal that returned before h can have ended. It ignores renewals
+// beyond linksKept.
 func (h *fenceHold) renew(x harness.Op, newUntil func() time.Duration) {
 	if x.Outcome != harness.OK || x.Return >= h.until {
 		return
@@ -138,8 +140,8 @@ func (h *fenceHold) evidenceUntil(t time.Duration) (all []harness.Op) {
 	return all
 }
 
-// decide reports h if a grant with a larger token returned while h certainly lasted: before h can have ended, and
-// before heldUntil. Until then h was certainly not released.
+// decide reports h if a grant with a larger token returned while h certainly lasted. h certainly lasts until its
+// earliest end, but not beyond heldUntil, the time until which it was certainly not released.
 func (h *fenceHold) decide(heldUntil time.Duration, report func(h *fenceHold, first peak)) {
 	h.larger = slices.DeleteFunc(h.larger, func(a peak) bool { return a.Return >= h.until })
 	var first *peak
@@ -154,7 +156,8 @@ func (h *fenceHold) decide(heldUntil time.Duration, report func(h *fenceHold, fi
 	}
 }
 
-// end decides the remaining holds of a complete record. Owners that were silent since have released nothing.
+// end decides the remaining holds of a complete record. Their owners did nothing more, so they did not release the
+// lock.
 func (f *fenceHolds) end(report func(h *fenceHold, first peak)) {
 	for _, worker := range slices.Sorted(maps.Keys(f.ofWorker)) {
 		for _, h := range f.ofWorker[worker] {
@@ -165,8 +168,8 @@ func (f *fenceHolds) end(report func(h *fenceHold, first peak)) {
 	}
 }
 
-// lateTokenAnomaly returns the anomaly of h, whose owner certainly had the lock when first, with a larger token,
-// returned.
+// lateTokenAnomaly returns the anomaly that h and first show: first has a larger token than h, and returned while the
+// owner of h certainly had the lock.
 func (p *fencePass) lateTokenAnomaly(h *fenceHold, first peak) harness.Anomaly {
 	a, b := first.Op, h.grant.Op
 	anomaly := pairAnomaly(harness.FenceRegression, a, b, fmt.Sprintf(

@@ -10,14 +10,14 @@ import (
 )
 
 // This file finds two owners with one fencing token. The one that was granted the lock later should have got a larger
-// token. If one grant had returned before the other was called, the largest tokens show it. This file finds grants that
-// were under way at once.
+// token. If one grant returned before the other was called, the largest tokens show that. This file finds the rest:
+// grants that were under way at the same time.
 
-// latestKept bounds the grants kept for one lock, which are at most twice as many.
+// latestKept bounds the grants kept for one lock. There may be twice as many before the older ones are dropped.
 const latestKept = 1024
 
-// latestGrants holds the grants of one lock since the slowest worker's last operation, in order of Return, and some
-// older ones.
+// latestGrants holds the latest grants of one lock, in order of Return: those since the slowest worker's last
+// operation, and some older ones.
 type latestGrants struct {
 	grants  []peak
 	pruneAt int // the number of grants at which older ones are dropped
@@ -36,7 +36,7 @@ func (l *latestGrants) withSameToken(x peak, meta harness.Meta) (harness.Op, boo
 	return harness.Op{}, false
 }
 
-// returnedAt ranges over the grants that returned at t, the latest instant.
+// returnedAt ranges over the grants that returned at t. No grant returned later.
 func (l *latestGrants) returnedAt(t time.Duration) iter.Seq[peak] {
 	return func(yield func(peak) bool) {
 		for _, a := range slices.Backward(l.grants) {
@@ -47,7 +47,8 @@ func (l *latestGrants) returnedAt(t time.Duration) iter.Seq[peak] {
 	}
 }
 
-// add keeps x. No later operation was called before low.
+// add keeps x, and may drop grants that are no longer needed. Every later operation of a worker is called at low or
+// after it.
 func (l *latestGrants) add(x peak, low time.Duration) {
 	if len(l.grants) >= max(16, l.pruneAt) {
 		first := slices.IndexFunc(l.grants, func(a peak) bool { return a.Return >= low })

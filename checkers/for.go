@@ -6,17 +6,17 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// For returns the checkers of a load by these workloads, riders included: those that judge what the workloads' Kinds
-// promise, one that asks porcupine for a second opinion, and last [Gates], which says whether the run could have shown
-// anything. Fencing tokens are judged if a workload is [Fenced]. If no checker knows any of the kinds, For returns
-// none; a run without checkers is refused.
+// For returns the checkers of a load by these workloads, riders included. They are the checkers that judge what the
+// workloads' Kinds promise, then one that asks porcupine for a second opinion, and last [Gates], which says whether the
+// run could have shown anything. Fencing tokens are judged if a workload is [Fenced]. If no checker knows any of the
+// kinds, For returns none. The harness refuses a run without checkers.
 func For(loads ...harness.Workload) []harness.Checker {
 	return checkersFor(inLoads, func(r role) bool { return r.judgesAny(loads) })
 }
 
 // ForSearch returns the checkers of the explorer's schedules, for operations of these kinds, such as the Kinds of a
-// program. [Gates] is not among them, since a schedule has no load to judge. [Fence] is, whether or not grants carry
-// tokens: without any it has nothing to judge, which does no harm in a search.
+// program. [Gates] is not among them, since a schedule has no load to judge. [Fence] is among those for locks, even if
+// grants carry no tokens. Without tokens it has nothing to judge, which does no harm in a search.
 func ForSearch(kinds ...harness.Kind) []harness.Checker {
 	return checkersFor(inSearches, func(r role) bool { return r.judges(kinds, true) })
 }
@@ -30,8 +30,8 @@ type Contents struct {
 	HarnessConfirms bool // [harness.HarnessClient] confirmed some
 }
 
-// ForHistory returns the checkers of a history that another program recorded. Such a history lacks the probes with
-// which the harness ends its own runs, so [Stuck], [Delivery] and [Stored] are not among them. [Gates] is the last.
+// ForHistory returns the checkers of a history that another program recorded. [Stuck], [Delivery] and [Stored] are not
+// among them, since such a history lacks the probes and inspections of the harness. [Gates] is the last.
 func ForHistory(seen Contents) []harness.Checker {
 	out := checkersFor(inHistories, func(r role) bool { return r.judges(seen.Kinds, seen.Tokens) })
 	for i, c := range out {
@@ -42,8 +42,8 @@ func ForHistory(seen Contents) []harness.Checker {
 	return out
 }
 
-// Watchers returns those of cs that find violations while a load goes on. They need neither the end of a run nor its
-// faults.
+// Watchers returns the checkers of cs that find violations while a load goes on. Such a checker needs neither the end
+// of the run nor its faults.
 func Watchers(cs []harness.Checker) []harness.Checker {
 	return slices.DeleteFunc(slices.Clone(cs), func(c harness.Checker) bool { return !roleOf(c).watches })
 }
@@ -123,19 +123,20 @@ func kindList(all ...harness.Kind) []harness.Kind    { return all }
 func classList(all ...harness.Class) []harness.Class { return all }
 
 // judges reports whether the checker has something to judge in a load, search or history with operations of those
-// kinds.
+// kinds. tokens says that grants of locks carry fencing tokens.
 func (r role) judges(kinds []harness.Kind, tokens bool) bool {
 	missing := func(k harness.Kind) bool { return !slices.Contains(kinds, k) }
 	return (tokens || !r.needsTokens) && !slices.ContainsFunc(r.needs, missing)
 }
 
-// judgesAny reports whether the checker has something to judge in one of the workloads alone. The kinds of several are
-// not combined: what a rider adds is not guarded by another workload's lock.
+// judgesAny reports whether the checker has something to judge in one of the workloads alone. The kinds of several
+// workloads are not combined: another workload's lock does not guard what a rider adds.
 func (r role) judgesAny(loads []harness.Workload) bool {
 	return slices.ContainsFunc(loads, func(w harness.Workload) bool { return r.judges(w.Kinds(), hasTokens(w)) })
 }
 
-// roleOf returns the role of the checker with the name of c, or the zero value if that judges no operations.
+// roleOf returns the role of the checker with the name of c. It returns the zero value if that checker judges no
+// operations.
 func roleOf(c harness.Checker) role {
 	for _, r := range roles {
 		if r.checker.Name() == c.Name() {
@@ -145,7 +146,8 @@ func roleOf(c harness.Checker) role {
 	return role{}
 }
 
-// checkersFor lists the checkers that have something to judge in that setting, and those that the setting always has.
+// checkersFor lists the checkers for a setting: those for whose roles judges returns true, and those that the setting
+// always has. It lists none if judges returns true for none.
 func checkersFor(in setting, judges func(role) bool) []harness.Checker {
 	var out []harness.Checker
 	seconded := false // porcupine has a model of something that is judged

@@ -23,7 +23,7 @@ func awakeShare(h harness.History, from, to time.Duration) float64 {
 	return acting / (float64(workers) * float64(length))
 }
 
-// frozenFor returns for how much of [from, to] faults froze the group. Overlapping faults count once.
+// frozenFor returns how long faults froze the group within [from, to]. Overlapping faults count once.
 func frozenFor(faults []harness.Fault, group int, from, to time.Duration) (sum time.Duration) {
 	for _, f := range faults {
 		if start, end := max(from, f.Start), min(to, f.InForceUntil()); slices.Contains(f.Frozen, group) &&

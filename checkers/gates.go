@@ -12,39 +12,41 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// Gates returns the checker of the run itself: could it have shown a violation at all? It never says Invalid. It says
-// Unknown, with everything that is missing, unless
+// Gates returns the checker of the run itself: could the run have shown a violation at all? It never says Invalid. It
+// says Unknown, with everything that is missing, unless
 //
 //   - the record is complete and the run came to its end;
 //   - every kind in Meta.Kinds has an ok operation. Of [harness.HarnessClient] only reads and inspections count;
 //   - for each of acquires, claims and numbers that is promised, two workers asked for one key at one time and one of
 //     them got it;
-//   - a claim was told [harness.ResultFirst], if claims are promised;
+//   - a claim was answered [harness.ResultFirst], if claims are promised;
 //   - every sequence that was asked for a number gave one;
 //   - every situation in Meta.Situations was met;
 //   - every fault was proved and ended;
-//   - through every restart of a primary, which may have lost its data, a lock was held, if acquires are promised, and
-//     a message was marked, if claims are promised, and somebody asked for it afterwards;
-//   - no Sentinel entered TILT mode, in which it does nothing, except by a fault: the Sentinel was the target of one
-//     that was in force, had not ended, or had healed less than a second before;
+//   - every restart of a primary, which may have lost its data, had something to lose. If acquires are promised, a lock
+//     was held through the restart and asked for afterwards. If claims are promised, the same holds for a marked
+//     message;
+//   - no Sentinel entered TILT mode, in which it does nothing, unless a fault explains that. The fault had the Sentinel
+//     as its target and was in force, had not ended, or had healed less than a second before;
 //   - there was load in each phase, see below;
-//   - the clocks of its generators, if it has some, were known to within a quarter of the shortest lease or window, and
-//     each generator had an ok operation. Contention and situations are then counted inside each generator, where times
-//     are certain.
+//   - the clocks of the generators, if there are any, were known to within a quarter of the shortest lease or window,
+//     and each generator had an ok operation. Contention and situations are then counted inside each generator, where
+//     times are certain.
 //
 // The phases of a run are the time before the first fault, each fault from its Active to its Heal, and the time after
 // the last fault ended. A run without faults is one phase. An operation belongs to every phase that its interval meets.
-// Operations of [harness.HarnessClient] do not count, nor do deliveries, which ask nothing of the system. Load means at
-// least one operation, and at least Meta.Rate/10 per second if a rate was asked for. During a fault, when workers may
-// hang until they time out, one operation per worker every two seconds suffices. A worker owes nothing while a fault
-// freezes its client group ([harness.Fault].Frozen). The phases before and after all faults also need an ok operation
-// of a promised kind by the main workload.
+// Operations of [harness.HarnessClient] do not count. Neither do deliveries, which ask nothing of the system.
+//
+// Load means at least one operation, and at least Meta.Rate/10 per second if a rate was asked for. During a fault, when
+// workers may hang until they time out, one operation per worker every two seconds suffices. No load is expected of a
+// worker while a fault freezes its client group ([harness.Fault].Frozen). The phases before and after all faults also
+// need an ok operation of a promised kind by the main workload.
 //
 // Gates also counts the situations of [Situations].
 //
-// Source: soundness rule 6. Time is O(faults) per operation. Memory is constant. With very many keys only the latest
-// 8,192 to 16,384 are watched for contention and situations, which may then be undercounted, and only 4,096 sequences
-// are watched.
+// Source: soundness rule 6. Time is O(faults) per operation. Memory is constant. With very many keys, contention and
+// situations are watched only on the latest 8,192 to 16,384, so they may be undercounted. Only 4,096 sequences are
+// watched for whether they give numbers.
 func Gates() harness.Checker { return gates{} }
 
 type gates struct{}
@@ -86,8 +88,8 @@ type gatesPass struct {
 	phases        []*phase
 	ok            map[harness.Kind]int
 	outcomes      [3]int
-	toldFirst     bool            // a claim was told "first"
-	gaveNumber    map[string]bool // sequences that were asked, and whether they gave a number
+	toldFirst     bool            // a claim was answered "first"
+	gaveNumber    map[string]bool // sequences that were asked for a number, and whether they gave one
 	started       bool
 	firstCall     time.Duration // the earliest Call of a worker
 	lastReturn    time.Duration // the latest Return of a worker
@@ -120,7 +122,7 @@ func (p *gatesPass) op(x harness.Op) {
 	}
 }
 
-// noteResult notes what x, a claim or a draw, was given.
+// noteResult notes whether x is a claim that was answered "first", or whether it got a number from its sequence.
 func (p *gatesPass) noteResult(x harness.Op) {
 	switch x.Kind {
 	case harness.Claim:
@@ -132,7 +134,7 @@ func (p *gatesPass) noteResult(x harness.Op) {
 	}
 }
 
-// sequencesWatched bounds the sequences that are watched for whether they gave a number.
+// sequencesWatched bounds the sequences of which it is known whether they gave a number.
 const sequencesWatched = 4096
 
 // isMain reports whether x is a promised operation of the main workload.
@@ -140,7 +142,7 @@ func (p *gatesPass) isMain(x harness.Op) bool {
 	return slices.Contains(p.meta.Kinds, x.Kind) && (p.meta.Clients == 0 || p.meta.Worker(x.Client) < p.meta.Clients)
 }
 
-// isLook reports whether the harness does operations of kind k for itself, not in a client's place.
+// isLook reports whether the harness uses operations of kind k to look at the system, not in a client's place.
 func isLook(k harness.Kind) bool { return k == harness.Read || k == harness.Inspect }
 
 // contended is a kind of operation for which workers contend, and the situation in which they do.
@@ -179,8 +181,8 @@ func (p *gatesPass) missingKinds() (missing []string) {
 	return missing
 }
 
-// missingContention lists the promised kinds without contention: no two workers asked for one key at one time so that
-// one of them got it.
+// missingContention lists the promised kinds without contention. Contention means that two workers asked for one key at
+// one time, and one of them got it.
 func (p *gatesPass) missingContention() (missing []string) {
 	for _, c := range contests {
 		if slices.Contains(p.meta.Kinds, c.kind) && p.ok[c.kind] > 0 && p.situations.Count(c.name) == 0 {
@@ -192,8 +194,8 @@ func (p *gatesPass) missingContention() (missing []string) {
 	return missing
 }
 
-// missingGrants lists what was never granted or met: a claim told "first", a number of each sequence, the promised
-// situations.
+// missingGrants lists what the run should have brought about and did not: a claim that was answered "first", a number
+// from each sequence, the promised situations.
 func (p *gatesPass) missingGrants() (missing []string) {
 	if slices.Contains(p.meta.Kinds, harness.Claim) && p.ok[harness.Claim] > 0 && !p.toldFirst {
 		missing = append(missing, `no claim was told "first", so nothing was marked that could be claimed twice`)
@@ -227,9 +229,9 @@ func (p *gatesPass) missingProofs() (missing []string) {
 	return missing
 }
 
-// tiltsWithoutFault lists the Sentinels that entered TILT mode without a fault. A Sentinel does so when its clock jumps
-// or it was stopped, and then does nothing for 30 seconds. Unless a fault caused that, the machine failed, not the
-// system under test.
+// tiltsWithoutFault lists the Sentinels that entered TILT mode without a fault. A Sentinel enters it when its clock
+// jumps or after it was stopped, and then does nothing for 30 seconds. If no fault caused that, the machine failed, not
+// the system under test.
 func (p *gatesPass) tiltsWithoutFault() (missing []string) {
 	for _, e := range p.h.Events {
 		if e.Kind == "+tilt" && !slices.ContainsFunc(p.h.Faults,
@@ -240,8 +242,8 @@ func (p *gatesPass) tiltsWithoutFault() (missing []string) {
 	return missing
 }
 
-// tiltDelay bounds the time after the heal within which a stopped Sentinel reports TILT. Its timer runs ten times a
-// second.
+// tiltDelay is how long after a fault's heal a Sentinel that was stopped may still report TILT. Its timer runs ten
+// times a second.
 const tiltDelay = time.Second
 
 // explainsTilt reports whether the fault f made the Sentinel of e enter TILT mode.
@@ -282,7 +284,7 @@ func (p *gatesPass) missingLoad() (missing []string) {
 	return missing
 }
 
-// countRivals returns how many operations met a rival.
+// countRivals returns how many operations met a rival, that is, contended with another worker.
 func (p *gatesPass) countRivals() (n int) {
 	for _, c := range contests {
 		n += p.situations.Count(c.name)
@@ -337,8 +339,8 @@ func phasesOf(h harness.History) []*phase {
 	return phases
 }
 
-// missing lists what the phase, of the given length, lacks: a load of rate operations per second, and an ok operation.
-// slow says that the load was too small.
+// missing lists what the phase lacks. A phase of this length needs rate operations per second and, outside faults, an
+// ok operation of the main workload. slow reports that the load was too small.
 func (ph *phase) missing(rate float64, length time.Duration) (all []string, slow bool) {
 	if need := max(1, rate*length.Seconds()); float64(ph.ops) < need {
 		slow = true

@@ -13,17 +13,17 @@ type lockToken struct{ key, token string }
 
 func lockTokenOf(op harness.Op) lockToken { return lockToken{op.Key, op.Arg} }
 
-// fewHeld is the number of locks held by one worker up to which they are searched linearly. More are kept in a map.
+// fewHeld is the largest number of locks held by one worker that are searched linearly. More are kept in a map.
 const fewHeld = 8
 
-// workerHolds has the holds that one worker was granted and has not released. It keeps the latest hold of each lock and
-// token. That leads to the earlier ones whose overlaps are undecided (hold.previous). A hold stays for a while after
+// workerHolds has the holds that one worker was granted and has not released. For each lock and token it keeps the
+// latest hold, which leads to earlier ones whose overlaps are undecided (hold.previous). A hold stays for a while after
 // its lease has ended, since its release may come late: see sweep.
 type workerHolds struct {
 	few            []*hold
 	many           map[lockToken]*hold // instead of few
 	sizeAfterSweep int                 // holds after the last sweep
-	waiting        []*hold             // those that are awaited by an overlap, and some that were
+	waiting        []*hold             // the queue: holds that an overlap waits for, and some that none waits for any more
 }
 
 // latest returns the latest hold of a lock under a token, or nil.
@@ -41,7 +41,7 @@ func (w *workerHolds) index(id lockToken) int {
 	return slices.IndexFunc(w.few, func(h *hold) bool { return lockTokenOf(h.op) == id })
 }
 
-// set makes h the latest hold of its lock and token, or drops them if h is nil.
+// set makes h the latest hold of its lock and token. If h is nil, set drops the holds of that lock and token.
 func (w *workerHolds) set(id lockToken, h *hold) {
 	switch i := w.index(id); {
 	case w.many != nil && h == nil:
@@ -57,8 +57,8 @@ func (w *workerHolds) set(id lockToken, h *hold) {
 	}
 }
 
-// sweep drops the holds whose lease has ended, each time the number of holds has doubled. It keeps those that an
-// overlap waits for, and those that lead to one of these.
+// sweep drops the holds whose lease has ended, each time the number of holds has doubled. It keeps a hold if an overlap
+// waits for it, or if it leads to such a hold.
 func (w *workerHolds) sweep(now time.Duration) {
 	if len(w.few)+len(w.many) <= 2*w.sizeAfterSweep+fewHeld {
 		return
@@ -80,7 +80,7 @@ func (w *workerHolds) sweep(now time.Duration) {
 	}
 }
 
-// queue adds h to waiting: an overlap is undecided until it is known how long h lasts.
+// queue adds h to the queue, since an overlap waits until it is known how long h lasts.
 func (w *workerHolds) queue(h *hold) {
 	if !h.queued {
 		h.queued = true
@@ -88,8 +88,9 @@ func (w *workerHolds) queue(h *hold) {
 	}
 }
 
-// takeAffected appends to holds those that the next operation of the worker affects: those of its lock and token, of
-// which latest is the last, and those awaited by an overlap. They come in the order of the history and leave the queue.
+// takeAffected appends to holds the holds that the worker's next operation affects, in the order of the history. These
+// are the holds of the operation's lock and token, of which latest is the last, and all holds in the queue. It empties
+// the queue.
 func (w *workerHolds) takeAffected(holds []*hold, latest *hold) []*hold {
 	holds = append(holds, w.waiting...)
 	clear(w.waiting)

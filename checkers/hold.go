@@ -16,37 +16,37 @@ type indexedOp struct {
 	seq int
 }
 
-// hold is what one ok acquire or extend was granted. See [Mutex] for its end.
+// hold is what one ok acquire or extend was granted. [Mutex] says when it ends.
 type hold struct {
 	indexedOp // the grant
 	owner     owner
 	tenure    *tenure
-	ownTenure tenure // the tenure that this hold starts, if it does
+	ownTenure tenure // the tenure that this hold starts, unless it continues another hold
 
-	// When it begins and ends. It is certain from certainFrom, the Return of the first of links, or of op.
+	// The hold is certain from certainFrom on. That is the Return of the first of links, or of op if there are no links.
 	certainFrom    time.Duration
 	links          []*link       // earlier grants of the owner that prove certainFrom
-	linksDropped   bool          // links misses some of these
+	linksDropped   bool          // some of these links were dropped
 	until          time.Duration // the end of the hold if nobody releases it; not before op.Call
-	untilAtReturn  time.Duration // until, as it was known when op returned
+	untilAtReturn  time.Duration // what until was when op returned
 	confirmedUntil time.Duration // every overlap before this time is decided; the hold lasted at least that long
 
-	// What it is part of.
-	overlap      *overlap      // with earlier holds; nil: it excludes none, or that is decided
+	// The overlaps that the hold is part of.
+	overlap      *overlap      // its overlap with earlier holds; nil: there is none, or it is decided
 	reported     bool          // it was reported as the second hold of an overlap
 	lastExcluded time.Duration // the Return of the latest hold that this one may exclude, or noTime
 	thefts       []*theft      // late releases by other owners that may have removed this lock, in their order
 
 	// Its place among the holds of its worker: see workerHolds.
 	previous *hold // an earlier hold of the same lock and token whose overlaps are undecided
-	queued   bool  // it is in the queue
+	queued   bool  // it is in workerHolds.waiting
 }
 
 // noTime stands for a time that is not known. Times of a run are never negative.
 const noTime time.Duration = -1
 
-// newHold returns the hold of an ok acquire or extend of o, which lasts until then if nobody releases it. It starts a
-// tenure.
+// newHold returns the hold of op, an ok acquire or extend of the owner o. The hold ends at until if nobody releases it
+// earlier. It starts a tenure.
 func newHold(op indexedOp, o owner, until time.Duration) *hold {
 	h := &hold{
 		indexedOp:      op,
@@ -62,35 +62,35 @@ func newHold(op indexedOp, o owner, until time.Duration) *hold {
 	return h
 }
 
-// isAwaited reports whether an overlap is undecided until it is known how long h lasts.
+// isAwaited reports whether an overlap waits until it is known how long h lasts.
 func (h *hold) isAwaited() bool {
 	return h.lastExcluded >= h.confirmedUntil || h.overlap.open() && h.overlap.needsSecond()
 }
 
-// excludes reports whether h and later exclude each other by their leases: each was granted before the other can have
-// ended. later returned after h or at the same time.
+// excludes reports whether the leases of h and later exclude each other: each hold was granted before the other can
+// have ended. later has to return after h or at the same time.
 func (h *hold) excludes(later *hold) bool {
 	return h.outlives(later) && h.certainFrom < later.untilAtReturn
 }
 
-// outlives reports whether later is granted to another owner before the lease of h can have ended.
+// outlives reports whether later belongs to another owner and was granted before the lease of h can have ended.
 func (h *hold) outlives(later *hold) bool { return h.owner != later.owner && later.op.Return < h.until }
 
-// beginsAtReturnOf reports whether h begins at the instant at which later returned. Then the two exclude each other
-// only if later lasts beyond that instant.
+// beginsAtReturnOf reports whether h becomes certain at the instant at which later returned. Then the two exclude each
+// other only if later lasts beyond that instant.
 func (h *hold) beginsAtReturnOf(later *hold) bool { return h.certainFrom == later.op.Return }
 
-// link is a grant that its owner renewed before it can have ended.
+// link is a grant that its owner renewed before the grant can have ended.
 type link struct {
 	indexedOp
 	until time.Duration
 }
 
-// linksKept bounds the renewals through which a hold is traced back. Renewals inside an earlier lease do not count.
+// linksKept bounds the renewals through which a hold is traced back. A renewal inside an earlier lease does not count.
 const linksKept = 16
 
 // continueFrom makes h continue previous, a hold of the same owner. If previous cannot have ended when h returned,
-// nobody else can have been granted the lock in between, so h is certain from where previous was.
+// nobody else can have been granted the lock in between. Then h is certain from the same time as previous.
 func (h *hold) continueFrom(previous *hold) {
 	h.tenure = previous.tenure
 	if previous.until <= h.op.Return {
@@ -108,7 +108,7 @@ func (h *hold) continueFrom(previous *hold) {
 	h.certainFrom = h.links[0].op.Return
 }
 
-// evidenceAgainst lists the operations of h and its links that are needed to exclude later.
+// evidenceAgainst lists the operations of h and its links that suffice to show that h excludes later.
 func (h *hold) evidenceAgainst(later *hold) []indexedOp {
 	if h.op.Return < later.untilAtReturn {
 		return []indexedOp{h.indexedOp}
@@ -136,23 +136,24 @@ type tenure struct {
 	releasedAt time.Duration // the Call of its release, or noTime
 }
 
-// alreadyCounted reports whether the violation that h completes was counted before. An extend is not counted if its
-// tenure was.
+// alreadyCounted reports whether the violation that h completes was counted before. A violation by an extend was
+// counted if any hold of its tenure was reported.
 func (h *hold) alreadyCounted() bool {
 	return h.reported || h.op.Kind == harness.Extend && h.tenure.reported
 }
 
-// expiredBefore reports whether release, by the owner of h, may have been executed after the lease had ended.
+// expiredBefore reports whether release, by the owner of h, may have been executed after the lease of h had ended.
 func (h *hold) expiredBefore(release harness.Op) bool { return release.Return > h.until }
 
-// theft is a release that came after its owner's lease and was answered ok. hold is the latest hold of that owner.
+// theft is a release that was answered ok and may have been executed after its owner's lease. Then it may have removed
+// the lock of another owner. hold is the latest hold of the release's owner.
 type theft struct {
 	hold    *hold
 	release indexedOp
 }
 
-// mayHaveRemoved reports whether the release may have removed the lock of h, a later hold of another owner. It may if h
-// can have begun before the release returned.
+// mayHaveRemoved reports whether the release may have removed the lock of h. It may if h is a later hold of another
+// owner and was called before the release returned.
 func (t *theft) mayHaveRemoved(h *hold) bool {
 	return t.hold.tenure.seq < h.seq && t.hold.owner != h.owner && t.release.op.Return >= h.op.Call
 }
@@ -160,8 +161,9 @@ func (t *theft) mayHaveRemoved(h *hold) bool {
 // theftsKept bounds the thefts kept for one hold. The latest are kept.
 const theftsKept = 16
 
-// theftBefore returns the theft that explains why second was granted the lock of h: the last one before that grant, or
-// else the first that was under way during it. It returns nil if there is none.
+// theftBefore returns the theft that explains why second was granted the lock while h had it. That is the last theft
+// that returned before second. If there is none, it is the first that was under way when second returned. It returns
+// nil if no theft explains that.
 func (h *hold) theftBefore(second *hold) (before *theft) {
 	for _, t := range h.thefts {
 		switch {
@@ -182,13 +184,14 @@ type lock struct {
 	lateRelease     *theft     // the last late release
 }
 
-// prune drops the holds that ended before x, an acquire, returned. Nothing from x on can overlap them.
+// prune drops the holds that ended before x, a grant, returned, unless an overlap waits for them. No later grant can
+// overlap what it drops.
 func (l *lock) prune(x harness.Op) {
 	l.holds = slices.DeleteFunc(l.holds, func(h *hold) bool { return h.until <= x.Return && !h.isAwaited() })
 }
 
-// overlapsAfter ranges over the undecided overlaps in which h may be the first hold and whose second hold returned at
-// from or later.
+// overlapsAfter ranges over the undecided overlaps in which h may be the first hold. It skips those whose second hold
+// returned before from.
 func (l *lock) overlapsAfter(h *hold, from time.Duration) iter.Seq[*overlap] {
 	from = max(from, h.confirmedUntil)
 	return func(yield func(*overlap) bool) {
@@ -203,7 +206,8 @@ func (l *lock) overlapsAfter(h *hold, from time.Duration) iter.Seq[*overlap] {
 	}
 }
 
-// sweep drops the decided overlaps once they are half of all. Overlaps that wait for a silent owner can be many.
+// sweep drops the decided overlaps once they are more than half of all. While a silent owner is waited for, there can
+// be many.
 func (l *lock) sweep() {
 	if 2*l.decidedOverlaps > len(l.overlaps) {
 		l.overlaps = slices.DeleteFunc(l.overlaps, func(o *overlap) bool { return o.decided })
@@ -211,8 +215,9 @@ func (l *lock) sweep() {
 	}
 }
 
-// noteSuspectRelease notes a late release that may have removed the lock of others. A release inside its own lease is
-// not suspect: it removed its owner's lock. A hold beside it comes from another cause, such as a second primary.
+// noteSuspectRelease notes a late release in the holds of other owners whose lock it may have removed. A release within
+// its own lease is not suspect: it removed its owner's lock, so that a hold beside it has another cause, such as a
+// second primary.
 func (l *lock) noteSuspectRelease(t *theft) {
 	for _, h := range l.holds {
 		if t.mayHaveRemoved(h) {
@@ -222,8 +227,8 @@ func (l *lock) noteSuspectRelease(t *theft) {
 	l.lateRelease = t
 }
 
-// blameRelease adds the last late release to h.thefts if that may have removed the lock of h. It may have, even if it
-// returned before the acquire of h did.
+// blameRelease adds the last late release to h.thefts if it may have removed the lock of h. It may have done so even if
+// it returned before the acquire of h did.
 func (l *lock) blameRelease(h *hold) {
 	if l.lateRelease != nil && l.lateRelease.mayHaveRemoved(h) {
 		h.thefts = append(h.thefts, l.lateRelease)

@@ -17,28 +17,28 @@ import (
 // An ok add W to the resource of a lock ([harness.Guarded]) by the owner in its Result is a [harness.StaleHolder] if
 // both hold:
 //
-//   - Its owner (the worker together with that token) was granted the lock, has not called a release since, and W.Call
-//     > Return + TTL*(1+Meta.Drift) of every acquire and extend by that owner since then that did not fail. None of
-//     these has TTL 0, which never ends. No acquire or extend by that owner ever ended in info, since such a command
-//     may renew the lease at any later time.
+//   - Its owner (the worker together with that token) was granted the lock and has not called a release since. W.Call >
+//     Return + TTL*(1+Meta.Drift) of every acquire and extend by that owner since then that did not fail. None of these
+//     has TTL 0, which never ends. No acquire or extend by that owner ever ended in info, since such a command may
+//     renew the lease at any later time.
 //   - Another owner was granted the lock by an acquire that was called after the last ok acquire of W's owner had
-//     returned, and an ok add of that owner had returned before W.Call.
+//     returned. An ok add by this other owner had returned before W.Call.
 //
-// The other owner has to have written, not only been granted the lock, because a resource that compares fencing tokens
-// learns of a grant only when its owner comes. Until then the older owner's write does no harm, since the newer one
-// reads it. What a stale owner wrote in that gap and was lost, [Writes] counts.
+// It is not enough that the other owner was granted the lock: it has to have written. A resource that compares fencing
+// tokens learns of a grant only when its owner comes to write. Until then the older owner's write does no harm, since
+// the newer one reads it. If a write in that gap is lost, [Writes] counts it.
 //
-// Delays of the lock's operations make their Return later, so they only weaken the rule. A write is executed between
-// its Call and its Return. A client that is paused or slow for longer than its lease does write too late. That is no
-// false alarm: the lock does not protect from it.
+// Delays of the lock's operations only make their Return later, which weakens the rule. A write is executed between its
+// Call and its Return. A client that is paused or slow for longer than its lease does write too late. That is no false
+// alarm: the lock does not protect from it.
 //
 // Every such write is one violation. A refused write is not, whatever the reason. Writes of owners without a known
-// grant are doubts. Porcupine is not asked: the operations came one after the other, and a model could only repeat the
+// grant are doubts. Porcupine is not asked. The operations came one after the other, and a model could only repeat the
 // rule about the time between them. Sources: Kleppmann 2016; Jepsen, etcd 3.4.3; soundness rules 1, 2 and 5.
 //
-// Time is O(log n) per operation. Memory is bounded: the latest 8 unreleased grants of each worker and, of each lock,
-// the first writes of the owners since the slowest worker's last operation, at most the latest 512 to 1024. A write
-// that was called before those is not judged.
+// Time is O(log n) per operation. Memory is bounded. For each worker it holds the latest 8 unreleased grants. For each
+// lock it holds the first writes of the owners since the slowest worker's last operation, at most the latest 512 to
+// 1,024. A write that was called before those is not judged.
 func Holders() harness.Checker { return holders{} }
 
 type holders struct{}
@@ -76,8 +76,8 @@ type holdersPass struct {
 	pending       lateOwners            // late acquires and extends, by owner
 	accepted      int
 	refused       int
-	late          int // accepted writes after their owner's lease
-	overtaken     int // late writes that more owners overtook than are kept
+	late          int // accepted writes that were called after their owner's lease
+	overtaken     int // late writes that are not judged, since the owners that wrote before them are no longer kept
 	unknownGrants int // accepted writes of owners without a known grant
 }
 
@@ -88,7 +88,7 @@ const maxUnreleased = 8
 type grantee struct {
 	lock      string
 	owner     owner
-	acquire   harness.Op    // the last ok one; Kind empty if there is none
+	acquire   harness.Op    // the last ok acquire; Kind empty if there is none
 	leaseOver time.Duration // the latest end of all leases it asked for
 	wrote     bool          // it has written since that acquire
 }
@@ -113,7 +113,7 @@ func (p *holdersPass) op(x harness.Op) {
 
 func (g *grantee) matches(lock string, o owner) bool { return g.lock == lock && g.owner == o }
 
-// find returns the grant of an owner, or nil.
+// find returns what is known of the owner o of a lock, or nil.
 func (p *holdersPass) find(lock string, o owner) *grantee {
 	for _, g := range p.grants[o.worker] {
 		if g.matches(lock, o) {
@@ -140,7 +140,8 @@ func (p *holdersPass) noteLease(x harness.Op) {
 	g.leaseOver = max(g.leaseOver, over)
 }
 
-// leaseOver returns the latest end of the lease of x: forever if its owner has commands that may still renew it.
+// leaseOver returns the latest end of the lease of x. It returns forever if the owner of x has commands in info, which
+// may still renew the lease.
 func (p *holdersPass) leaseOver(x harness.Op) time.Duration {
 	if x.Outcome != harness.OK {
 		p.pending.add(x, p.meta)
@@ -159,7 +160,7 @@ func lastOf[T any](all []T, n int) []T {
 	return all
 }
 
-// write judges x, an add to what lock guards.
+// write judges x, an add to the resource that the lock guards.
 func (p *holdersPass) write(lock string, x harness.Op) {
 	if x.Outcome == harness.Fail {
 		p.refused++
@@ -190,7 +191,7 @@ func (p *holdersPass) write(lock string, x harness.Op) {
 	}
 }
 
-// staleAnomaly returns the anomaly of the write x.
+// staleAnomaly returns the anomaly of the write x, by the owner g, after the owner s had written.
 func (p *holdersPass) staleAnomaly(g *grantee, s successor, x harness.Op) harness.Anomaly {
 	return harness.Anomaly{
 		Class: harness.StaleHolder, Key: x.Key, From: g.acquire.Call, To: x.Return,
@@ -205,17 +206,18 @@ func (p *holdersPass) staleAnomaly(g *grantee, s successor, x harness.Op) harnes
 	}
 }
 
-// successor is an owner that has written: its acquire, and its first write since.
+// successor is an owner that has written: its acquire, and its first write after that.
 type successor struct {
 	acquire, write harness.Op
 	gapBefore      bool // others before this one were dropped
 }
 
-// successors lists the owners of one lock that have written, in order of the writes' Return. An owner whose acquire was
-// not called later than all before it is left out, so the last entry written by some time was granted the lock last.
+// successors lists the owners of one lock that have written, in order of the writes' Return. It leaves out an owner
+// whose acquire was called no later than that of an owner before it. So among the owners that had written by some time,
+// the last in the list was also granted the lock last.
 type successors []successor
 
-// successorsKept is how many of a lock's latest successors are kept at least.
+// successorsKept is how many of a lock's latest successors remain when the others are dropped, at twice this number.
 const successorsKept = 512
 
 // withSuccessor adds s, whose write returned after all others.
@@ -231,7 +233,7 @@ func (all successors) withSuccessor(s successor) successors {
 	return all
 }
 
-// prune drops the entries that no later write needs: every later write is called at low or after it.
+// prune drops the entries that no later write needs. Every later write is called at low or after it.
 func (all successors) prune(low time.Duration) successors {
 	if len(all) < 2 || all[1].write.Return >= low {
 		return all

@@ -8,9 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// lateCommands says how short the late commands of one owner can make a lease. A late command is one that ended in
-// info, so the server may still execute it. The zero value stands for no such command. See soundness rule 2 in the
-// README.
+// lateCommands says how early the late commands of one owner can end a lease. A late command is one that ended in info,
+// so the server may still execute it. The zero value stands for no such command. See soundness rule 2 in the README.
 type lateCommands struct {
 	mayRelease    bool          // a release may still be executed
 	maySetLease   bool          // an acquire or extend may still start a new lease
@@ -35,8 +34,8 @@ func (l lateCommands) withOp(x harness.Op, drift float64) lateCommands {
 	return l
 }
 
-// earliestEnd returns the earliest end that those commands can give a lease which was asked for at call. They may be
-// executed right after it.
+// earliestEnd returns the earliest end that the late commands can give to a lease which was asked for at call. The
+// server may execute them right after that.
 func (l lateCommands) earliestEnd(call time.Duration) time.Duration {
 	end := forever
 	switch {
@@ -57,12 +56,12 @@ func (l lateCommands) endOf(x harness.Op, drift float64) time.Duration {
 	return max(x.Call, min(x.HeldUntil(drift), l.earliestEnd(x.Call)))
 }
 
-// lateKept bounds the owners whose late commands are kept, at about 200 bytes each. Of further owners only a hash is
-// kept.
+// lateKept bounds the owners whose late commands are kept, at about 200 bytes each. When there would be more, all are
+// dropped, and only hashes of the owners remain.
 const lateKept = 1 << 14
 
-// lateOwners knows which owners of locks have late commands. Such a command may be executed at any later time, so no
-// owner is dropped entirely: each one beyond lateKept costs about 16 bytes for good.
+// lateOwners holds the owners of locks that have late commands. Such a command may be executed at any later time, so no
+// owner is dropped entirely. Of owners beyond lateKept a hash remains, at about 16 bytes each.
 type lateOwners struct {
 	commands  map[lateOwner]lateCommands
 	forgotten map[uint64]struct{} // hashes of owners
@@ -110,8 +109,8 @@ func (all *lateOwners) commandsOf(x harness.Op, meta harness.Meta) (l lateComman
 	return all.commands[o], true
 }
 
-// hash returns a hash of o. Two owners share one with a chance of 1 in 2^64; then one of them goes unjudged, nothing
-// worse.
+// hash returns a hash of o. Two owners share one with a chance of 1 in 2^64. Then an owner goes unjudged, and nothing
+// worse happens.
 func (o lateOwner) hash() uint64 {
 	h := fnv.New64a()
 	var n [16]byte

@@ -22,8 +22,8 @@ func formatTime(t time.Duration) string {
 	return t.String()
 }
 
-// formatOrdered writes times for a note in which their order matters. Two that differ look different, even if
-// microseconds cannot tell them apart.
+// formatOrdered writes times for a note in which their order matters. Times that differ look different, even if they
+// are the same microsecond.
 func formatOrdered(times ...time.Duration) []any {
 	format := formatTime
 	for i, t := range times {
@@ -48,9 +48,9 @@ func exactTime(t time.Duration) string {
 	return t.String()
 }
 
-// leaseOver returns the latest time at which a lease or window that op asked for can end. It allows for the same clocks
-// as [harness.EarliestEnd]. The server starts the lease at op.Return at the latest. If op ended in info, the caller has
-// to know that the server executed it by then or never will. A TTL of 0 never ends.
+// leaseOver returns the latest time at which a lease or window that op asked for can end. It allows for the same clock
+// errors as [harness.EarliestEnd]. The server starts the lease at op.Return at the latest. If op ended in info, the
+// caller has to know that the server executed it by then or never will. A TTL of 0 never ends.
 func leaseOver(op harness.Op, drift float64) time.Duration {
 	length := float64(op.TTL) * (1 + drift)
 	if op.TTL == 0 || length >= float64(forever-op.Return) {
@@ -59,10 +59,10 @@ func leaseOver(op harness.Op, drift float64) time.Duration {
 	return op.Return + time.Duration(math.Ceil(length))
 }
 
-// lastKept returns the last instant at which a server may keep a lease or window that op asked for, under the
-// conditions of leaseOver. Redis counts in whole milliseconds and keeps a key until the last one has passed, so the key
-// may live up to a millisecond longer than was asked for. Redis has no TTL below a millisecond, so such a TTL gets
-// nothing added.
+// lastKept returns the last instant at which a server may still keep a lease or window that op asked for. The caller
+// has to know the same as for leaseOver. Redis counts in whole milliseconds and keeps a key until the last one has
+// passed, so the key may live up to a millisecond longer than was asked for. Redis has no TTL below a millisecond, so
+// nothing is added to such a TTL.
 func lastKept(op harness.Op, drift float64) time.Duration {
 	if op.TTL < time.Millisecond || op.TTL == forever {
 		return leaseOver(op, drift)
@@ -74,8 +74,8 @@ func lastKept(op harness.Op, drift float64) time.Duration {
 	return forever
 }
 
-// earliestEndOfTTL returns the earliest time at which a key can expire that showed this remaining TTL when asked at
-// call. A TTL of one millisecond may stand for less, since 0 would mean that the key has no end.
+// earliestEndOfTTL returns the earliest time at which a key can expire, if a command called at the time call was told
+// that ttl remained. A TTL of one millisecond may stand for less, since 0 would mean that the key has no end.
 func earliestEndOfTTL(call, ttl time.Duration, drift float64) time.Duration {
 	if ttl == time.Millisecond {
 		return call
@@ -88,8 +88,8 @@ func setsLease(x harness.Op) bool {
 	return (x.Kind == harness.Acquire || x.Kind == harness.Extend) && x.Outcome != harness.Fail
 }
 
-// renewedUntil returns the end that x, an acquire or extend, may set for the earlier holds of its owner. The server
-// executes x after its Call, so the end is not before that.
+// renewedUntil returns the earliest end that x, an acquire or extend, may give to the earlier holds of its owner. The
+// server executes x after its Call, so the end is not before that.
 func renewedUntil(x harness.Op, drift float64) time.Duration {
 	return max(x.Call, x.HeldUntil(drift))
 }

@@ -13,9 +13,9 @@ type writeCounts struct {
 	meta             harness.Meta
 	faults           []faultCounts
 	total            count
-	guarded          count // writes to what locks guard
+	guarded          count // writes to resources that locks guard
 	groups           map[int]*count
-	cut, others      count // during partitions, by the side of the client's group
+	cut, others      count // writes during partitions, by clients that were cut off and by the others
 	partitions       int
 	refused, unknown int
 	recovered        int
@@ -59,7 +59,8 @@ func newWriteCounts(h harness.History) *writeCounts {
 	return l
 }
 
-// count counts one write. present says that the final read shows it, lost that the read should show it and does not.
+// count counts the write w. present says that the final read shows w. lost says that the read should show w and does
+// not.
 func (l *writeCounts) count(w harness.Op, present, lost bool) {
 	switch w.Outcome {
 	case harness.OK:
@@ -99,7 +100,7 @@ func (l *writeCounts) acknowledge(w harness.Op, lost bool) {
 	}
 }
 
-// sideOf returns the count for the client group's side of a partition.
+// sideOf returns the count of the side on which a client group was during the partition f.
 func (l *writeCounts) sideOf(f harness.Fault, group int) *count {
 	if slices.Contains(f.Groups, group) {
 		return &l.cut
@@ -124,7 +125,9 @@ func (f *faultCounts) during(t time.Duration) bool {
 	return f.Start <= t && (t <= f.Heal || f.Heal == 0)
 }
 
-// untilNextFault returns to, the end of a span, or the start of the next fault if the span overlaps none.
+// untilNextFault returns the end of the time in which a fault may explain what happened in [from, to]. If no fault
+// overlaps that span, it is the start of the next fault. If one overlaps it, or if none follows, it is the end of the
+// span itself.
 func (l *writeCounts) untilNextFault(from, to time.Duration) time.Duration {
 	next := forever
 	for _, f := range l.faults {
@@ -166,8 +169,9 @@ func (l *writeCounts) figures() []harness.Figure {
 	return append(out, l.lostTimes()...)
 }
 
-// lostTimes says when writes were lost, relative to the start of the first fault that overlaps or follows their span. A
-// write that was acknowledged just before a kill has a negative time.
+// lostTimes returns when the first and the last lost write were acknowledged, in seconds from the start of a fault, and
+// the rate of losses. The fault is the first that overlaps the span of lost writes or follows it. A write that was
+// acknowledged just before a kill has a negative time.
 func (l *writeCounts) lostTimes() []harness.Figure {
 	if l.lost == nil {
 		return nil

@@ -9,11 +9,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// markInput sets a mark on a message, or removes one.
+// markInput is a step that sets a mark on a message, or removes one.
 type markInput struct {
 	marks      int    // the mark to set, from 1; 0: none
 	repeatable bool   // the message may be marked already
-	unmarks    int    // the mark to remove since its window ends; 0: none
+	unmarks    int    // the mark to remove because its window ends; 0: none
 	text       string // for pages
 }
 
@@ -45,8 +45,8 @@ func (s markState) String() string {
 	return fmt.Sprintf("marked by %v", []int(s))
 }
 
-// dedupOperations returns the model's operations for ops: the claims told "first", the ok confirms, and the ends of
-// their windows. A window may end at any time from its earliest end on.
+// dedupOperations returns the model's operations for ops: the claims that were answered "first", the ok confirms, and
+// the ends of their windows. A window may end at any time from its earliest end on.
 func dedupOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 	var steps []porcupine.Operation
 	n := 0
@@ -65,7 +65,7 @@ func dedupOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation 
 	return steps
 }
 
-// windowEnd returns the earliest end of the mark of ops[i], by the plain definition (see Dedup).
+// windowEnd returns the earliest end of the mark of ops[i], as the doc comment of Dedup defines it.
 func windowEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	m := ops[i]
 	end := harness.EarliestEnd(m.Call, m.TTL, meta.Drift)

@@ -14,21 +14,21 @@ type fenceInput struct {
 	grant         int // the grant's number
 	isRequest     bool
 	token         number
-	largestBefore number // the largest token of grants known to come before it that returned later; "": none
+	largestBefore number // the largest token of the grants that came before although they returned later; "": none
 	duplicate     bool   // another owner has the same token
 	text          string // for pages
 }
 
-// fenceState holds the largest token granted so far, and for each grant under way the largest token when it was asked
-// for. "" stands for none. It is never changed in place.
+// fenceState holds the largest token granted so far. For each grant under way it also holds what the largest token was
+// when the grant was asked for. "" stands for none. It is never changed in place.
 type fenceState struct {
 	top   number
 	asked map[int]number
 }
 
-// fenceModel returns porcupine's model of the fencing tokens of a whole lock. A token must not be smaller than those
-// given before it was asked for, or before its owner's lease can have ended, and must not be another owner's. Grants
-// that overlap may come in any order, so request and answer are two operations.
+// fenceModel returns porcupine's model of the fencing tokens of a whole lock. A token must not be another owner's. Nor
+// may it be smaller than a token that was given before it was asked for, or before the lease of its owner can have
+// ended. Grants that overlap may come in any order, so a request and its answer are two operations.
 func fenceModel() porcupine.Model {
 	return newModel[fenceState](func(i fenceInput) string { return i.text })
 }
@@ -86,8 +86,9 @@ func tokenOf(x harness.Op) (number, bool) {
 	return parseNumber(x.Result)
 }
 
-// largestBefore returns the largest token that was granted before ops[i], an ok acquire, and returned after it: called
-// before ops[i] returned, and answered while its owner certainly held the lock. It returns "" if there is none.
+// largestBefore returns the largest token of the grants that came before ops[i], an ok acquire, although they returned
+// after it. They were called before ops[i] returned, and answered while its owner certainly held the lock. It returns
+// "" if there are none.
 func largestBefore(ops []harness.Op, i int, meta harness.Meta) (largest number) {
 	if meta.Widened {
 		return ""
@@ -134,8 +135,8 @@ func certainEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	return min(until, late.endOf(h, meta.Drift))
 }
 
-// inGrantOrder returns ops with the Call of each ok acquire moved to its grantedAfter, so that calls show which grants
-// came first. ops are in order of Return.
+// inGrantOrder returns ops with the Call of each ok acquire replaced by the time from grantedAfter, so that the calls
+// show which grants came first. ops are in order of Return.
 func inGrantOrder(ops []harness.Op, meta harness.Meta) []harness.Op {
 	ops = slices.Clone(ops)
 	late := map[owner]lateCommands{}

@@ -9,18 +9,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// filterInput is one step of a claim, or a confirm.
+// filterInput is a confirm, or one step of a claim.
 type filterInput struct {
 	markInput
 	confirms   int  // the confirm that takes effect; 0: none
 	lapses     int  // the confirm whose window ends; 0: none
 	asks       int  // the claim that is called; 0: none
 	returns    int  // the claim that returns; 0: none
-	impossible bool // the claim that returns came while its message was certainly marked
+	impossible bool // the claim that returns was answered "first" while its message was certainly marked
 }
 
-// filterState holds the marks of a message, the confirms in force, and for each claim under way the confirms in force
-// at its call. It is never changed in place.
+// filterState holds the marks of a message and the confirms in force. For each claim under way it also holds which
+// confirms were in force at the claim's Call. It is never changed in place.
 type filterState struct {
 	marks    markState
 	confirms []int
@@ -28,9 +28,9 @@ type filterState struct {
 }
 
 // filterModel returns porcupine's model of a whole message where claims are confirmed. Claims exclude each other as in
-// dedupModel. A confirm excludes the claims that are called after it has returned, and those told "first" while a mark
-// that it continues was in force. So a confirm is one operation, at its Return, and a claim is three: at its Call, at
-// its mark and at its Return.
+// dedupModel. A confirm excludes the claims that are called after it has returned. It also excludes the claims that
+// were answered "first" while a mark was in force that the confirm continues. So a confirm is one operation, at its
+// Return. A claim is three: at its Call, when it sets its mark, and at its Return.
 func filterModel() porcupine.Model {
 	return newModel[filterState](func(i filterInput) string { return i.text })
 }
@@ -71,7 +71,7 @@ func (s filterState) after(step filterInput) (ok bool, next filterState) {
 	return ok, next
 }
 
-// withoutClaim returns a copy of asked without one claim.
+// withoutClaim returns a copy of s.asked without one claim.
 func (s filterState) withoutClaim(claim int) map[int][]int {
 	out := map[int][]int{}
 	maps.Copy(out, s.asked)
@@ -79,8 +79,8 @@ func (s filterState) withoutClaim(claim int) map[int][]int {
 	return out
 }
 
-// filterOperations translates ops into the operations of filterModel. It takes the claims that were told "first", the
-// confirms that ended in ok, and the ends of their windows.
+// filterOperations translates ops into the operations of filterModel. It takes the claims that were answered "first",
+// the confirms that ended in ok, and the ends of their windows.
 func filterOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 	var steps []porcupine.Operation
 	confirmed := slices.ContainsFunc(ops,
@@ -113,8 +113,8 @@ func filterOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation
 	return steps
 }
 
-// toldWhileMarked reports whether the claim ops[i] was told "first" while an earlier confirm was in force that
-// continues a mark set before the claim.
+// toldWhileMarked reports whether the claim ops[i] was answered "first" while an earlier confirm was in force. The
+// confirm has to continue a mark that was set before the claim.
 func toldWhileMarked(ops []harness.Op, i int, meta harness.Meta) bool {
 	for k, c := range ops[:i] {
 		if c.Kind == harness.Confirm && c.Outcome == harness.OK && ops[i].Return < windowEnd(ops, k, meta) &&
@@ -125,8 +125,8 @@ func toldWhileMarked(ops []harness.Op, i int, meta harness.Meta) bool {
 	return false
 }
 
-// continuesMarkBefore reports whether the confirm ops[k] was executed while the message was still marked by a claim
-// that came before the claim ops[i].
+// continuesMarkBefore reports whether the confirm ops[k] continues the mark of a claim that came before the claim
+// ops[i]: it was executed while the message was still marked by that claim, or by a confirm that continues its mark.
 func continuesMarkBefore(ops []harness.Op, k, i int, meta harness.Meta) bool {
 	for j, b := range ops[:k] {
 		switch {

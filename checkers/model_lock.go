@@ -9,7 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// lockInput begins a hold, or ends some.
+// lockInput is a step that begins a hold, or ends some.
 type lockInput struct {
 	owner owner
 	takes int    // the hold that begins; 0: none
@@ -23,7 +23,7 @@ type lockState struct {
 	holds []int
 }
 
-// lockModel returns porcupine's model of a lock: anybody can take it while it is free, and its owner can take it again.
+// lockModel returns porcupine's model of a lock. Anybody can take it while it is free, and its owner can take it again.
 func lockModel() porcupine.Model {
 	return newModel[lockState](func(i lockInput) string { return i.text })
 }
@@ -52,7 +52,8 @@ func (s lockState) String() string {
 	return fmt.Sprintf("held by worker %d with %s", s.owner.worker, s.owner.token)
 }
 
-// lockGrant is the hold of one ok acquire or extend in a short list of operations, by the plain definition (see Mutex).
+// lockGrant is the hold of one ok acquire or extend in a short list of operations. It ends as the doc comment of Mutex
+// defines.
 type lockGrant struct {
 	number int // from 1
 	index  int // index of that operation
@@ -60,7 +61,7 @@ type lockGrant struct {
 	until  time.Duration // its earliest end if nobody releases it
 }
 
-// grantsOf applies the definition to ops, which are in order of Return.
+// grantsOf lists the holds of the ok acquires and extends in ops, by that definition. ops are in order of Return.
 func grantsOf(ops []harness.Op, meta harness.Meta) []lockGrant {
 	var out []lockGrant
 	for i, a := range ops {
@@ -88,8 +89,8 @@ func grantsOf(ops []harness.Op, meta harness.Meta) []lockGrant {
 }
 
 // lockOperations returns the model's operations for ops, which are in order of Return. A release ends its owner's
-// earlier holds from its Call on: by its Return if it was ok, else at any later time. A lease may end at any time from
-// its earliest end on, which accounts for late commands.
+// earlier holds after its Call: by its Return if it was ok, else at any later time. A lease may end at any time from
+// its earliest end on. Late commands are accounted for in that earliest end.
 func lockOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 	var steps []porcupine.Operation
 	holds := grantsOf(ops, meta)

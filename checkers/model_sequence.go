@@ -5,14 +5,13 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// sequenceInput is the return of a number.
+// sequenceInput is a step in which the sequence returns a number.
 type sequenceInput struct {
 	number number
 	text   string // for pages
 }
 
-// sequenceModel returns porcupine's model of a sequence. The next number has to be
-// larger than the last.
+// sequenceModel returns porcupine's model of a sequence. The next number has to be larger than the last.
 func sequenceModel() porcupine.Model {
 	return newModel[lastNumber](func(i sequenceInput) string { return i.text })
 }

@@ -31,19 +31,19 @@ import (
 // The end is never before A.Call. A hold is certain from A.Return to its end.
 //
 // Two holds A and B of different owners are a violation if A.Return < end of B and B.Return < end of A. If A renewed an
-// earlier hold of its owner before that had ended, the Return of the earlier grant counts in place of A.Return. Holds
-// that only touch are no violation. Intervals are closed, so operations that meet in one instant may have happened in
-// the harmless order. Porcupine reads intervals the same way. Sources: soundness rules 1, 2 and 5.
+// earlier hold of its owner before that hold had ended, the Return of the earlier grant counts in place of A.Return.
+// Holds that only touch are no violation. Intervals are closed, so operations that meet in one instant may have
+// happened in the harmless order. Porcupine reads intervals the same way. Sources: soundness rules 1, 2 and 5.
 //
-// Every acquire that overlaps an earlier hold is one violation, however many holds it overlaps. An extend that does is
-// one as well, unless its owner has been part of a violation since it got the lock. So two owners that keep extending
-// are not counted again and again.
+// Every acquire that overlaps an earlier hold is one violation, however many holds it overlaps. So is every extend that
+// does, unless its owner has been part of a violation since it got the lock: two owners that keep extending are not
+// counted again and again.
 //
-// The class is [harness.StolenRelease] if a late release explains the overlap: one that was answered ok, came after the
-// last lease of its own owner, and may have removed the earlier hold. Only releases seen before the overlap is certain
-// count. If the earlier hold's owner called an ok extend after the release had returned, it still had the lock, so that
-// release does not count. If a fault is in force, none counts: a second primary would explain the overlap as well.
-// Otherwise the class is [harness.DoubleGrant].
+// The class is [harness.StolenRelease] if a late release explains the overlap, otherwise [harness.DoubleGrant]. Such a
+// release was answered ok, came after the last lease of its own owner, and may have removed the earlier hold. It has to
+// be seen before the overlap is certain. It does not count if the earlier hold's owner called an ok extend after the
+// release had returned, since that owner then still had the lock. No release counts if a fault is in force, since a
+// second primary would explain the overlap as well.
 //
 // The figure "grants" counts acquires only, those of [harness.HarnessClient] included.
 //
@@ -129,7 +129,7 @@ type mutexPass struct {
 
 	// For the figures.
 	acquires, grants, releases int
-	extends                    int // ok ones
+	extends                    int // ok extends
 	certain                    int // grants answered before their hold ended
 
 	// Grants that were not judged; see Mutex.
@@ -150,7 +150,7 @@ func (p *mutexPass) op(x harness.Op) {
 	default:
 		return
 	}
-	entry(p.locks, x.Key) // counts as a key, even if nobody is granted it
+	entry(p.locks, x.Key) // counts as a key, even if nobody is granted the lock
 	switch {
 	case x.Outcome == harness.Info:
 		p.pending.add(x, p.meta)
@@ -166,9 +166,10 @@ func (p *mutexPass) op(x harness.Op) {
 	}
 }
 
-// applyToHolds applies x, an operation of worker, to the worker's holds. A release ends them. Anything else proves that
-// they lasted until x returned, unless x started a new lease: a worker does one thing after the other, so its next
-// release comes later. It returns the latest hold of x's lock and token, which x renews or ends; nil if there is none.
+// applyToHolds applies x to the holds of its worker. A release ends the holds of its lock and token, and an acquire or
+// extend may shorten their leases. Otherwise x proves that the worker's holds lasted until x returned: a worker does
+// one thing after the other, so its next release comes later. applyToHolds returns the latest hold of x's lock and
+// token, which x renews or ends. It returns nil if there is none.
 func (p *mutexPass) applyToHolds(worker int, x harness.Op) *hold {
 	w := p.holdsOf[worker]
 	if w == nil {
@@ -203,8 +204,8 @@ func (p *mutexPass) applyToHolds(worker int, x harness.Op) *hold {
 	return latest
 }
 
-// apply decides what x, by the worker of h, says about h. It reports whether h is done with: x released it, or x is a
-// hold of the same owner that lasts at least as long and no overlap waits for h.
+// apply applies x to h, a hold of the same worker. It reports whether h is no longer needed. That is so if x released
+// h, or if x is a new grant of the same lock and token and no overlap waits for h.
 func (p *mutexPass) apply(h *hold, x harness.Op, sameLockAndToken bool) (done bool) {
 	if sameLockAndToken && x.Kind == harness.Release {
 		p.release(h, x)
@@ -225,8 +226,9 @@ func (p *mutexPass) apply(h *hold, x harness.Op, sameLockAndToken bool) (done bo
 	return true
 }
 
-// heldAtLeastUntil returns the time until which a worker that did x certainly called no later release. It did one thing
-// after the other. In a widened history x.Return may be too late, so x.Call counts.
+// heldAtLeastUntil returns the earliest time at which the worker of x can have called a release after x. A worker does
+// one thing after the other, so that is the Return of x. In a widened history x.Return may be too late, so it is
+// x.Call.
 func (p *mutexPass) heldAtLeastUntil(x harness.Op) time.Duration {
 	if p.meta.Widened {
 		return x.Call
@@ -234,7 +236,7 @@ func (p *mutexPass) heldAtLeastUntil(x harness.Op) time.Duration {
 	return x.Return
 }
 
-// release ends h at the Call of r and decides the overlaps that waited for it.
+// release ends h at the Call of the release r and decides the overlaps that waited for h.
 func (p *mutexPass) release(h *hold, r harness.Op) {
 	h.tenure.releasedAt = r.Call
 	if h.isAwaited() {
@@ -248,8 +250,8 @@ func (p *mutexPass) release(h *hold, r harness.Op) {
 	p.remove(h)
 }
 
-// renew applies the lease of x, which may be shorter, to h and drops the overlaps that no longer hold. An ok extend
-// also proves that no release which had returned before it was called removed the lock.
+// renew applies the lease of x, which may be shorter, to h. It drops the overlaps that no longer hold. If x is an ok
+// extend, it also proves that no release that had returned before x was called removed the lock.
 func (p *mutexPass) renew(h *hold, x harness.Op) {
 	if x.Kind == harness.Extend && x.Outcome == harness.OK {
 		h.thefts = slices.DeleteFunc(h.thefts, func(t *theft) bool { return x.Call > t.release.op.Return })
@@ -280,8 +282,8 @@ func (p *mutexPass) remove(h *hold) {
 	l.holds = slices.DeleteFunc(l.holds, func(other *hold) bool { return other == h })
 }
 
-// grant begins the hold of the ok acquire or extend x, which renews previous if that is not nil. It also opens the
-// overlap with earlier holds, if there may be one.
+// grant begins the hold of x, an ok acquire or extend, and opens its overlap with earlier holds if there may be one.
+// previous is the hold that x renews, or nil.
 func (p *mutexPass) grant(worker int, x harness.Op, previous *hold) {
 	late, known := p.pending.commandsOf(x, p.meta)
 	if !known {
@@ -296,7 +298,7 @@ func (p *mutexPass) grant(worker int, x harness.Op, previous *hold) {
 	p.openOverlap(l, h)
 	p.addHold(worker, h)
 	if h.until <= x.Return {
-		return // nothing later can be granted too early
+		return // the hold is over already, so no later grant can overlap it
 	}
 	if x.Kind == harness.Acquire {
 		p.certain++
@@ -316,7 +318,8 @@ func (p *mutexPass) addHold(worker int, h *hold) {
 	w.sweep(h.op.Return)
 }
 
-// openOverlap finds the holds that h may exclude. It opens one overlap for all of them, if there is room.
+// openOverlap opens one overlap of h with all the holds that h may exclude. If there is no room, it counts the grant of
+// h as not judged.
 func (p *mutexPass) openOverlap(l *lock, h *hold) {
 	hasRoom := p.undecidedOverlaps < maxUndecided
 	var firsts, ties int
@@ -347,9 +350,9 @@ func (p *mutexPass) openOverlap(l *lock, h *hold) {
 	}
 }
 
-// end decides the remaining overlaps. In a complete record, owners that were silent since have not released anything,
-// so their holds end with their leases. An incomplete record may lack a release, so end decides nothing and returns a
-// doubt.
+// end decides the remaining overlaps if the record is complete. Then owners that were silent have not released
+// anything, so their holds end with their leases. An incomplete record may lack a release, so end decides nothing and
+// returns a doubt.
 func (p *mutexPass) end(complete bool) string {
 	if complete {
 		for _, h := range p.holdsInOrder() {

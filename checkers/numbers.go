@@ -16,8 +16,8 @@ const tailDigits = 19
 // bitmaps. A number costs two bits where numbers are dense, 20 bytes and more where they are sparse, and 160 bytes if
 // it is alone among four billion.
 type numbers struct {
-	bits    map[uint32]*roaring.Bitmap // by the upper half
-	largest uint64                     // ever drawn
+	bits    map[uint32]*roaring.Bitmap // by the upper 32 bits of the last 19 digits' value
+	largest uint64                     // the largest number drawn
 }
 
 func (s *numbers) add(tail uint64) {
@@ -31,7 +31,8 @@ func (s *numbers) add(tail uint64) {
 	s.bits[upper].Add(uint32(tail))
 }
 
-// raiseLargest makes tail the largest number drawn, if it is. It reports whether it was: then it cannot be in the set.
+// raiseLargest records tail as the largest number drawn, if it is larger than all before, and reports whether it is. If
+// so, it cannot be in the set.
 func (s *numbers) raiseLargest(tail uint64) bool {
 	if tail <= s.largest {
 		return false
@@ -73,7 +74,7 @@ func (n number) splitTail() (head string, tail uint64) {
 	return string(n[:cut]), tail
 }
 
-// compare orders numbers by value: the longer is larger, and numbers of one length compare by their digits.
+// compare compares numbers by value: the longer one is larger, and numbers of one length compare by their digits.
 func (n number) compare(m number) int {
 	if c := cmp.Compare(len(n), len(m)); c != 0 {
 		return c
@@ -93,7 +94,7 @@ func (o *nonNumbers) add(x harness.Op) {
 	}
 }
 
-// doubt says how many results were no numbers, which makes the verdict unknown. It returns "" if there were none.
+// doubt returns a doubt that says how many results were no numbers. It returns "" if there were none.
 func (o nonNumbers) doubt() string {
 	return doubtIf(o.count > 0, "%d results are not decimal numbers, the first: %s", o.count, o.first)
 }

@@ -14,7 +14,7 @@ import (
 
 // Budget bounds what a [SecondOpinion] may cost. A field that is 0 takes its default.
 type Budget struct {
-	Ops    int           // most operations of a key for porcupine, refused ones not counted; default 1000
+	Ops    int           // most operations of a key that porcupine judges, refused ones not counted; default 1000
 	MaxOps int           // most operations kept at one time, and most keys known; default 50,000, about 12 MB
 	For    time.Duration // time for porcupine in all; default 1 s
 	Key    time.Duration // time for porcupine per key; default 100 ms
@@ -37,17 +37,17 @@ func (b Budget) withDefaults() Budget {
 	return b
 }
 
-// SecondOpinion returns the checker that asks porcupine about whole keys of locks, dedup filters and sequences, and
-// compares its answer with that of [Mutex], [Fence], [Dedup] or [Sequence] about the same operations. It reports no
-// anomaly and never makes a run Invalid. If two opinions differ, that is a defect of the harness and makes the verdict
-// Unknown. If porcupine could be asked about no key, the judgement says why and is Unasked: the other verdicts do not
-// rest on it.
+// SecondOpinion returns the checker that asks porcupine about whole keys of locks, dedup filters and sequences. It
+// compares porcupine's answer with that of [Mutex], [Fence], [Dedup] or [Sequence] about the same operations. It
+// reports no anomaly and never makes a run Invalid. If two opinions differ, that is a defect of the harness and makes
+// the verdict Unknown. If porcupine could be asked about no key, the judgement says why and sets NotNeeded: the other
+// verdicts do not rest on it.
 //
-// Porcupine is asked about a key only if all its operations are recorded and they are few enough. A key with too many
-// is freed at once. When b.Kept operations are kept in all, the current key is freed and no further one is kept, so
-// memory is bounded. Each key has a time limit, b.Key, within which porcupine uses some tens of megabytes at worst. Its
-// time and memory grow with the square of a key's operations, and faster where many operations overlap. Unless a time
-// limit strikes, which keys are asked about depends on the history alone.
+// Porcupine is asked about a key only if all operations of the key are recorded and there are at most b.Ops. A key with
+// more is freed at once. When b.MaxOps operations are kept in all, the current key is freed and no further key is kept,
+// so memory is bounded. Each key has a time limit, b.Key, within which porcupine uses some tens of megabytes at worst.
+// Its time and memory grow with the square of a key's operations, and faster where many operations overlap. Unless a
+// time limit strikes, the history alone decides which keys porcupine is asked about.
 func SecondOpinion(b Budget) harness.Checker { return opinion{b.withDefaults()} }
 
 type opinion struct{ budget Budget }
@@ -79,7 +79,7 @@ func (c opinion) Check(ctx context.Context, h harness.History, _ func(harness.An
 	return out
 }
 
-// family is a kind of system for whose whole keys porcupine has a model.
+// family is a kind of system: locks, filters or sequences. Porcupine has a model for whole keys of each family.
 type family uint8
 
 const (
@@ -88,7 +88,7 @@ const (
 	sequences
 )
 
-// familyOf returns the family of systems with operations of that kind, or 0.
+// familyOf returns the family of systems that have operations of that kind, or 0.
 func familyOf(kind harness.Kind) family {
 	switch kind {
 	case harness.Acquire, harness.Extend, harness.Release:
@@ -101,8 +101,8 @@ func familyOf(kind harness.Kind) family {
 	return 0
 }
 
-// hasNoEffect reports whether models and rules can skip x, since it certainly changed nothing that they track: it was
-// refused, or found a mark. It is false for every release.
+// hasNoEffect reports whether models and rules can skip x, since x certainly changed nothing that they track. Such an x
+// was refused, or found a mark. No release is skipped.
 func hasNoEffect(x harness.Op) bool {
 	switch x.Kind {
 	case harness.Release:
@@ -119,7 +119,7 @@ type familyKey struct {
 	key    string
 }
 
-// keyOps holds the operations of a key, or nil once there were too many.
+// keyOps holds the operations of a key. ops is nil once there were too many.
 type keyOps struct {
 	familyKey
 	ops []harness.Op

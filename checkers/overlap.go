@@ -8,23 +8,24 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// overlap is a hold, the second, that may exclude earlier holds of its lock, the firsts. It excludes a first that lasts
-// beyond the Return of the second. If both returned in one instant, the second has to last beyond that instant as well.
-// One overlap stands for all the firsts: where a lock refuses nobody, pairs would be too many.
+// overlap is a hold that may exclude earlier holds of its lock. It is called the second hold, and the earlier ones are
+// the first holds. The second excludes a first hold that lasts beyond the Return of the second. If both returned in one
+// instant, the second has to last beyond that instant as well. One overlap stands for all the first holds: where a lock
+// refuses nobody, pairs would be too many.
 type overlap struct {
 	second       *hold
-	firsts       int           // earlier holds for which it is not yet decided whether they are excluded
-	ties         int           // how many of these returned at the same instant as the second
+	firsts       int           // first holds of which it is not yet known how long they last
+	ties         int           // how many of these became certain in the instant in which the second returned
 	secondLasted bool          // the second lasted beyond its own Return
-	secondOver   bool          // it did not
-	first        *hold         // the earliest that lasted beyond the Return of the second; nil if none is known
-	releases     [2]*indexedOp // the releases of the first and the second, where these proved that they lasted
-	firstUntil   time.Duration // when the first hold ended, as far as known
-	theft        *theft        // the release that may have removed the first one's lock
+	secondOver   bool          // the second ended at its own Return or earlier
+	first        *hold         // the earliest hold that lasted beyond the Return of the second; nil: none is known
+	releases     [2]*indexedOp // the releases that prove how long the first and the second lasted; nil: none was needed
+	firstUntil   time.Duration // until when that hold lasted, as far as known
+	theft        *theft        // the release that may have removed that hold's lock
 	decided      bool          // it was reported or ruled out
 
-	// widened says that times were widened. Then the second may have ended before its own Return, at secondOverAt if
-	// secondOver is set, so the overlap is decided only once that is known.
+	// widened says that times were widened (Meta.Widened). Then the second may have ended before its own Return, at
+	// secondOverAt if secondOver is set. So the overlap is not decided before that is known.
 	widened      bool
 	secondOverAt time.Duration
 }
@@ -42,9 +43,9 @@ func (o *overlap) needsSecond() bool {
 		(o.widened || o.ties > 0 || o.first != nil && o.first.beginsAtReturnOf(o.second))
 }
 
-// heldUntil notes that h was not released before t. release is the one that ended it at t; nil: none did. h is
-// confirmed as the second hold of its own overlap, and only then as the first hold of later ones. So overlaps are
-// reported in the order of the history.
+// heldUntil notes that h was not released before t. release is the one that ended h at t, or nil if none did. It
+// confirms h as the second hold of its own overlap, and only then as a first hold of later overlaps, so that overlaps
+// are reported in the order of the history.
 func (p *mutexPass) heldUntil(h *hold, t time.Duration, release *indexedOp) {
 	p.confirmSecond(h, t, release)
 	p.confirmFirsts(h, t, release)
@@ -58,8 +59,8 @@ func (p *mutexPass) confirmSecond(h *hold, t time.Duration, release *indexedOp) 
 	}
 }
 
-// confirmFirsts decides the overlaps in which h may be the first hold. h excludes the holds that were granted before t
-// and before its lease ended. If release ended it, h excludes nothing else.
+// confirmFirsts decides the overlaps in which h may be a first hold. h excludes the holds that were granted before t
+// and before its lease ended. If release is not nil, it ended h, and h excludes no other holds.
 func (p *mutexPass) confirmFirsts(h *hold, t time.Duration, release *indexedOp) {
 	if h.lastExcluded < h.confirmedUntil || release == nil && t <= h.confirmedUntil {
 		return
@@ -76,8 +77,8 @@ func (p *mutexPass) confirmFirsts(h *hold, t time.Duration, release *indexedOp) 
 	h.confirmedUntil = max(h.confirmedUntil, t)
 }
 
-// confirmFirst notes that first lasted beyond the Return of the second hold. release is the one that
-// ended it; nil: none did. Of several such holds the earliest counts.
+// confirmFirst notes that a first hold lasted beyond the Return of the second hold. release is the one that ended it,
+// or nil if none did. If several holds lasted that long, the earliest counts.
 func (o *overlap) confirmFirst(first *hold, release *indexedOp) {
 	if o.first != nil && o.first.seq < first.seq {
 		return
@@ -92,8 +93,8 @@ func (o *overlap) confirmFirst(first *hold, release *indexedOp) {
 }
 
 // endedAtReturn notes that h ended at t, which is not later than its own Return. So h does not exclude an earlier hold
-// that begins at that Return. If times were widened, h may have ended before its Return, and confirm looks at t.
-// release is the one that ended h; nil: none did.
+// that becomes certain only at that Return. If times were widened, h may have ended before its Return, and confirm
+// compares t. release is the one that ended h, or nil if none did.
 func (p *mutexPass) endedAtReturn(h *hold, t time.Duration, release *indexedOp) {
 	o := h.overlap
 	if !o.open() || o.secondLasted || o.secondOver {
@@ -150,8 +151,8 @@ func (p *mutexPass) confirm(o *overlap) {
 	p.add(a)
 }
 
-// secondEndedFirst reports whether the second hold ended before the first became certain. Only widened times allow
-// that.
+// secondEndedFirst reports whether the second hold ended before the first became certain. That is possible only if
+// times were widened.
 func (o *overlap) secondEndedFirst() bool {
 	return o.widened && (o.secondOver && o.first.certainFrom >= o.secondOverAt || o.first.certainFrom >= o.second.until)
 }
@@ -164,15 +165,15 @@ func (o *overlap) isSecondDecided() bool {
 	return o.secondLasted || !o.first.beginsAtReturnOf(o.second)
 }
 
-// closeIfNoFirst closes o if it has no first hold and none can become it.
+// closeIfNoFirst closes o if no first hold lasted long enough, and none is left that may have.
 func (p *mutexPass) closeIfNoFirst(o *overlap) {
 	if o.firsts == 0 && o.first == nil {
 		p.close(o)
 	}
 }
 
-// close marks o as decided. It removes the second hold's reference to o: otherwise chains of overlaps would keep every
-// hold of a run in memory.
+// close marks o as decided. It removes the second hold's reference to o, since chains of overlaps would otherwise keep
+// every hold of a run in memory.
 func (p *mutexPass) close(o *overlap) {
 	if o.open() {
 		o.decided, o.second.overlap = true, nil
@@ -227,18 +228,18 @@ func (o *overlap) evidence() []indexedOp {
 	return out
 }
 
-// spans lists the certain holds of the two owners. The first owner's span begins with its earliest grant that is needed
-// as evidence.
+// spans lists the certain holds of the two owners. The first owner's span begins with the earliest of its grants that
+// the evidence needs.
 func (o *overlap) spans() []harness.Span {
 	return append(o.first.span(o.first.evidenceAgainst(o.second)[0].op, 0), o.second.span(o.second.op, 1)...)
 }
 
-// span returns the time from the Return of began to the end of h, as far as that is known. began is a grant of h's
-// owner. span returns nothing if the time is empty.
-func (h *hold) span(began harness.Op, owner int) []harness.Span {
+// span returns the span in which the owner of h certainly held the lock, from the Return of grant to the end of h, as
+// far as that is known. grant is one of that owner's grants. span returns nothing if the span is empty.
+func (h *hold) span(grant harness.Op, owner int) []harness.Span {
 	until, why := h.until, harness.LeaseEnds
 	if releasedAt := h.tenure.releasedAt; releasedAt != noTime && releasedAt < until {
 		until, why = releasedAt, harness.OwnRelease
 	}
-	return certainSpan(harness.Span{Client: began.Client, Owner: owner, From: began.Return, To: until, Until: why})
+	return certainSpan(harness.Span{Client: grant.Client, Owner: owner, From: grant.Return, To: until, Until: why})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file judges calls that were overtaken by so many others that the largest number before them is no longer kept.
+// This file judges calls that so many others overtook that the largest number before the call is no longer kept.
 
 // retriedCalls bounds the calls that a second pass judges.
 const retriedCalls = 1000
@@ -28,9 +28,9 @@ func (l *overtakenCalls) add(x peak) {
 	}
 }
 
-// retry judges each of the calls in a second pass over h, if there is one. judge gets the largest numbers that ok
-// operations of that kind had returned for the key before the call's orderedAfter: one, or two of different owners if
-// these are equal.
+// retry judges the calls in a second pass over h, if h can be read again. For each call x it calls judge with the
+// largest number that ok operations of that kind had returned before x.orderedAfter, for the key of x. If two owners
+// were returned that number, before has both operations.
 func (l *overtakenCalls) retry(
 	ctx context.Context, h harness.History, kind harness.Kind, judge func(before peaks, x peak),
 ) {

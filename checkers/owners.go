@@ -13,11 +13,11 @@ import (
 // Owners returns the checker of what owners are told about their own locks. An owner that lost its lock is told so when
 // it extends, and an owner that has its lock is not refused.
 //
-// An owner is a worker together with Arg. Its current grant A is its last ok acquire or extend of a Key, unless it has
-// called a release since, or an acquire that was not ok. [Mutex] defines when a hold can end and which late commands
-// count. A grant B certainly came before an operation X if B.Return < X.Call, or if B returned before X did and before
-// X's hold can have ended. Where B renewed a grant that cannot have ended by then, the earlier grant counts in its
-// place.
+// An owner is a worker together with Arg. Its current grant A is its last ok acquire or extend of a Key. It has none
+// once it called a release since, or an acquire that was not ok. [Mutex] defines when a hold can end and which late
+// commands count. A grant B certainly came before an operation X if B.Return < X.Call, or if B returned before X did
+// and before X's hold can have ended. If B renewed an earlier grant that cannot have ended by then, the Return of that
+// earlier grant counts in place of B.Return.
 //
 // An ok extend X is a [harness.SilentReacquire] if another owner was granted the lock by an ok acquire or extend B in
 // between, and the two never were owners at one time:
@@ -26,8 +26,8 @@ import (
 //   - B returned after A's lease can have ended;
 //   - when X returned, the last lease of B's owner had ended, or its release had returned.
 //
-// Two owners at one time are for [Mutex] to report. If X's owner has an acquire or extend in info, nothing is said:
-// that may take the lock anew at any later time. An extend granted after its lease is no violation if nobody else had
+// If both were owners at one time, [Mutex] reports that. X is not judged if X's owner has an acquire or extend in info,
+// which may take the lock anew at any later time. An extend granted after its lease is no violation if nobody else had
 // the lock meanwhile.
 //
 // A release or extend X that was refused (Outcome fail, and Err empty or [harness.NotMine]) is a
@@ -35,9 +35,9 @@ import (
 //
 //   - X returned before A's lease can have ended. No command of its owner since A ended in info. If X is a release, its
 //     owner was granted the lock only once since its last release: after two grants it may have to release twice.
-//   - The lock was still taken: another owner's acquire E was refused (Err empty or [harness.Held]), called after X had
-//     returned and answered before that lease can have ended. If X is an extend, its owner called no release by the
-//     Return of E.
+//   - The lock was still taken: another owner's acquire E was refused (Err empty or [harness.Held]). E was called after
+//     X had returned, and answered before that lease can have ended. If X is an extend, its owner called no release by
+//     the Return of E.
 //   - Nobody can have taken the lock anew. No ok acquire or extend of another owner returned after A.Call and was
 //     called by the Return of E. No acquire or extend called by then, by anybody, ended in info. X's owner called no
 //     further acquire by then. An acquire that failed for another reason than a refusal may have had the lock for a
@@ -45,15 +45,16 @@ import (
 //   - No fault may have made Redis forget anything from A.Call to the Return of E.
 //
 // So a lock whose lease is shorter than asked for is no violation: it is free when it refuses its owner, and the next
-// one gets it. Nor is a release that its client sent twice because the first answer was lost: the first one released
-// the lock.
+// one gets it. A release that its client sent twice because the first answer was lost is no violation either: the first
+// one released the lock.
 //
 // Each such operation is one violation. Porcupine is not asked. Sources: the contract of workloads.Locker and
 // workloads.Extender; soundness rules 1, 2 and 5.
 //
-// Time is O(1) per operation. Memory is bounded: the latest 8 grants of each worker, the latest 16 of each lock, and 16
-// refusals of each lock without evidence yet. A refusal with evidence is reported once no operation can come any more
-// that explains it. Up to 4,096 wait for that at a time; more of them, and a record that stops before, leave doubts.
+// Time is O(1) per operation. Memory is bounded by the latest 8 grants of each worker, the latest 16 of each lock, and
+// 16 refusals of each lock that have no such E yet. A refusal with an E is reported once no operation that explains it
+// can come any more. Up to 4,096 wait for that at a time. If there are more, or if the record stops before that, the
+// verdict is Unknown unless a violation is found.
 func Owners() harness.Checker { return owners{} }
 
 type owners struct{}
@@ -87,11 +88,11 @@ type ownersPass struct {
 	grantsOf  map[int][]*currentGrant // by worker, the latest last
 	locks     map[string]*ownersLock
 	pending   lateOwners
-	awaiting  []*refusal // those with evidence, in order of its Return
+	awaiting  []*refusal // refusals with evidence, in order of the evidence's Return
 	seq       int        // place of the current operation in the history, from 1
 	grants    int
-	extends   int // ok ones, of owners with a known grant
-	refusals  int // refused extends and releases of such owners
+	extends   int // ok extends of owners with a known grant
+	refusals  int // refused extends and releases of owners with a known grant
 	unjudged  int // refusals with evidence for which there was no room
 }
 
@@ -99,8 +100,8 @@ type ownersPass struct {
 type currentGrant struct {
 	owner owner
 	indexedOp
-	// certainFrom is the time from which on the owner certainly had the lock: its Return, or that of an earlier grant
-	// which it and others renewed in time.
+	// certainFrom is the time from which on the owner certainly had the lock. It is the Return of this grant, or of an
+	// earlier grant if each grant from that one on was renewed in time.
 	certainFrom time.Duration
 	until       time.Duration // its earliest end
 	entries     int           // ok acquires since the last release
@@ -109,9 +110,9 @@ type currentGrant struct {
 
 // ownersLock is one lock.
 type ownersLock struct {
-	grants      []*pastGrant  // the latest ones
-	refusals    []*refusal    // those without evidence
-	mayTake     []owner       // owners that may take it at any later time, two at most
+	grants      []*pastGrant  // the latest grants, to any owner
+	refusals    []*refusal    // refusals without evidence yet: see refusal
+	mayTake     []owner       // owners with a command in info that may take the lock at any later time, two at most
 	givenBackAt time.Duration // the Return of the last failed acquire that may have had the lock for a while
 	waiting     int           // refusals with evidence that are not reported yet
 }
@@ -121,7 +122,7 @@ type pastGrant struct {
 	owner owner
 	indexedOp
 	certainFrom time.Duration // as in currentGrant
-	until       time.Duration // its earliest end, as known when it returned
+	until       time.Duration // its earliest end, as far as known when it returned
 	released    bool
 }
 
@@ -137,77 +138,77 @@ func (p *ownersPass) op(x harness.Op) {
 	if x.Kind != harness.Acquire && x.Kind != harness.Extend && x.Kind != harness.Release {
 		return
 	}
-	who, l := ownerOf(x, p.meta), entry(p.locks, x.Key)
-	current := p.find(x.Key, who)
+	caller, l := ownerOf(x, p.meta), entry(p.locks, x.Key)
+	current := p.find(x.Key, caller)
 	switch {
 	case x.Outcome == harness.Info:
-		p.unanswered(l, who, current, x)
+		p.unanswered(l, caller, current, x)
 	case x.Kind == harness.Release:
-		p.release(l, who, current, x)
+		p.release(l, caller, current, x)
 	case x.Outcome == harness.OK:
-		p.grant(l, who, current, x)
+		p.grant(l, caller, current, x)
 	case x.Kind == harness.Extend:
 		p.refuse(l, current, x)
 	default:
-		p.drop(current, who)
-		p.refuseAcquire(l, who, x)
+		p.drop(current, caller)
+		p.refuseAcquire(l, caller, x)
 	}
 }
 
-func (p *ownersPass) find(key string, who owner) *currentGrant {
-	for _, o := range p.grantsOf[who.worker] {
-		if o.op.Key == key && o.owner == who {
+func (p *ownersPass) find(key string, caller owner) *currentGrant {
+	for _, o := range p.grantsOf[caller.worker] {
+		if o.op.Key == key && o.owner == caller {
 			return o
 		}
 	}
 	return nil
 }
 
-func (p *ownersPass) drop(o *currentGrant, who owner) {
+func (p *ownersPass) drop(o *currentGrant, caller owner) {
 	if o != nil {
-		p.grantsOf[who.worker] = slices.DeleteFunc(p.grantsOf[who.worker],
+		p.grantsOf[caller.worker] = slices.DeleteFunc(p.grantsOf[caller.worker],
 			func(other *currentGrant) bool { return other == o })
 	}
 }
 
-// unanswered notes x, a command that may be executed at any later time.
-func (p *ownersPass) unanswered(l *ownersLock, who owner, current *currentGrant, x harness.Op) {
+// unanswered notes x, a command in info, which may be executed at any later time.
+func (p *ownersPass) unanswered(l *ownersLock, caller owner, current *currentGrant, x harness.Op) {
 	p.pending.add(x, p.meta)
 	if current != nil {
 		current.unanswered = true
 	}
 	if x.Kind == harness.Release || x.Kind == harness.Acquire {
-		p.drop(current, who)
+		p.drop(current, caller)
 	}
 	if x.Kind == harness.Release {
-		p.giveUp(l, who, x)
+		p.giveUp(l, caller, x)
 		return
 	}
-	if len(l.mayTake) < mayTakeKept && !slices.Contains(l.mayTake, who) {
-		l.mayTake = append(l.mayTake, who)
+	if len(l.mayTake) < mayTakeKept && !slices.Contains(l.mayTake, caller) {
+		l.mayTake = append(l.mayTake, caller)
 	}
-	p.noteTaking(l, who, x)
+	p.noteTaking(l, caller, x)
 }
 
 // release notes the release x. Whatever its outcome, its owner no longer counts on the lock.
-func (p *ownersPass) release(l *ownersLock, who owner, current *currentGrant, x harness.Op) {
-	p.giveUp(l, who, x)
+func (p *ownersPass) release(l *ownersLock, caller owner, current *currentGrant, x harness.Op) {
+	p.giveUp(l, caller, x)
 	if current != nil && x.Outcome == harness.Fail {
 		p.refuse(l, current, x)
 	}
-	p.drop(current, who)
+	p.drop(current, caller)
 }
 
-// giveUp notes that who called the release x.
-func (p *ownersPass) giveUp(l *ownersLock, who owner, x harness.Op) {
+// giveUp notes that an owner called the release x, so that it no longer counts on the lock.
+func (p *ownersPass) giveUp(l *ownersLock, caller owner, x harness.Op) {
 	for _, g := range l.grants {
-		g.released = g.released || g.owner == who
+		g.released = g.released || g.owner == caller
 	}
-	p.dropExplained(l, x, func(r *refusal) bool { return r.owner == who && r.refused.Kind == harness.Extend })
+	p.dropExplained(l, x, func(r *refusal) bool { return r.owner == caller && r.refused.Kind == harness.Extend })
 }
 
-// grant judges x if it is an ok extend, and makes the ok acquire or extend x the current grant of its owner.
-func (p *ownersPass) grant(l *ownersLock, who owner, current *currentGrant, x harness.Op) {
+// grant makes x, an ok acquire or extend, the current grant of its owner. If x is an extend, grant judges it first.
+func (p *ownersPass) grant(l *ownersLock, caller owner, current *currentGrant, x harness.Op) {
 	late, _ := p.pending.commandsOf(x, p.meta)
 	until := late.endOf(x, p.meta.Drift)
 	if x.Kind == harness.Extend && current != nil {
@@ -216,28 +217,28 @@ func (p *ownersPass) grant(l *ownersLock, who owner, current *currentGrant, x ha
 			p.add(reacquireAnomaly(current, b, x))
 		}
 	}
-	p.noteTaking(l, who, x)
+	p.noteTaking(l, caller, x)
 	entries, certainFrom := 0, x.Return
 	if current != nil {
 		entries = current.entries
 		if !current.unanswered && p.endAfter(current, x) > x.Return {
 			certainFrom = current.certainFrom
 		}
-		p.drop(current, who)
+		p.drop(current, caller)
 	}
 	l.grants = lastOf(append(l.grants,
-		&pastGrant{owner: who, indexedOp: indexedOp{x, p.seq}, certainFrom: certainFrom, until: until}), grantsKept)
+		&pastGrant{owner: caller, indexedOp: indexedOp{x, p.seq}, certainFrom: certainFrom, until: until}), grantsKept)
 	if x.Kind == harness.Acquire {
 		p.grants++
 		entries++
 	}
-	current = &currentGrant{owner: who, indexedOp: indexedOp{x, p.seq}, certainFrom: certainFrom, until: until,
+	current = &currentGrant{owner: caller, indexedOp: indexedOp{x, p.seq}, certainFrom: certainFrom, until: until,
 		entries: entries}
-	p.grantsOf[who.worker] = lastOf(append(p.grantsOf[who.worker], current), maxUnreleased)
+	p.grantsOf[caller.worker] = lastOf(append(p.grantsOf[caller.worker], current), maxUnreleased)
 }
 
-// ownerBetween returns a grant of another owner that certainly came between the current grant and its extend x, and has
-// ended. The lease of x ends at until or later. It returns nil if there is none.
+// ownerBetween returns a grant of another owner that certainly came after the current grant and before its extend x,
+// and that has ended. The lease of x ends at until or later. ownerBetween returns nil if there is no such grant.
 func (p *ownersPass) ownerBetween(l *ownersLock, current *currentGrant, x harness.Op, until time.Duration) *pastGrant {
 	for i, b := range l.grants {
 		if b.seq > current.seq && b.owner != current.owner && b.op.Return >= p.endAfter(current, x) &&
@@ -249,21 +250,22 @@ func (p *ownersPass) ownerBetween(l *ownersLock, current *currentGrant, x harnes
 	return nil
 }
 
-// endAfter returns the earliest end of the current grant if x may have started a new lease.
+// endAfter returns the earliest end of the current grant, given that x may have replaced its lease.
 func (p *ownersPass) endAfter(current *currentGrant, x harness.Op) time.Duration {
 	return min(current.until, renewedUntil(x, p.meta.Drift))
 }
 
-// cameBefore reports whether a grant that is certain from certainFrom came before b, whose lease ends at until or
-// later.
+// cameBefore reports whether a grant certainly came before the operation b. The grant's hold is certain from
+// certainFrom on, and the lease of b ends at until or later.
 func (p *ownersPass) cameBefore(certainFrom time.Duration, b harness.Op, until time.Duration) bool {
 	return certainFrom < grantedAfter(b, until, p.meta)
 }
 
-// isOver reports whether the last of these grants by that owner had ended, or was released, when x returned.
-func (p *ownersPass) isOver(grants []*pastGrant, who owner, x harness.Op) bool {
+// isOver reports whether the owner's last grant among grants had ended, or was released, when x returned. It is true if
+// the owner has none.
+func (p *ownersPass) isOver(grants []*pastGrant, o owner, x harness.Op) bool {
 	for _, g := range slices.Backward(grants) {
-		if g.owner == who {
+		if g.owner == o {
 			return g.released || g.until <= x.Return
 		}
 	}

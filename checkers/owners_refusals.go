@@ -10,17 +10,18 @@ import (
 
 // This file finds owners that were refused their own release or extend: see Owners.
 
-// refusal is a release or extend that an owner was refused inside its lease.
+// refusal is a refused release or extend within its owner's lease. Its evidence is a refused acquire of another owner,
+// called later, which shows that the lock was still taken.
 type refusal struct {
 	owner     owner
 	grant     harness.Op
 	until     time.Duration
 	refused   harness.Op
-	shownBy   harness.Op // the refused acquire which shows that the lock was taken
+	shownBy   harness.Op // the evidence; Kind empty until there is one
 	explained bool
 }
 
-// refuse keeps x, a refused release or extend by the owner of current, if it came inside the lease.
+// refuse keeps x, a refused release or extend, if it came within the lease of its owner's current grant.
 func (p *ownersPass) refuse(l *ownersLock, current *currentGrant, x harness.Op) {
 	if current == nil || x.Err != "" && x.Err != harness.NotMine {
 		return
@@ -37,12 +38,12 @@ func (p *ownersPass) refuse(l *ownersLock, current *currentGrant, x harness.Op) 
 	l.refusals = append(l.refusals, &refusal{owner: current.owner, grant: current.op, until: current.until, refused: x})
 }
 
-// refuseAcquire notes x, an acquire that failed. An earlier command of its owner may have taken the lock that refused
-// it, so x explains refusals of that owner. If x failed for another reason than a refusal, it may have had the lock for
-// a while, and explains all refusals.
-func (p *ownersPass) refuseAcquire(l *ownersLock, who owner, x harness.Op) {
+// refuseAcquire notes x, an acquire that failed, and drops the refusals that x explains. If the lock refused x, an
+// earlier command of its owner may have taken it, so x explains refusals of that owner. If x failed for another reason,
+// it may have had the lock for a while, and explains all refusals.
+func (p *ownersPass) refuseAcquire(l *ownersLock, caller owner, x harness.Op) {
 	plain := x.Err == "" || x.Err == harness.Held
-	p.dropExplained(l, x, func(r *refusal) bool { return r.owner == who || !plain })
+	p.dropExplained(l, x, func(r *refusal) bool { return r.owner == caller || !plain })
 	if plain {
 		p.noteRefusedAcquire(l, x)
 	} else {
@@ -50,8 +51,8 @@ func (p *ownersPass) refuseAcquire(l *ownersLock, who owner, x harness.Op) {
 	}
 }
 
-// noteRefusedAcquire takes e, a refused acquire, as evidence for earlier refusals: the lock was still taken after
-// its owner had been refused. It drops the refusals of owners whose lease may have ended by then.
+// noteRefusedAcquire takes the refused acquire e as evidence for earlier refusals: the lock was still taken after its
+// owner had been refused. It drops the refusals of owners whose lease may have ended by then.
 func (p *ownersPass) noteRefusedAcquire(l *ownersLock, e harness.Op) {
 	l.refusals = slices.DeleteFunc(l.refusals, func(r *refusal) bool {
 		if e.Return >= r.until {
@@ -72,14 +73,15 @@ func (p *ownersPass) noteRefusedAcquire(l *ownersLock, e harness.Op) {
 }
 
 // noteTaking notes x, an acquire or extend that may have taken the lock. It drops the refusals that x explains.
-func (p *ownersPass) noteTaking(l *ownersLock, who owner, x harness.Op) {
+func (p *ownersPass) noteTaking(l *ownersLock, caller owner, x harness.Op) {
 	p.dropExplained(l, x, func(r *refusal) bool {
-		return r.owner != who || x.Kind == harness.Acquire ||
+		return r.owner != caller || x.Kind == harness.Acquire ||
 			x.Outcome == harness.Info
 	})
 }
 
-// dropExplained drops the refusals of a lock that x explains, unless x was called after their evidence had returned.
+// dropExplained drops the refusals of a lock that x explains. x explains no refusal whose evidence had returned before
+// x was called.
 func (p *ownersPass) dropExplained(l *ownersLock, x harness.Op, isExplained func(*refusal) bool) {
 	l.refusals = slices.DeleteFunc(l.refusals, isExplained)
 	if l.waiting == 0 {
@@ -92,8 +94,8 @@ func (p *ownersPass) dropExplained(l *ownersLock, x harness.Op, isExplained func
 	}
 }
 
-// reportBefore reports the refusals whose evidence returned before low. No operation that was called by then can still
-// come.
+// reportBefore reports the refusals whose evidence returned before low. Every later operation is called at low or after
+// it, so it cannot explain them.
 func (p *ownersPass) reportBefore(low time.Duration) {
 	n := 0
 	for ; n < len(p.awaiting) && p.awaiting[n].shownBy.Return < low; n++ {

@@ -20,16 +20,17 @@ var pageHead string
 //go:embed page_end.html
 var pageEnd string
 
-// completePage adds to porcupine's page what readers of our other pages have: keys in place of a mouse, room on narrow
-// screens, a dark scheme, and no way to the network.
+// completePage adds to porcupine's page what readers of our other pages have: use by keyboard, room on narrow screens,
+// a dark scheme, and no way to the network.
 var completePage = strings.NewReplacer("</head>", pageHead+"</head>", "</body>", pageEnd+"</body>")
 
-// WritePage writes porcupine's page of the window that shows a: one self-contained HTML file with the operations, what
-// the rules allow to happen besides, and the faults that overlap them. Client ids may be in the hundred thousands, so
-// rows are not client ids; each operation names its client. Times are nanoseconds since the start of the run.
+// WritePage writes porcupine's page of the window that shows a, as one self-contained HTML file. The page has the
+// operations, the events that the rules allow besides, such as the end of a lease, and the faults that overlap them.
+// Client ids may be in the hundred thousands, so rows are not client ids; each operation names its client. Times are
+// nanoseconds since the start of the run.
 //
-// Porcupine v1.3.1 puts two of its texts into the page as HTML: the description of a state and that of metadata. Both
-// are escaped here. The others reach the page as text and must not be escaped.
+// Porcupine v1.3.1 puts two of its texts into the page as HTML: the descriptions of a state and of metadata. Both are
+// escaped here. The other texts reach the page as text and must not be escaped.
 func WritePage(w io.Writer, a harness.Anomaly, meta harness.Meta, faults []harness.Fault) error {
 	win, ok := windowOf(a.Class, a.Ops, meta)
 	if !ok || len(win.operations) == 0 {
@@ -48,8 +49,8 @@ func WritePage(w io.Writer, a harness.Anomaly, meta harness.Meta, faults []harne
 	return nil
 }
 
-// assignRows gives each client a row, in order of appearance. Each operation that follows from the rules alone has a
-// row below these.
+// assignRows gives each client a row, in order of appearance. An operation that follows from the rules alone, such as
+// the end of a lease, gets a row of its own below these.
 func assignRows(steps []porcupine.Operation) {
 	byClient := map[int]int{}
 	for _, s := range steps {
@@ -68,7 +69,7 @@ func assignRows(steps []porcupine.Operation) {
 	}
 }
 
-// annotations lists the faults that overlap the drawn operations, cut to the span of those.
+// annotations lists the faults that overlap the drawn operations, cut to the time span of these operations.
 func annotations(steps []porcupine.Operation, faults []harness.Fault) []porcupine.Annotation {
 	from, to := steps[0].Call, steps[0].Return
 	for _, s := range steps {

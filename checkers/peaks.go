@@ -8,14 +8,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// peaksKept bounds peaks: at twice this number, every second one of the older half is dropped.
+// peaksKept bounds peaks. When there are twice as many, every second one of the older half is dropped.
 const peaksKept = 1024
 
-// peaks finds the operation of one key that had returned the largest number before some time. It keeps each operation
-// whose number was larger than all before. Of equal numbers it keeps two, by different owners. Of those that returned
-// before the watermark only the largest remains. Memory is bounded even if a worker stays silent: for a time long ago,
-// peaks may then find a smaller number than the largest, never a larger one. mayMissLarger reports whether that
-// matters.
+// peaks finds the operation of one key that had returned the largest number before a given time. It keeps each
+// operation whose number was larger than all before. If two owners got the same largest number, it keeps an operation
+// of each. Of the operations that returned before the watermark only the largest remains.
+//
+// Memory is bounded even if a worker stays silent. For a time long ago, peaks may then find a smaller number than the
+// largest, but never a larger one. mayMissLarger reports whether that matters.
 type peaks []peak
 
 type peak struct {
@@ -23,11 +24,12 @@ type peak struct {
 	number       number
 	orderedAfter time.Duration // operations that had returned before this time came before this one; at least its Call
 	ordinal      int           // its place among the operations of its key, where these are counted
-	gapBefore    bool          // others between this one and the one before were dropped
+	gapBefore    bool          // operations between this one and the one before were dropped
 }
 
-// addIfLarger adds x if its number is larger than all before. It also adds a second one of the largest number, if
-// another owner got it. Operations come in order of Return. No later operation of a worker was called before low.
+// addIfLarger adds x if its number is larger than all before. If x has the largest number and only another owner has
+// got that before, x is added as well. Operations have to come in order of Return. Every later operation of a worker is
+// called at low or after it.
 func (p *peaks) addIfLarger(x peak, meta harness.Meta, low time.Duration) {
 	all := *p
 	if k := len(all); k > 0 {
@@ -58,7 +60,7 @@ func (p peaks) prune(low time.Duration) peaks {
 	return slices.Delete(p, 0, last)
 }
 
-// thin drops every second one of the older half of the peaks, if they are too many.
+// thin drops every second one of the older half of the peaks if there are too many.
 func (p peaks) thin() peaks {
 	if len(p) < 2*peaksKept {
 		return p
@@ -84,7 +86,7 @@ func (p peaks) returnedBefore(t time.Duration) peaks {
 	return p[:low+sort.Search(high-low, func(i int) bool { return p[low+i].Return >= t })]
 }
 
-// mayMissLarger reports whether a number larger than n, which had returned before t, may have been dropped. Then
+// mayMissLarger reports whether an operation that returned a larger number than n before t may have been dropped. Then
 // returnedBefore(t) does not have it.
 func (p peaks) mayMissLarger(t time.Duration, n number) bool {
 	next := len(p.returnedBefore(t))

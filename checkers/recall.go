@@ -7,16 +7,17 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// recallAtMost bounds the duplicates of one history whose first draw is looked for in a second pass.
+// recallAtMost bounds the duplicates of one history for which a second pass looks for the first draw.
 const recallAtMost = 1000
 
 // oldDuplicate is a duplicate whose first draw is no longer kept.
 type oldDuplicate struct {
 	draw
-	first *draw // once it is found
+	first *draw // nil until it is found
 }
 
-// keepOldDuplicate keeps a duplicate for the end. If there are too many it reports it at once, without its first draw.
+// keepOldDuplicate keeps the draw, a duplicate, for the end. If too many are kept already, it reports the duplicate at
+// once, without its first draw.
 func (p *sequencePass) keepOldDuplicate(this draw) {
 	d := &oldDuplicate{draw: this}
 	if len(p.oldDuplicates) < recallAtMost {
@@ -26,7 +27,8 @@ func (p *sequencePass) keepOldDuplicate(this draw) {
 	p.add(d.anomaly())
 }
 
-// recall finds the first draws of the old duplicates in a second pass, if there is one, and reports the duplicates.
+// recall reports the old duplicates. It looks for their first draws in a second pass over the history, if there can be
+// one.
 func (p *sequencePass) recall(ctx context.Context, h harness.History) {
 	if len(p.oldDuplicates) == 0 {
 		return

@@ -2,13 +2,15 @@ package checkers
 
 import "github.com/doublegrant/doublegrant/harness"
 
-// recentKept bounds the draws that are kept whole, over all keys together, at about 180 bytes each.
+// recentKept bounds the draws that are kept whole, over all keys together. Each takes about 180 bytes.
 const recentKept = 1 << 13
 
-// recent keeps the latest draws whole, in two generations, as evidence. Of older draws only the numbers are kept.
+// recent keeps the latest draws whole, as evidence. They are in two generations. Of older draws only the numbers are
+// kept.
 type recent struct{ young, old generation }
 
-// recentChunk is the number of draws allocated at a time. A slice that grows leaves twice its size behind as garbage.
+// recentChunk is the number of draws that are allocated at a time. A single slice that grows would leave twice its size
+// behind as garbage.
 const recentChunk = 512
 
 // generation holds up to half of the kept draws.
@@ -18,7 +20,8 @@ type generation struct {
 	at    map[value]int32
 }
 
-// value is one number of one key.
+// value is one number of one key: its last 19 digits, and the set of the key's numbers with the same digits before
+// these.
 type value struct {
 	numbers *numbers
 	tail    uint64
@@ -31,7 +34,7 @@ type draw struct {
 	ordinal int // its place among the draws of its key, from 1
 }
 
-// find returns the draw of a number if it is among the latest.
+// find returns the draw of the number n, if it is among the latest draws.
 func (r *recent) find(n value) (*draw, bool) {
 	for _, g := range [...]*generation{&r.young, &r.old} {
 		if i, ok := g.at[n]; ok {
@@ -59,7 +62,7 @@ func (r *recent) add(d draw) {
 	}
 }
 
-// empty removes the draws from g and keeps only their numbers.
+// empty removes the draws from g. It adds their numbers to the sets of numbers.
 func (g *generation) empty() {
 	for i, chunk := range g.draws {
 		for _, d := range chunk {

@@ -6,20 +6,20 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// rivals finds contention: two operations of one kind by different workers that overlap on one key, of which at least
-// one got what it asked for. Memory is bounded. Keys that were not used lately are forgotten, so contention after a
-// long pause may go unnoticed.
+// rivals finds contention. Two operations of one kind contend if different workers called them, they overlap on one
+// key, and at least one of them got what it asked for. Memory is bounded. Keys that were not used lately are forgotten,
+// so contention after a long pause may go unnoticed.
 type rivals struct {
 	asked generations[contested, contest]
 }
 
-// contested names what workers compete for.
+// contested is what workers compete for: a key, with operations of one kind.
 type contested struct {
 	kind harness.Kind
 	key  string
 }
 
-// contest holds the latest operations on one key, and the latest among them that won.
+// contest holds the latest operations on one key, and the latest of those that won.
 type contest struct{ all, winners latest }
 
 // latest holds the last operation of the worker seen last, and the last operation of any other worker.
@@ -43,9 +43,10 @@ func (g glimpse) op(kind harness.Kind, key string) harness.Op {
 	return harness.Op{Client: g.client, Kind: kind, Key: key, Call: g.call, Return: g.returned, Outcome: g.outcome}
 }
 
-// record adds x and returns the rival that it meets: an earlier operation of another worker that x overlaps. At least
-// one of the two has to have won, that is got what it asked for. Operations come in order of Return, so only the latest
-// one of another worker can be the rival: it overlaps x if it returned no earlier than x was called.
+// record adds x and returns the rival that x meets, if any. A rival is an earlier operation of another worker that
+// overlaps x. At least one of the two has to have won, that is, got what it asked for. Operations have to come in order
+// of Return. So only the latest one of another worker can be the rival: it overlaps x if it returned no earlier than x
+// was called.
 func (r *rivals) record(x harness.Op, worker int, won bool) (other harness.Op, ok bool) {
 	at := contested{x.Kind, x.Key}
 	c, _ := r.asked.get(at)
@@ -60,7 +61,7 @@ func (r *rivals) record(x harness.Op, worker int, won bool) (other harness.Op, o
 	return other, ok
 }
 
-// overlapping returns the last operation of another worker, and whether x overlaps it.
+// overlapping returns the last operation of another worker, and reports whether x overlaps it.
 func (l *latest) overlapping(x harness.Op, worker int) (harness.Op, bool) {
 	if l.seen && l.worker != worker {
 		return l.op.op(x.Kind, x.Key), x.Call <= l.op.returned

@@ -8,26 +8,28 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// Sequence returns the checker of sequence numbers: unique, and never smaller than one returned before.
+// Sequence returns the checker of sequence numbers: each is unique, and none is smaller than one returned before its
+// call.
 //
-// A number that two ok calls on one Key returned is a [harness.DuplicateNumber], against an earlier call that returned
-// it. An ok call b made after a had returned a larger number (a.Return < b.Call, a > b) is a [harness.Regression],
-// against the largest such number. A call may be both. Calls in info may have drawn a number, so gaps are fine. Source:
-// soundness rule 4.
+// A number that two ok calls on one Key returned is a [harness.DuplicateNumber]. It is reported against an earlier call
+// that returned it. An ok call b that was made after a call a had returned a larger number (a.Return < b.Call, a > b)
+// is a [harness.Regression]. It is reported against the largest such number. A call may be both. Calls in info may have
+// drawn a number, so gaps are fine. Source: soundness rule 4.
 //
 // Results are non-negative decimal numbers of any length, compared as such and never as floats. Leading zeros do not
 // count. A Result that is something else makes the verdict Unknown if nothing worse was found.
 //
-// A number may come back at any time, so all are kept, in Roaring bitmaps: about a bit per number where they are dense,
-// 20 bytes and more where they are sparse. The latest 4,096 to 8,192 draws are kept whole as evidence, in 1.5 MB. Of
-// each key the largest numbers since the slowest worker's last operation are kept, at most 2,048. A call overtaken by
-// more than those is judged at the end, in a second pass over the history. With more than 1,000 such calls, or without
-// a second pass, the verdict is Unknown. Time is O(log n) per call.
+// A number may come back at any time, so all numbers are kept, in Roaring bitmaps. They take about a bit per number
+// where numbers are dense, and 20 bytes and more where they are sparse. The latest 4,096 to 8,192 draws are kept whole
+// as evidence, in 1.5 MB. Of each key the largest numbers since the slowest worker's last operation are kept, at most
+// 2,048. A call that more than those overtook is judged at the end, in a second pass over the history. With more than
+// 1,000 such calls, or without a second pass, the verdict is Unknown. Time is O(log n) per call.
 //
-// A duplicate whose first draw is no longer among the latest is counted at once, but reported at the end, when a second
-// pass over the history finds the first draws of up to 1,000 such. Beyond that number, and where there is no second
-// pass, as while a run goes on, the later call alone is the evidence, and porcupine cannot certify it. A watcher of a
-// run does not wait for that: an old number is nearly always a regression as well, which is reported at once.
+// A duplicate whose first draw is no longer among the latest is counted at once but reported at the end. A second pass
+// over the history then finds the first draws of up to 1,000 such duplicates. Beyond that number the later call alone
+// is the evidence, and porcupine cannot certify it. The same holds where there is no second pass, as while a run goes
+// on. A watcher of a run does not have to wait: an old number is nearly always a regression as well, which is reported
+// at once.
 func Sequence() harness.Checker { return sequence{} }
 
 type sequence struct{}
@@ -96,15 +98,15 @@ func (p *sequencePass) draw(x harness.Op, n number) {
 	}
 }
 
-// rejudge compares x with the largest number that had returned before its call.
+// rejudge reports x if a larger number had been returned before its call. The largest of those is the top of before.
 func (p *sequencePass) rejudge(before peaks, x peak) {
 	if largest := before.top(); largest.number.compare(x.number) > 0 {
 		p.add(regressionOf(largest, x))
 	}
 }
 
-// addNumber reports the number of a draw if it is a duplicate, and keeps the draw if no other draw of that number is
-// kept.
+// addNumber reports the draw if it is a duplicate. It keeps the draw whole unless a draw of the same number is kept
+// already.
 func (p *sequencePass) addNumber(this draw) {
 	if this.numbers.raiseLargest(this.tail) {
 		p.recent.add(this)
@@ -122,7 +124,7 @@ func (p *sequencePass) addNumber(this draw) {
 	p.recent.add(this)
 }
 
-// noteDuplicate notes the ordinal of a duplicate.
+// noteDuplicate notes the draw, a duplicate, if its ordinal is the smallest of all duplicates.
 func (p *sequencePass) noteDuplicate(this draw) {
 	if p.firstDuplicate == 0 || this.ordinal < p.firstDuplicate {
 		p.firstDuplicate = this.ordinal
@@ -143,13 +145,13 @@ func (p *sequencePass) figures() []harness.Figure {
 
 // series holds the numbers that one key has returned.
 type series struct {
-	draws   int
+	draws   int                 // ok calls that returned a number
 	short   numbers             // numbers of up to 19 digits
 	long    map[string]*numbers // longer numbers, by the digits before the last 19
 	largest peaks
 }
 
-// value returns n as a value of the series.
+// value returns n as a value of the key that the series belongs to.
 func (s *series) value(n number) value {
 	head, tail := n.splitTail()
 	if head == "" {

@@ -11,8 +11,8 @@ import (
 // in order of Return, and nothing else. It skips operations of [harness.HarnessClient].
 //
 // Only what is certain is counted: a lease has ended once it can last no longer, and a lock is held while it certainly
-// is. Memory is bounded: of very many keys only the latest 32,768 to 65,536 are watched, and of one worker the latest 8
-// locks. Counts may then be too small.
+// is. Memory is bounded. Of very many keys only the latest 8,192 to 16,384 are watched, and of one worker the latest 8
+// locks, so counts may then be too small.
 type Situations struct {
 	meta       harness.Meta
 	counts     map[harness.SituationName]*harness.Situation
@@ -23,7 +23,7 @@ type Situations struct {
 	owners     map[int][]*ownership // by worker
 	marks      sampledMarks
 
-	restarts []*restart // restarts of the run; what survives them is noted there
+	restarts []*restart // of the run; noteSurvivor notes in each what was not lost in it
 }
 
 // NewSituations returns a counter for a history with that Meta. It uses Workers, Drift and Kinds.
@@ -56,8 +56,8 @@ var situationsByKind = []struct {
 	{harness.Next, []harness.SituationName{harness.DrawsAtOnce}},
 }
 
-// List lists in a fixed order the situations that were met, and with a count of 0 those that operations of the kinds
-// promised or seen could have met.
+// List lists the situations in a fixed order. It lists those that were met, and with a count of 0 those that could have
+// been met: the ones that belong to the kinds of operation that were promised or seen.
 func (c *Situations) List() (all []harness.Situation) {
 	for _, byKind := range situationsByKind {
 		if c.seenKinds[byKind.kind] || slices.Contains(c.meta.Kinds, byKind.kind) {
@@ -93,7 +93,7 @@ func (c *Situations) Count(name harness.SituationName) int {
 	return 0
 }
 
-// meet counts a situation. The operations of the first one are kept as an example, in order of Call.
+// meet counts a situation. When it is met for the first time, ops are kept as its example. They are in order of Call.
 func (c *Situations) meet(name harness.SituationName, ops ...harness.Op) {
 	s := c.counts[name]
 	if s == nil {
@@ -142,7 +142,8 @@ func (c *Situations) noteRetry(worker int, x harness.Op) {
 	}
 }
 
-// noteRival counts x if it meets a rival: two workers asked for one key at one time, and at least one of them got it.
+// noteRival counts x if it meets a rival. Then two workers asked for one key at one time, and at least one of them got
+// it.
 func (c *Situations) noteRival(name harness.SituationName, worker int, x harness.Op) {
 	if other, ok := c.rivals.record(x, worker, gotIt(x)); ok {
 		c.meet(name, byCall(other, x)...)
@@ -161,20 +162,20 @@ func byCall(x, y harness.Op) []harness.Op {
 	return []harness.Op{x, y}
 }
 
-// isInLastInstant reports whether x met the last twentieth of the lease or window that op asked for, before that has
-// certainly ended.
+// isInLastInstant reports whether x met the last twentieth of the lease or window that op asked for. x has to be called
+// before that lease or window has certainly ended.
 func (c *Situations) isInLastInstant(op, x harness.Op) bool {
 	end := harness.EarliestEnd(op.Call, op.TTL, c.meta.Drift)
 	return end < forever && x.Return >= end-op.TTL/20 && x.Call < leaseOver(op, c.meta.Drift)
 }
 
-// isOver reports whether the lease or window that op asked for had certainly ended when x was called.
+// isOver reports whether the lease or window that op asked for had certainly ended by the Call of x.
 func (c *Situations) isOver(op, x harness.Op) bool { return x.Call > leaseOver(op, c.meta.Drift) }
 
 // watchedKeys bounds the keys of one generation.
 const watchedKeys = 8192
 
-// generations is a map that forgets keys that were not written lately: it keeps the latest ones in two generations.
+// generations is a map that keeps the keys that were written lately, in two generations, and forgets the others.
 type generations[K comparable, V any] struct{ young, old map[K]V }
 
 func (g *generations[K, V]) get(k K) (V, bool) {
@@ -192,7 +193,7 @@ func (g *generations[K, V]) put(k K, v V) {
 	g.young[k] = v
 }
 
-// noteClaim counts the age at which a message was claimed again.
+// noteClaim counts x, a claim, by the age of the mark that its message already had. If x set a new mark, it keeps that.
 func (c *Situations) noteClaim(x harness.Op) {
 	if x.Outcome != harness.OK {
 		return
@@ -211,8 +212,8 @@ func (c *Situations) noteClaim(x harness.Op) {
 	}
 }
 
-// situationOfAge returns the situation of a message that mark marked and x claimed again. It returns "" if x came so
-// close to the end of the window that nothing can be said about the mark.
+// situationOfAge returns the situation that x meets. x claims a message that mark has marked, and the age of that mark
+// decides. It returns "" if x came so close to the end of the window that the mark may or may not have been there.
 func (c *Situations) situationOfAge(mark, x harness.Op) harness.SituationName {
 	end := harness.EarliestEnd(mark.Call, mark.TTL, c.meta.Drift)
 	switch {
@@ -228,7 +229,7 @@ func (c *Situations) situationOfAge(mark, x harness.Op) harness.SituationName {
 	return harness.AskedAgainLater
 }
 
-// noteConfirm counts a confirm that came after its claim's lease, and notes the longer mark that it sets.
+// noteConfirm counts x, a confirm, if it came after its claim's lease. If x was ok, it keeps the mark that x set.
 func (c *Situations) noteConfirm(x harness.Op) {
 	mark, ok := c.marks.lastMark(x.Key)
 	if ok && mark.Kind == harness.Claim && c.meta.Worker(mark.Client) == c.meta.Worker(x.Client) && c.isOver(mark, x) {

@@ -6,8 +6,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Met returns a checker that judges nothing: it lists the [Situations] that a history meets. [Gates] does so for runs.
-// Met is for histories without gates, such as an explorer's schedule.
+// Met returns a checker that judges nothing and lists the [Situations] that a history meets. Met is for histories that
+// [Gates] does not judge, such as an explorer's schedule. For runs, [Gates] lists the situations.
 func Met() harness.Checker { return metChecker{} }
 
 type metChecker struct{}

@@ -12,10 +12,11 @@ import (
 
 // situatedLock is one lock.
 type situatedLock struct {
-	holder *ownership // the last owner granted it that has not released it; nil: nobody
+	holder *ownership // the owner that was granted the lock last, unless it has released it; nil: none
 }
 
-// ownership is the state of an owner in a lock, until it releases the lock or drops out of the latest kept.
+// ownership is what is known of an owner in a lock. It is kept until the owner releases the lock, or until the owner's
+// worker has been granted too many others.
 type ownership struct {
 	owner
 	key        string
@@ -32,7 +33,8 @@ func (c *Situations) lock(key string) *situatedLock {
 	return l
 }
 
-// noteAcquire counts how x met the lock's holder. If x was granted, its owner becomes the holder.
+// noteAcquire counts the situations in which x met the lock's holder. If x was granted the lock, its owner becomes the
+// holder.
 func (c *Situations) noteAcquire(worker int, x harness.Op) {
 	l := c.lock(x.Key)
 	if h := l.holder; h != nil && h.owner != (owner{worker, x.Arg}) {
@@ -41,7 +43,7 @@ func (c *Situations) noteAcquire(worker int, x harness.Op) {
 		}
 		if x.Outcome == harness.OK && x.Return >= c.certainUntil(h.lease) {
 			c.meet(harness.TakenAfterLease, h.lease, x)
-			// Times are exact, as in a search.
+			// Without drift times are exact, as in a search.
 			if c.meta.Drift == 0 && h.lease.TTL >= time.Millisecond &&
 				x.Return < c.certainUntil(h.lease)+time.Millisecond {
 				c.meet(harness.TakenAtLeaseEnd, h.lease, x)
@@ -58,7 +60,7 @@ func (c *Situations) noteAcquire(worker int, x harness.Op) {
 	}
 }
 
-// noteSimilarNames counts x if the holder's name is a prefix of the name in x, or the other way round.
+// noteSimilarNames counts x if the holder's token is a prefix of the token in x, or the other way round.
 func (c *Situations) noteSimilarNames(h *ownership, x harness.Op) {
 	if x.Arg != "" && x.Arg != h.token && (strings.HasPrefix(x.Arg, h.token) || strings.HasPrefix(h.token, x.Arg)) {
 		c.meet(harness.NameBeginsAnother, h.lease, x)
@@ -110,10 +112,10 @@ func (c *Situations) noteRelease(worker int, x harness.Op) {
 	}
 }
 
-// noteLate counts x, which its owner called after its lease. meets is counted as well if another owner certainly held
-// the lock then.
-func (c *Situations) noteLate(o *ownership, x harness.Op, after, meets harness.SituationName) {
-	c.meet(after, o.lease, x)
+// noteLate counts x, which its owner called after its lease, as the situation afterLease. If another owner certainly
+// held the lock at that time, it also counts x as the situation meetsHolder.
+func (c *Situations) noteLate(o *ownership, x harness.Op, afterLease, meetsHolder harness.SituationName) {
+	c.meet(afterLease, o.lease, x)
 	if !o.endCounted {
 		o.endCounted = true
 		c.meet(harness.LeaseEndedInside, o.lease, x)
@@ -122,6 +124,6 @@ func (c *Situations) noteLate(o *ownership, x harness.Op, after, meets harness.S
 	if h == nil || h == o || h.lease.Return > x.Return || c.certainUntil(h.lease) < x.Call {
 		return
 	}
-	c.meet(meets, o.lease, h.lease, x)
+	c.meet(meetsHolder, o.lease, h.lease, x)
 	c.noteSimilarNames(h, x)
 }

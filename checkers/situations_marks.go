@@ -10,14 +10,14 @@ import (
 // marksKept bounds the messages whose last mark is kept.
 const marksKept = 16384
 
-// sampledMarks holds the last mark of each message, or of a sample of the messages if they are too many. The zero value
-// is empty.
+// sampledMarks holds the last mark of each message. If there are too many messages, it holds those of a sample. The
+// zero value is empty.
 type sampledMarks struct {
 	marks map[string]glimpsedMark
 	mask  uint32 // messages are kept if their hash has none of these bits
 }
 
-// glimpsedMark is what is kept of an ok claim told "first", or of an ok confirm.
+// glimpsedMark is what is kept of an ok claim that was answered "first", or of an ok confirm.
 type glimpsedMark struct {
 	confirm             bool
 	client              int32
@@ -59,7 +59,8 @@ func (s *sampledMarks) isKept(message string) bool {
 	return (sum^sum>>16)&s.mask == 0
 }
 
-// shrink drops marks whose window ended long ago. Until there is room, it also drops half of the others.
+// shrink drops marks whose window ended long ago. If there are still too many, it halves the sample until there is
+// room.
 func (s *sampledMarks) shrink(now time.Duration) {
 	for message, m := range s.marks {
 		if m.ttl > 0 && m.ttl < forever/2 && m.call+m.ttl+m.ttl/2 < now {

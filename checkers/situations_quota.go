@@ -11,22 +11,22 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// A load that goes on until each situation has occurred QuotaCount times lasts for QuotaLeast at least. Sequences would
-// meet all their situations in no time.
+// A load with a quota goes on until each situation has occurred QuotaCount times, but for QuotaLeast at least. Loads of
+// sequences would otherwise end at once.
 const (
 	QuotaCount = 100
 	QuotaLeast = 10 * time.Second
 )
 
-// byChance lists the situations that a load meets only by chance, since they take a lost answer, a slow owner, or
-// certain names.
+// byChance lists the situations that a load meets only by chance. They take a lost answer, a slow owner, or certain
+// names.
 var byChance = []harness.SituationName{harness.RetryAfterUnknown, harness.ConfirmAfterTime, harness.NameBeginsAnother}
 
 // IsByChance reports whether a load meets a situation only by chance, so that no quota asks for it.
 func IsByChance(name harness.SituationName) bool { return slices.Contains(byChance, name) }
 
-// Quota returns the watcher of a load that goes on until each situation has occurred QuotaCount times. It calls enough
-// then. Situations count if they belong to the load's kinds of operation and do not occur by chance only. See
+// Quota returns the watcher of a load that goes on until each situation has occurred QuotaCount times. Then the watcher
+// calls enough. The situations are those of the load's kinds of operation, without those that occur only by chance. See
 // [harness.Spec.Quota].
 func Quota(enough func()) harness.Quota {
 	return &quota{count: QuotaCount, minDuration: QuotaLeast, onEnough: enough}
@@ -44,8 +44,8 @@ type quota struct {
 
 func (*quota) Name() string { return "quota" }
 
-// Check counts the situations of a growing record, and calls onEnough once each has occurred often enough. It finds
-// nothing.
+// Check counts the situations of a growing record. It calls onEnough once each situation has occurred often enough and
+// the load has lasted long enough. It reports no anomaly.
 func (q *quota) Check(ctx context.Context, h harness.History, _ func(harness.Anomaly)) harness.Judgement {
 	s := newSituationsOfShares(h)
 	wanted := wantedOf(h.Meta.Kinds)
@@ -82,7 +82,7 @@ func wantedOf(kinds []harness.Kind) (wanted []harness.SituationName) {
 	return slices.DeleteFunc(wanted, IsByChance)
 }
 
-// QuotaLacks is the part of Lacking's text, and of a verdict that cites it, by which others recognise it.
+// QuotaLacks is the part of Lacking's text by which others recognise it. A verdict that cites that text has it as well.
 const QuotaLacks = "not every situation had occurred"
 
 // Lacking names the situations that occurred too seldom. It returns "" if there are none.

@@ -9,14 +9,14 @@ import (
 )
 
 // This file judges whether a node that came back without its data had anything to forget. It had if a lock was
-// certainly held, or a message marked, from before the restart until somebody asked for it afterwards. Whoever asks
-// then is either granted what was forgotten, which is a violation, or shows that it was not forgotten. Numbers need no
-// such check: a sequence never ends, and there is load before and after.
+// certainly held, or a message marked, from before the restart until a client asked for it afterwards. That client is
+// either granted what was forgotten, which is a violation, or shows that it was not forgotten. Numbers need no such
+// check: a sequence never ends, and there is load before and after.
 
 // restart is a fault that replaced the process of a primary.
 type restart struct {
 	harness.Fault
-	lockHeld, messageMarked bool // one was held (or marked) before it and asked for after it
+	lockHeld, messageMarked bool // one was certainly held (or marked) through the restart, and asked for afterwards
 }
 
 // restartsOf lists the restarts of primaries. A node counts as a primary if the cluster reported no roles.
@@ -32,8 +32,8 @@ func restartsOf(h harness.History) (all []*restart) {
 	return all
 }
 
-// wasPrimary reports whether the node was a primary at t, by the roles that the cluster reported. It is true if there
-// are none.
+// wasPrimary reports whether the node was a primary at t, by the roles that the cluster reported. It is true if the
+// cluster reported none.
 func wasPrimary(events []harness.Event, node string, t time.Duration) bool {
 	role, reported := "", false
 	for _, e := range events {
@@ -48,8 +48,8 @@ func wasPrimary(events []harness.Event, node string, t time.Duration) bool {
 	return !reported || role == harness.RolePrimary
 }
 
-// noteSurvivor notes that x asks for a lock or message that grant, a grant, claim or confirm from before a restart,
-// still certainly has.
+// noteSurvivor notes in each restart that lies between grant and x that something lasted through it. grant took a lock
+// or marked a message before the restart. x asks for the same after the restart, while grant certainly still has it.
 func (c *Situations) noteSurvivor(grant, x harness.Op) {
 	for _, r := range c.restarts {
 		if grant.Return > r.Start || x.Call < r.Active || x.Return >= c.certainUntil(grant) ||
@@ -64,8 +64,8 @@ func (c *Situations) noteSurvivor(grant, x harness.Op) {
 	}
 }
 
-// vacuousRestarts lists the restarts through which no lock was held, or no message was marked, if that kind is
-// promised.
+// vacuousRestarts lists the restarts that had nothing to lose: no lock was held through them, or no message was marked,
+// although that kind of operation is promised.
 func (s situationsOfShares) vacuousRestarts() (missing []string) {
 	for _, r := range s.restarts {
 		for _, promised := range []struct {

@@ -8,8 +8,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// situationsOfShares counts the situations inside each generator's share of the workers. Times of one clock are exact
-// relative to each other, while widened times of two clocks would seem to meet. A run in one process is one share.
+// situationsOfShares counts the situations inside each generator's share of the workers. Times by one clock are exact
+// relative to each other. Times by two clocks are widened, so operations may seem to meet that did not. A run in one
+// process is one share.
 type situationsOfShares struct {
 	shares []harness.Share
 	bound  time.Duration // how much an operation may have been widened
@@ -31,7 +32,7 @@ func newSituationsOfShares(h harness.History) situationsOfShares {
 	return s
 }
 
-// Op counts the situations that the next operation of a client brings about.
+// Op counts the situations that x, the next operation of a client, brings about in its share.
 func (s situationsOfShares) Op(x harness.Op) {
 	i := 0
 	if len(s.shares) > 1 {
@@ -39,7 +40,7 @@ func (s situationsOfShares) Op(x harness.Op) {
 		i = max(0, slices.IndexFunc(s.shares, func(share harness.Share) bool { return worker < share.End }))
 	}
 	s.ok[i] = s.ok[i] || x.Outcome == harness.OK
-	x.Call = min(x.Return, x.Call+s.bound) // On one scale again, later by the clocks' uncertainty.
+	x.Call = min(x.Return, x.Call+s.bound) // Undoes what widened x, all later by the clocks' uncertainty.
 	s.all[i].Op(x)
 }
 

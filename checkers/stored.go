@@ -10,41 +10,44 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Stored returns the checker of what is stored for sequences: it only grows, covers every number issued, and keeps its
-// TTL.
+// Stored returns the checker of the numbers that are stored for sequences. A stored number only grows, covers every
+// number issued, and keeps its TTL.
 //
-// An ok Inspect shows the number stored for its Key ("" for none, which is smaller than any) and the remaining TTL (0
-// for none). Let J be the inspection of the key before I, with J.Return < I.Call. Then I shows
+// An ok Inspect shows the number stored for its Key and the remaining TTL. If no number is stored, it shows "", which
+// is smaller than any number. If there is no TTL, it shows 0. Let J be the inspection of the key before I, with
+// J.Return < I.Call. Then I shows
 //
 //   - a [harness.SequenceRestart] if its number is smaller than J's;
 //   - a [harness.TTLLost] if it has a number and TTL 0, while J had a TTL;
 //   - a [harness.ReturnedNotStored] if an ok Next N with N.Return < I.Call returned a larger number, and no inspection
-//     before I has shown one as large: that would be a restart. It is reported when it begins, and again only after an
-//     inspection that did not show it.
+//     before I has shown one as large: that would be a restart. It is reported when an inspection first shows it, and
+//     again only after an inspection that did not show it.
 //
-// None of this is said of an I that returned when the sequence may have ended. The earliest end is the first of
+// None of this is reported if I returned when the sequence may have ended. The earliest end of the sequence is the
+// first of
 //
 //   - J.Call + TTL*(1-Meta.Drift) for the TTL that J showed, or J.Call if J showed a millisecond, which may stand for
 //     less;
-//   - the same for the TTL of a Next before J that ended in info, or returned at J.Call or later, since it may set its
-//     TTL after J;
-//   - max(J.Call, N.Call) + TTL*(1-Meta.Drift) for a Next N that returned after J. N may have been called before I
-//     returned, and return after it.
+//   - the same for the TTL of a Next before J that ended in info, or that returned at J.Call or later, since such a
+//     Next may set its TTL after J;
+//   - max(J.Call, N.Call) + TTL*(1-Meta.Drift) for a Next N that returned after J. N may also return after I, if it was
+//     called before I returned.
 //
-// What was issued and shown before is then forgotten, and so is every Next called by I.Return, which may have been
-// executed before the end. If an inspection finds nothing of a sequence that was seen to have a TTL, Nexts called by
-// its Return are forgotten as well: the library may have sent them earlier without an answer. So is a Next whose TTL
-// can have ended when an inspection found nothing. A sequence is taken to have one TTL, which no operation shortens.
-// Nexts and inspections that ended in info or fail show nothing. Sources: "Unique serial numbers" (see workloads);
-// soundness rules 1, 4 and 5.
+// If the sequence may have ended, the numbers issued and shown before are forgotten. So is every Next called by
+// I.Return, which may have been executed before the end. If an inspection finds nothing of a sequence that was seen to
+// have a TTL, every Next called by the Return of that inspection is forgotten as well: the library may have sent it
+// earlier without an answer. A Next is also forgotten if its TTL can have ended when an inspection found nothing.
+//
+// The checker takes a sequence to have one TTL, which no operation shortens. A Next or an inspection that ended in info
+// or fail shows nothing. Sources: "Unique serial numbers" (see workloads); soundness rules 1, 4 and 5.
 //
 // Numbers are compared as Sequence does. A Result that is not a number makes the verdict Unknown if nothing worse was
 // found, and so does a history without inspections or numbers.
 //
-// Time is O(log n) per operation. Memory is bounded by the latest 1024 to 2048 numbers of each key that were larger
-// than all before. More than those, returned while one inspection was under way, hide the earlier ones from it.
-// Findings about a sequence with a TTL wait until every worker has had a later operation, or for the end of the record;
-// their number is not bounded.
+// Time is O(log n) per operation. Memory is bounded by the latest 1,024 to 2,048 numbers of each key that were larger
+// than all before. If more than those are returned while one inspection is under way, that inspection may not be
+// judged, and the verdict is Unknown unless a violation is found. Findings about a sequence with a TTL wait until every
+// worker has had a later operation, or for the end of the record. Their number is not bounded.
 func Stored() harness.Checker { return stored{} }
 
 type stored struct{}
@@ -83,15 +86,16 @@ type storedPass struct {
 	watermark            watermark
 	keys                 map[string]*sequenceState
 	awaiting             map[string][]pendingAnomaly // by key
-	decidedUntil         time.Duration               // findings before this time are decided
-	inspections, numbers int                         // ok ones
-	tooLateInspections   int                         // inspections after the sequence may have ended
-	// overtaken counts the inspections that cannot be judged, since too many numbers came meanwhile.
+	decidedUntil         time.Duration               // findings that end by this time are decided
+	inspections, numbers int                         // ok operations
+	tooLateInspections   int                         // inspections that returned when the sequence may have ended
+	// overtaken counts the inspections that cannot be judged, since too many numbers were returned meanwhile.
 	overtaken  int
 	nonNumbers nonNumbers
 }
 
-// pendingAnomaly is an anomaly that stands unless its sequence, begun at begunFrom or later, had ended.
+// pendingAnomaly is an anomaly that is reported unless its sequence turns out to have ended before. A Next explains
+// that if it may have begun the sequence anew, at begunFrom or later, with a TTL that was over by then.
 type pendingAnomaly struct {
 	harness.Anomaly
 	begunFrom time.Duration
@@ -106,8 +110,8 @@ type sequenceState struct {
 	behind   bool          // the last inspection showed less than was issued
 	lateTTL  time.Duration // the shortest TTL that a Next in info may still set; 0: none
 	lastNext harness.Op    // the last ok Next; Kind empty: none
-	hasTTL   bool          // it was seen to have a TTL
-	hasNoTTL bool          // a Next set no TTL, so no other does
+	hasTTL   bool          // the sequence was seen to have a TTL
+	hasNoTTL bool          // a Next set no TTL, so no Next of the sequence does
 	endedAt  time.Duration // the Return of the last inspection that may have met its end, or noTime
 	emptyAt  time.Duration // the Return of the last inspection that found nothing, or noTime
 }
@@ -149,8 +153,8 @@ func (p *storedPass) op(x harness.Op) {
 	}
 }
 
-// forget drops what was issued and shown so far. It is called when the sequence may have ended before an inspection
-// that returned at t.
+// forget drops the numbers issued and shown so far. It is called when an inspection returned at t and the sequence may
+// have ended before.
 func (r *sequenceState) forget(t time.Duration) {
 	*r = sequenceState{
 		lateTTL:  r.lateTTL,
@@ -162,13 +166,14 @@ func (r *sequenceState) forget(t time.Duration) {
 	}
 }
 
-// mayPrecedeEnd reports whether x, a Next, may have been issued before an end of the sequence that an inspection met.
+// mayPrecedeEnd reports whether the server may have executed x, a Next, before an end of the sequence that an
+// inspection noticed or may have met.
 func (r *sequenceState) mayPrecedeEnd(x harness.Op, drift float64) bool {
 	return x.Call <= r.endedAt || harness.EarliestEnd(x.Call, x.TTL, drift) <= r.emptyAt
 }
 
-// noteBeginning notes that x, a Next, may have begun the sequence anew. It lowers the earliest end to the end of the
-// TTL of x, counted from the Call of x or from the last inspection, whichever is later.
+// noteBeginning notes that x, a Next, may have begun the sequence anew. Then the sequence may end when the TTL of x is
+// over, counted from the Call of x or of the last inspection, whichever is later.
 func (r *sequenceState) noteBeginning(x harness.Op, drift float64) {
 	r.endNoLaterThan(harness.EarliestEnd(max(x.Call, r.last.Call), x.TTL, drift))
 }
@@ -184,7 +189,7 @@ func (r *sequenceState) earliestEnd() time.Duration {
 	return r.ends
 }
 
-// inspect judges the inspection i, and makes it the last one.
+// inspect judges the inspection i, and makes it the last one of its sequence.
 func (p *storedPass) inspect(r *sequenceState, i peak) {
 	if r.ends > 0 && i.Return >= r.ends {
 		p.tooLateInspections++
@@ -227,9 +232,9 @@ func (p *storedPass) inspect(r *sequenceState, i peak) {
 	}
 }
 
-// addUnlessEnded reports the finding a once it is certain that the sequence had not ended by a.To. A Next still under
-// way may have begun the sequence, at begunFrom or later, with a TTL that ends by then. If the sequence has no TTL, a
-// is reported at once.
+// addUnlessEnded reports the finding a, unless the sequence turns out to have ended by a.To. It keeps a until no Next
+// can come any more that may have begun the sequence, at begunFrom or later, with a TTL that ends by then. If the
+// sequence has no TTL, it reports a at once.
 func (p *storedPass) addUnlessEnded(r *sequenceState, begunFrom time.Duration, a harness.Anomaly) {
 	if r.hasNoTTL {
 		p.add(a)
@@ -238,8 +243,8 @@ func (p *storedPass) addUnlessEnded(r *sequenceState, begunFrom time.Duration, a
 	p.awaiting[a.Key] = append(p.awaiting[a.Key], pendingAnomaly{a, begunFrom})
 }
 
-// decide drops the findings that x, a Next that has just returned, explains. It reports those that no later Next can
-// explain.
+// decide drops the findings that x explains, if x is a Next that has just returned. It reports the findings that no
+// later Next can explain.
 func (p *storedPass) decide(x harness.Op) {
 	if all := p.awaiting[x.Key]; len(all) > 0 && x.Kind == harness.Next && x.Outcome != harness.Fail {
 		p.awaiting[x.Key] = slices.DeleteFunc(all, func(a pendingAnomaly) bool {
@@ -252,7 +257,7 @@ func (p *storedPass) decide(x harness.Op) {
 	}
 }
 
-// report reports the waiting findings that end by until.
+// report reports the waiting findings that end at until or before.
 func (p *storedPass) report(until time.Duration) {
 	for _, key := range slices.Sorted(maps.Keys(p.awaiting)) {
 		p.awaiting[key] = slices.DeleteFunc(p.awaiting[key], func(a pendingAnomaly) bool {
@@ -280,7 +285,7 @@ func (p *storedPass) end(complete bool) string {
 		"their sequence had ended", remaining)
 }
 
-// compare judges the inspection i by the one before it.
+// compare judges the inspection i against the one before it.
 func (p *storedPass) compare(r *sequenceState, i peak) {
 	last := r.last
 	if i.number.compare(last.number) < 0 {

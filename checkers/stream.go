@@ -11,7 +11,7 @@ import (
 // ctxEvery is the number of operations between two checks of the context.
 const ctxEvery = 1024
 
-// errOrder says that a record cannot come from a recorder, so that nothing follows from it.
+// errOrder says that no recorder can have written a record, so that nothing follows from the record.
 var errOrder = errors.New("its operations are not in order of Return, or one returned before it was called")
 
 // eachOp calls f for every operation of h in order. It stops when ctx ends, at an error of the history, and at an
@@ -39,6 +39,6 @@ func eachOp(ctx context.Context, h harness.History, f func(harness.Op)) error {
 	return nil
 }
 
-// isComplete reports whether h is the record of a run that came to its end, so that an operation that is not in it did
-// not happen.
+// isComplete reports whether h is the record of a run that came to its end. Then what is not in the record did not
+// happen.
 func isComplete(h harness.History) bool { return h.End != nil && h.End.Reason == "" }

@@ -18,19 +18,19 @@ import (
 //     the harness included. There is at least one, and none has TTL 0, which never ends. A TTL of a millisecond or more
 //     counts as one millisecond more, less a nanosecond: Redis counts in whole milliseconds and keeps a key until the
 //     last one has passed;
-//   - no client's acquire or extend of that key that did not fail turns out to have been called by the time of
-//     P.Return, and no later one is ok: a lock that is granted again was not stuck.
+//   - no client's acquire or extend of that Key that returns after P, without a fail, was called by P.Return;
+//   - no later acquire or extend of that Key is ok: a lock that is granted again was not stuck.
 //
-// Each lock is reported once, at the end, for its first such probe. A probe is inconclusive if it failed for another
-// reason, ended in info, or was refused while a lease may not have ended. A lock that is not stuck and was granted to
-// no probe makes the verdict Unknown, and so does a history without probes.
+// Each lock is reported once, at the end, for the first probe that shows it. A probe is inconclusive if it failed for
+// another reason, ended in info, or was refused while a lease may not have ended. If a lock is neither stuck nor was
+// granted to a probe, the verdict is Unknown. So is that of a history without probes.
 //
-// The harness promises to probe only when no client is left that could act, and when nothing that a client sent can
-// still be executed or was executed after the Return of its operation. So an acquire in info has started its lease by
-// then, or never will. It promises that the store was empty at the start. Sources: the deadlock freedom that the Redis
+// The harness promises to probe only when no client is left that could act, and no client's command can still be
+// executed or was executed after its operation's Return. So an acquire in info has started its lease by then, or never
+// will. It also promises that the store was empty at the start. Sources: the deadlock freedom that the Redis
 // documentation, "Distributed locks", asks for; soundness rules 1, 2 and 5.
 //
-// Time is O(1) per operation. Memory is bounded by the keys, at about 500 bytes each, or 900 where stuck.
+// Time is O(1) per operation. Memory is bounded by the keys, at about 500 bytes for each, or 900 if it is stuck.
 func Stuck() harness.Checker { return stuck{} }
 
 type stuck struct{}
@@ -65,7 +65,7 @@ type stuckPass struct {
 type probedLock struct {
 	leasesOver time.Duration // the latest end of all leases asked for so far
 	last       harness.Op    // the last ok acquire or extend
-	unanswered harness.Op    // the last one in info, unless an acquire that was called later is ok
+	unanswered harness.Op    // the last acquire or extend in info, unless an acquire called later was ok
 	tried      bool          // probed
 	granted    bool          // granted to the harness
 
@@ -107,13 +107,13 @@ func (p *stuckPass) probe(l *probedLock, x harness.Op) {
 	}
 }
 
-// mayBeTaken reports whether any operation was seen that can have taken the lock.
+// mayBeTaken reports whether an operation was seen that can have taken the lock.
 func (l *probedLock) mayBeTaken() bool { return l.last.Kind != "" || l.unanswered.Kind != "" }
 
-// noteLease notes x, which may have started or renewed a lease that ends by over. It withdraws a finding that x
-// disproves.
-func (l *probedLock) noteLease(x harness.Op, over time.Duration) {
-	l.leasesOver = max(l.leasesOver, over)
+// noteLease notes x, which may have started or renewed a lease that ends at latestEnd at the latest. It withdraws the
+// finding if x disproves it.
+func (l *probedLock) noteLease(x harness.Op, latestEnd time.Duration) {
+	l.leasesOver = max(l.leasesOver, latestEnd)
 	if l.stuck != nil && (x.Outcome == harness.OK || x.Client != harness.HarnessClient && x.Call <= l.stuck.To) {
 		l.stuck = nil
 	}
@@ -127,7 +127,7 @@ func (l *probedLock) noteLease(x harness.Op, over time.Duration) {
 	}
 }
 
-// end reports the stuck locks, and returns a doubt if nothing is known about others.
+// end reports the stuck locks. It returns a doubt if there are locks that were neither stuck nor granted.
 func (p *stuckPass) end() string {
 	remaining := 0
 	for _, l := range p.tried {
@@ -142,7 +142,7 @@ func (p *stuckPass) end() string {
 		"lease was over", remaining, len(p.tried))
 }
 
-// anomaly returns the anomaly that probe shows, with the operations that may have taken the lock last.
+// anomaly returns the anomaly that the probe shows. It has the operations that may have taken the lock last.
 func (l *probedLock) anomaly(probe harness.Op) *harness.Anomaly {
 	a := harness.Anomaly{
 		Class: harness.StuckLock, Key: probe.Key, From: probe.Call, To: probe.Return,
@@ -159,8 +159,8 @@ func (l *probedLock) anomaly(probe harness.Op) *harness.Anomaly {
 	return &a
 }
 
-// lastTaker returns the operation that may have left the lock behind: one that was never answered, or else the last
-// owner's.
+// lastTaker returns the operation that may have left the lock behind: one that was never answered if there is one, else
+// the last ok one.
 func (l *probedLock) lastTaker() harness.Op {
 	if l.unanswered.Kind != "" {
 		return l.unanswered

@@ -11,9 +11,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// certifyAtMost bounds how many anomalies of each class one Check shows to porcupine, the first ones. Each takes about
-// 20 microseconds, so a history full of violations costs at most some tenths of a second more. All anomalies are
-// counted and reported.
+// certifyAtMost bounds how many anomalies of each class one Check shows to porcupine. It shows the first ones. Each
+// takes about 20 microseconds, so a history full of violations costs at most some tenths of a second more. All
+// anomalies are counted and reported.
 const certifyAtMost = 10_000
 
 // tally collects the anomalies of one Check and makes its judgement.
@@ -22,16 +22,16 @@ type tally struct {
 	onAnomaly func(harness.Anomaly)
 	counts    map[harness.Class]int
 	asked     int            // anomalies shown to porcupine
-	certified int            // those of them that porcupine found illegal
-	broken    map[string]int // violations by key, for as many keys as are named
+	certified int            // anomalies that porcupine found illegal
+	broken    map[string]int // violations by key, of keysNamed keys and of all others together
 }
 
 func newTally(h harness.History, report func(harness.Anomaly)) *tally {
 	return &tally{meta: h.Meta, onAnomaly: report, counts: map[harness.Class]int{}, broken: map[string]int{}}
 }
 
-// add counts one anomaly, has porcupine certify it and passes it on. The checker gives its Ops in the order of the
-// history, which alone orders operations that share all their times.
+// add counts one anomaly, has porcupine certify it and passes it on. The checker has to give Ops in the order of the
+// history: only that order tells operations apart that share all their times.
 func (t *tally) add(a harness.Anomaly) {
 	slices.SortStableFunc(a.Ops, func(x, y harness.Op) int { return cmp.Compare(x.Call, y.Call) })
 	if t.counts[a.Class] < certifyAtMost && len(a.Ops) > 1 && hasModel(a) {
@@ -56,7 +56,7 @@ func (t *tally) countBroken(a harness.Anomaly) {
 	t.broken[key] += a.Violations()
 }
 
-// brokenKeys lists the broken keys with their violations.
+// brokenKeys lists the broken keys, each with its number of violations.
 func (t *tally) brokenKeys() string {
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(t.broken)) {
@@ -68,12 +68,12 @@ func (t *tally) brokenKeys() string {
 // judgement is the result of a Check.
 type judgement struct {
 	name    string
-	valid   string   // the reason of a Valid
-	absent  []string // what was not recorded, which makes it Unknown; "" is skipped
-	doubts  []string // other doubts, which make it Unknown; "" is skipped
+	valid   string   // the reason if the verdict is Valid
+	absent  []string // what was not recorded, which makes the verdict Unknown; "" is skipped
+	doubts  []string // other doubts, which make the verdict Unknown; "" is skipped
 	err     error    // what ended the pass early
 	figures []harness.Figure
-	byKey   bool // an Invalid names the broken keys, of which there are few
+	byKey   bool // the reason of an Invalid names the broken keys
 }
 
 // judge returns Invalid if there are violations, else Unknown if there are doubts, else Valid.
@@ -99,7 +99,7 @@ func (t *tally) judge(j judgement) harness.Judgement {
 	return out
 }
 
-// mostReasons bounds the reasons that are named: each of thousands of keys or faults may have its own.
+// mostReasons bounds the reasons that a judgement names, since each of thousands of keys or faults may have its own.
 const mostReasons = 20
 
 // reasons joins several reasons into one.
@@ -110,7 +110,8 @@ func reasons(all []string) string {
 	return strings.Join(all, "; ")
 }
 
-// certifyFigures counts what porcupine was asked to certify, if anything.
+// certifyFigures counts the anomalies that porcupine was shown, and those that it certified. It returns nothing if
+// there were none.
 func (t *tally) certifyFigures() []harness.Figure {
 	if t.asked == 0 {
 		return nil
@@ -138,7 +139,8 @@ func doubtIf(doubtful bool, format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// noneSeen returns the doubt of a checker that saw n operations of its kind, or "" if n is not 0.
+// noneSeen returns a doubt if a checker saw no operation of its kind. n is how many it saw. If there were any, noneSeen
+// returns "".
 func noneSeen(n int, kind harness.Kind) string { return doubtIf(n == 0, "no %s was recorded", kind) }
 
 // entry returns what m has for key. If it has nothing, entry adds a zero value.

@@ -7,26 +7,26 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// watermarkEvery is the least number of operations before the slowest worker is looked for, the first time and each
-// further time.
+// watermarkEvery is the smallest number of operations after which the slowest worker is looked for, at first and again.
 const watermarkEvery = 1024
 
-// watermark keeps a time before which no later operation of a worker was called. A worker does one thing after the
-// other, so its next Call is not before its last Return. Until every worker has spoken the time is 0. The harness is
-// not one of the workers: it may stay silent for the whole load, so its operations may be called before the watermark,
-// and a checker has to watch for them unless it sets heedsHarness or awaitsHarness.
+// watermark keeps a time, low: no later operation of a worker is called before it. A worker does one thing after the
+// other, so its next Call is not before its last Return. Until every worker has had an operation, low is 0.
+//
+// The harness is not one of the workers. It may stay silent for the whole load, so its operations may be called before
+// low. A checker has to allow for that, unless it sets heedsHarness or awaitsHarness.
 type watermark struct {
-	workers       int  // workers of the run; 0: unknown, and then the time stays 0
-	heedsHarness  bool // the harness counts from its first operation on
-	awaitsHarness bool // the harness counts as a worker does
-	widened       bool // times were widened, so a worker's next Call is not before its last Call
+	workers       int  // workers of the run; 0: unknown, and then low stays 0
+	heedsHarness  bool // the harness counts as a worker from its first operation on
+	awaitsHarness bool // the harness counts as a worker from the start
+	widened       bool // times were widened, so only a worker's last Call bounds its next Call
 	count         int
 	returned      []time.Duration // by worker: the last Return, or the last Call if widened
 	harness       time.Duration   // the last Return of the harness; 0: none
-	low           time.Duration   // no later operation of a worker was called before this
+	low           time.Duration   // no later operation of a worker is called before this
 }
 
-// note notes x, an operation of any kind.
+// note notes x, an operation of any kind, and updates low from time to time.
 func (w *watermark) note(x harness.Op) {
 	if x.Client < 0 && (w.heedsHarness || w.awaitsHarness) {
 		w.harness = x.Return

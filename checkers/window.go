@@ -24,7 +24,8 @@ type modelState[S, I any] interface {
 	String() string // for pages
 }
 
-// newModel returns porcupine's model that starts with the zero value of S. describe says for pages what an input is.
+// newModel returns porcupine's model whose first state is the zero value of S. describe says for pages what an input
+// is.
 func newModel[S modelState[S, I], I any](describe func(I) string) porcupine.Model {
 	return porcupine.Model{
 		Init:                      func() any { var start S; return start },
@@ -39,7 +40,7 @@ func newModel[S modelState[S, I], I any](describe func(I) string) porcupine.Mode
 // ruleClient is the ClientId of an operation that no client asks for, such as the end of a lease.
 const ruleClient = -2
 
-// windowOf returns the window of ops, which all have one key, for a class of anomaly. It returns false for a class
+// windowOf returns the window of ops for a class of anomaly. All ops have one key. windowOf returns false for a class
 // without a model.
 func windowOf(class harness.Class, ops []harness.Op, meta harness.Meta) (window, bool) {
 	ops = slices.Clone(ops)
@@ -57,20 +58,20 @@ func windowOf(class harness.Class, ops []harness.Op, meta harness.Meta) (window,
 	return window{}, false
 }
 
-// toOperation returns the model's operation for op, at some time in [op.Call, op.Return].
+// toOperation returns the model's operation for op. It takes effect at some time in [op.Call, op.Return].
 func toOperation(op harness.Op, input any) porcupine.Operation {
 	return porcupine.Operation{
 		ClientId: op.Client, Input: input, Metadata: op, Call: int64(op.Call), Return: int64(op.Return),
 	}
 }
 
-// fromThenOn returns an operation that follows from the rules alone, at any time from t on.
+// fromThenOn returns an operation that follows from the rules alone. It takes effect at any time from t on.
 func fromThenOn(t time.Duration, input any) porcupine.Operation {
 	return porcupine.Operation{ClientId: ruleClient, Input: input, Call: int64(t), Return: int64(forever)}
 }
 
-// withEnds gives operations without an end one after everything else, so that they can be drawn. To porcupine any such
-// end is as good as infinity.
+// withEnds gives operations without an end an end after everything else, so that they can be drawn. For porcupine that
+// is the same as no end.
 func withEnds(steps []porcupine.Operation) []porcupine.Operation {
 	var horizon int64
 	for _, s := range steps {

@@ -12,27 +12,32 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// Writes returns the checker of acknowledged writes: what was acknowledged is there in the end, what was refused is
+// Writes returns the checker of acknowledged writes: what was acknowledged is there in the end, and what was refused is
 // not.
 //
 // Adds put unique integers, their Arg, into the set Key. The last ok Read of that set by [harness.HarnessClient] says
-// what survived. An ok add that returned before the read was called and is absent is lost. A failed add that is
-// present, although no other add can have put that integer there, is a [harness.UnexpectedWrite]. If the record stops
-// before the run did, the other add may be missing from it, and the verdict is Unknown. An add in info may be present
-// or not; those present are counted as recovered. Integers that are present and in no add of the record are not judged:
-// they may have been there before. The verdict is Unknown, if nothing worse was found, unless every set was read after
-// all of its ok adds.
+// what survived:
 //
-// Lost, unexpected and recovered come from Jepsen's set checker (jepsen.checker/set), and only lost means the same
-// there. Its unexpected elements were read although nobody ever attempted to add them, which is not judged here. Its
-// recovered elements were read although their add was not ok; a failed add among them is an unexpected write here.
+//   - An ok add is lost if it had returned before the read was called and its integer is absent.
+//   - A failed add is a [harness.UnexpectedWrite] if its integer is present although no other add can have put it
+//     there. If the record stops before the run did, that other add may be missing from it, and the verdict is Unknown.
+//   - An add in info may be present or not. Those present are counted as recovered.
+//   - Integers that are present and in no add of the record are not judged: they may have been there before.
+//
+// If some set was not read after all of its ok adds, the verdict is Unknown unless a violation is found.
+//
+// The terms lost, unexpected and recovered come from Jepsen's set checker (jepsen.checker/set). Only lost means the
+// same there. What Jepsen calls unexpected was read although no add of it was ever attempted; that is not judged here.
+// What Jepsen calls recovered was read although its add was not ok; if the add failed, that is an unexpected write
+// here.
 //
 // A set that a lock guards ([harness.Guarded]) is updated as a whole: an add writes back the set that its owner has
-// read before. A lost write there is a lost update, overwritten by another owner. Figures count those apart.
+// read before, with the integer added. A lost write there is a lost update, which another owner overwrote. Figures
+// count lost updates apart.
 //
-// Lost writes come in thousands, so there is one [harness.LostWrite] for each run of them: acknowledged writes of one
-// worker in a row, with the first and the last as Ops. Figures count writes, not runs. A write counts as acknowledged
-// during a fault if its Return lies in the fault's [Start, Heal]. Sources: Jepsen, Redis, 2013
+// Lost writes come in thousands, so they are reported in runs: acknowledged writes of one worker in a row. There is one
+// [harness.LostWrite] for each run, with the first and the last write as Ops. Figures count writes, not runs. A write
+// counts as acknowledged during a fault if its Return lies in the fault's [Start, Heal]. Sources: Jepsen, Redis, 2013
 // (https://aphyr.com/posts/283-jepsen-redis); Jepsen, Redis redux, 2013
 // (https://aphyr.com/posts/307-jepsen-redis-redux); Redis documentation, "High availability with Redis Sentinel".
 //
@@ -60,7 +65,7 @@ func (c writes) Check(ctx context.Context, h harness.History, report func(harnes
 	})
 }
 
-// errOnce says that a second pass over a history showed less than the first.
+// errOnce says that a later pass over a history saw fewer operations than the first.
 var errOnce = errors.New("the history cannot be read again, as long as the run goes on")
 
 // writesPass makes the passes over a history.
@@ -68,9 +73,9 @@ type writesPass struct {
 	*tally
 	counts      *writeCounts
 	sets        map[string]*set
-	adds, read  int    // adds of the first pass, and of the current one
+	adds, read  int    // adds seen by the first pass, and by the current one
 	oddAdd      string // the doubt about the first add whose Arg is not an integer
-	runsStarted int    // runs
+	runsStarted int    // runs of lost writes so far
 	unexpected  int    // writes that may be unexpected
 	doubts      []string
 }
@@ -78,12 +83,12 @@ type writesPass struct {
 // set is one key, with what its final read found and what is missing from it.
 type set struct {
 	key        string
-	guarded    bool       // a lock guards it, so each write to it ends an update
+	guarded    bool       // a lock guards the set, so each write to it ends an update
 	final      harness.Op // the last ok read by the harness; Kind empty: none
 	present    intervals
-	err        error        // why it is not known what is present
+	err        error        // why it is unknown what the set holds; nil: it is known
 	lateAdds   int          // ok adds that returned after the read was called
-	runs       map[int]*run // runs of lost writes that may go on, by worker
+	runs       map[int]*run // by worker: its run of lost writes, which may go on
 	unexpected map[int64]*unexpectedWrite
 }
 
@@ -149,7 +154,7 @@ func (p *writesPass) compare(ctx context.Context, h harness.History) error {
 	return err
 }
 
-// write handles an operation of the second pass: it counts an add and follows the runs of lost ones.
+// write handles an operation of the second pass. It counts an add, and follows the runs of lost adds.
 func (p *writesPass) write(x harness.Op) {
 	if x.Kind != harness.Add {
 		return
@@ -189,7 +194,7 @@ func (p *writesPass) write(x harness.Op) {
 	}
 }
 
-// follow begins, extends or ends the run of the worker of x, an acknowledged write.
+// follow begins, extends or ends a run of lost writes, given x, an acknowledged write of the run's worker.
 func (p *writesPass) follow(s *set, x harness.Op, lost bool) {
 	if s.guarded {
 		p.counts.guarded.add(lost)
@@ -209,8 +214,8 @@ func (p *writesPass) follow(s *set, x harness.Op, lost bool) {
 	}
 }
 
-// dropExplained handles an operation of the third pass. A write is not unexpected if another add that was not refused
-// may have written its integer.
+// dropExplained handles an operation of the third pass. An add that was not refused may have written its integer, so a
+// refused write of that integer is not unexpected.
 func (p *writesPass) dropExplained(x harness.Op) {
 	if x.Kind != harness.Add {
 		return
@@ -225,10 +230,11 @@ func (p *writesPass) dropExplained(x harness.Op) {
 	}
 }
 
-// end reports what is open after the last pass, key by key: doubts about the final read, unexpected writes, and runs of
-// lost writes that last to the end. whole says that each pass got all operations. complete says that the record goes on
-// to the end of the run. Unexpected writes are reported only if both hold. If only whole holds, they are a doubt.
-func (p *writesPass) end(whole, complete bool) {
+// end reports what is still open after the last pass, key by key: doubts about the final read, unexpected writes, and
+// runs of lost writes that last to the end. readAll says that each pass read all operations. complete says that the
+// record goes on to the end of the run. Unexpected writes are reported if both hold. If only readAll holds, they are a
+// doubt.
+func (p *writesPass) end(readAll, complete bool) {
 	unexplained := 0
 	if p.oddAdd != "" {
 		p.doubts = append(p.doubts, p.oddAdd)
@@ -246,9 +252,9 @@ func (p *writesPass) end(whole, complete bool) {
 			func(a, b *unexpectedWrite) int { return a.order - b.order })
 		for _, w := range unexpected {
 			switch {
-			case whole && complete:
+			case readAll && complete:
 				p.add(s.unexpectedAnomaly(w.Op))
-			case whole:
+			case readAll:
 				unexplained++
 			}
 		}
@@ -271,8 +277,8 @@ func (s *set) unexpectedAnomaly(x harness.Op) harness.Anomaly {
 	}
 }
 
-// lostAnomaly returns the anomaly of one run. A write is lost when a fault strikes after it, so the anomaly's time
-// reaches to the start of the next fault if it overlaps none.
+// lostAnomaly returns the anomaly of the run r in the set s. A write is lost when a fault strikes after it. So if the
+// anomaly's time overlaps no fault, it is extended to the start of the next one.
 func (p *writesPass) lostAnomaly(s *set, r *run) harness.Anomaly {
 	first, last := written(r.first), written(r.last)
 	a := harness.Anomaly{
