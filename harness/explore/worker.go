@@ -137,8 +137,8 @@ func (k worker) runFromMemory(ctx context.Context, v *jobRun) (done bool, err er
 	return false, nil
 }
 
-// comparedOnce is the share of schedules from memory that are also run live for comparison: one in so many. So are
-// those whose number is a power of two, since a nondeterministic client usually shows early.
+// comparedOnce is how many schedules are run from memory for each one that is also run live, for comparison. Schedules
+// whose number is a power of two are compared as well, since a nondeterministic client usually shows early.
 const comparedOnce = 1000
 
 // compareWithReality runs some of the schedules from memory again, live. The error wraps ErrStopped if the result
@@ -212,8 +212,8 @@ func (s *search) remembers(worlds []*world) bool {
 const judgedAtOnce = 64
 
 // workFromMemory runs schedules from memory as long as that works. Only one worker does so, so that the order of
-// learning does not depend on their speed. Others judge, if there are any, unless the search has to end at an exact
-// schedule.
+// learning does not depend on the workers' speed. The other workers judge, if others is true. But if the search has to
+// end at an exact schedule, this worker judges as well.
 func (s *search) workFromMemory(ctx context.Context, w *world, toJudge chan<- jobRun, others bool) {
 	defer close(toJudge)
 	judge := s.judge
