@@ -108,8 +108,9 @@ func (s *search) toExchange() (all []exchangeTest) {
 	return all
 }
 
-// otherPlaces lists the permutations to try. Up to four clients, every pair of clients takes the places of every pair
-// once; of four clients these are the even permutations. With more clients, every client takes every other place.
+// otherPlaces lists the permutations to try. With two or three clients these are all permutations but the identity.
+// With four they are the even ones, in which every pair of clients takes the places of every pair once. With more
+// clients, every client takes every other client's place once.
 func otherPlaces(clients int) (all []places) {
 	if clients > interleave.MaxExhaustive {
 		for by := 1; by < clients; by++ {
