@@ -21,7 +21,7 @@ var errCrashed = errors.New("explore: this client has crashed")
 // subscription's commands reach Redis. The holder of the world's turn may use its fields.
 type actor struct {
 	index            int   // its client, from 0
-	thread           int   // from 0, the first, in which the client's Step runs
+	thread           int   // its number among the client's threads; the client's Step runs in thread 0
 	subscriptionConn *conn // the subscribed connection whose commands this actor sends; nil: the actor is a goroutine
 	ex               *execution
 	live             *live // the schedule's live backend; nil: the schedule is run from memory
@@ -32,7 +32,7 @@ type actor struct {
 	awake chan bool   // lets the client go on; false: it has crashed
 
 	parkedAt parked
-	// virtual time until which it sleeps or waits. In the past: it does not sleep. 0 while it waits: no limit
+	// virtual time until which it sleeps or waits; a time in the past: it does not sleep; 0 while it waits: no limit
 	wakeAt      time.Duration
 	started     bool // has taken its first step
 	done        bool
@@ -140,8 +140,8 @@ func (t clientTimeline) Now() time.Duration {
 	return t.a.ex.stamp()
 }
 
-// Record stamps op and keeps it; calledAt decides when it was called. The operation that a crash interrupted is
-// recorded as Info, and later ones are dropped.
+// Record stamps op and keeps it: see calledAt for the time from which it counts. The operation that a crash interrupted
+// is recorded as Info, and later ones are dropped.
 func (t clientTimeline) Record(op *harness.Op) {
 	a := t.a
 	defer a.ex.w.takeTurn()()
@@ -223,9 +223,9 @@ func (v clientClock) read(how model.StopKind) time.Time {
 	return keyspace.Epoch.Add(a.lookedAt)
 }
 
-// Sleep delays the client's next step. It is not a step itself: what other clients do during the sleep they may as well
-// do before the next step. If a lease ends during the sleep, waking up is a step (see execution.stepClient). For a
-// client with several threads it always is, since they may share memory.
+// Sleep delays the client's next step. It is not a step itself, since other clients can just as well act before the
+// next step. If a lease ends during the sleep, waking up is a step (see execution.stepClient). For a client with
+// several threads waking up is always a step, since they may share memory.
 func (v clientClock) Sleep(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil || d <= 0 {
 		return err

@@ -79,7 +79,8 @@ func (c *conn) isAnsweredAmongMessages() bool {
 		(c.subscription != nil || command.Subscribes(command.Name(c.Queue[0].Args)))
 }
 
-// sendAmongMessages sends such a command. Messages that arrived before its answer come with it, as from Redis itself.
+// sendAmongMessages sends the next command of an adapter, and takes its answer from among the messages: see
+// isAnsweredAmongMessages. Messages that arrived before the answer come with it, as from Redis itself.
 func (c *conn) sendAmongMessages() error {
 	if err := c.prepare(); err != nil || c.failed != nil {
 		return err
@@ -168,8 +169,8 @@ func (c *conn) takeAnnouncement() bool {
 	return true
 }
 
-// Subscribe announces a SUBSCRIBE: the program's turn lasts until it has sent it. That holds after a crash as well, or
-// the SUBSCRIBE would arrive in the next schedule.
+// Subscribe announces a SUBSCRIBE. The program's turn then lasts until the program has sent the SUBSCRIBE. That holds
+// after a crash as well, or the SUBSCRIBE would arrive in the next schedule.
 func (v clientClock) Subscribe() {
 	defer v.a.ex.w.takeTurn()()
 	v.a.runningActor().expectsSubscribe = true
@@ -225,7 +226,7 @@ func (v clientClock) beginAwaiting(within time.Duration) (*actor, *conn, error) 
 	return a, c, nil
 }
 
-// endAwaiting gives the program what it has waited for. It returns false if nothing came in time.
+// endAwaiting ends a wait and gives the program what has arrived. It returns false if nothing came in time.
 func (c *conn) endAwaiting(ctx context.Context) (comes bool, err error) {
 	defer c.dialer.takeTurn()()
 	switch {
@@ -241,8 +242,8 @@ func (c *conn) endAwaiting(ctx context.Context) (comes bool, err error) {
 	return true, nil
 }
 
-// subscribedBy returns the connection on which the actor reads messages: the one that it subscribed last, or else the
-// only one that its client's other threads subscribed; nil: none.
+// subscribedBy returns the connection on which the actor reads messages. This is the connection that it subscribed
+// last, or else the only one that other threads of its client subscribed. nil: there is none, or there are several.
 func (a *actor) subscribedBy() *conn {
 	if a.subscribedOn != nil {
 		return a.subscribedOn

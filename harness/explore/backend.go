@@ -20,14 +20,15 @@ type backend interface {
 	// crash notifies all threads of a client that it has crashed.
 	crash(client int) error
 
-	// noteOutcome is called with a connection's next command before it is sent, lost or given up.
+	// noteOutcome records whether the outcome of a connection's next command can be known from the state of the schedule.
+	// It is called before the command is sent, lost or given up.
 	noteOutcome(*command.Pending)
 
 	// send sends an actor's next command to Redis and returns what the actor reads. blocks is true if Redis holds the
 	// command back, so that there is no answer yet.
 	send(a *actor) (event model.Event, blocks bool, err error)
 
-	// sendUnanswered is send for an actor that gets no answer.
+	// sendUnanswered sends an actor's next command and loses its answer.
 	sendUnanswered(a *actor) error
 
 	// drop loses an actor's next command: Redis never gets it.
@@ -36,13 +37,14 @@ type backend interface {
 	// endWait ends an actor's wait and lets the actor run until it waits again. endedOp is true if an operation ended.
 	endWait(c interleave.Choice, a *actor) (endedOp bool, err error)
 
-	// withWoken extends a, which is what a command touches, by what the blocked commands touch that it would wake.
-	withWoken(a command.Access) command.Access
+	// withWoken returns what a command touches together with the blocked commands that it wakes. access is what the
+	// command alone touches.
+	withWoken(access command.Access) command.Access
 
 	// waitAccess returns what a client's blocked commands and subscriptions touch.
 	waitAccess(client int) command.Access
 
-	// giveUp turns an actor's next command into a late one. If it is lost with its primary, it counts as arrived.
+	// giveUp turns an actor's next command into a late one. A command that is lost with its primary counts as arrived.
 	giveUp(a *actor) (late lateCommand, event model.Event, err error)
 
 	// execute executes a late command.
@@ -68,10 +70,10 @@ type backend interface {
 	// namedInstants lists the instants that are written in stored values.
 	namedInstants() ([]time.Duration, error)
 
-	// probe calls look, which reads the store for the program. began is the event that starts it.
-	probe(ctx context.Context, began model.Event, look func(context.Context, *live)) error
+	// probe calls look, which reads the store for the program. firstEvent is the event with which the look begins.
+	probe(ctx context.Context, firstEvent model.Event, look func(context.Context, *live)) error
 
-	// fingerprintAfter returns the fingerprint that the schedule has after a choice; 0: not available.
+	// fingerprintAfter returns the fingerprint that the schedule would have after a choice; 0: not available.
 	fingerprintAfter(interleave.Choice) uint64
 
 	// hasState reports whether the state of the schedule is fully known. If it is, describe appends the backend's part

@@ -101,8 +101,8 @@ func (w watched) Next(v strategy.View) (interleave.Choice, strategy.Decision, er
 	return w.Strategy.Next(v)
 }
 
-// launchFrame and threadFrame are the functions in which clients and goroutines of harness.Go run. startFrame is the
-// one that starts the latter.
+// launchFrame is the function in which clients run, and threadFrame the one in which goroutines of harness.Go run.
+// startFrame is the function that starts these goroutines.
 const (
 	launchFrame = "explore.(*actor).launch."
 	threadFrame = "explore.(*actor).run"
@@ -179,7 +179,7 @@ const (
 	endBusyWithin = 20 * endWithin
 )
 
-// lingeringGoroutines calls spawnedBy until the remaining goroutines have had their time to end.
+// lingeringGoroutines lists what spawnedBy returns once goroutines that have nothing left to do have had time to end.
 func lingeringGoroutines(goroutine int) (origins []string) {
 	for began := time.Now(); ; runtime.Gosched() {
 		var ready bool
@@ -190,9 +190,9 @@ func lingeringGoroutines(goroutine int) (origins []string) {
 	}
 }
 
-// spawnedBy lists the lines of code that started goroutines which still exist: those started by the given goroutine or
-// its descendants. Those that wait for the explorer to send their command do not count. ready reports whether one of
-// them is running or runnable.
+// spawnedBy lists, for each descendant of a goroutine that still exists, the line of code that started it. It leaves
+// out goroutines that only serve a command, and those that wait for the explorer to send their command. ready reports
+// whether one of the others is running or runnable.
 func spawnedBy(goroutine int) (origins []string, ready bool) {
 	if goroutine == 0 {
 		return nil, false

@@ -189,8 +189,8 @@ func (c *conn) waitAccess() (a command.Access) {
 	return a
 }
 
-// withWoken extends a, which is what a command touches, by what the blocked commands touch that it would wake: Redis
-// executes them together.
+// withWoken returns what a command touches together with the blocked commands that it wakes, since Redis executes them
+// together. a is what the command alone touches.
 func (ex *live) withWoken(a command.Access) command.Access {
 	if len(ex.waiters) == 0 {
 		return a

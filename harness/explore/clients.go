@@ -154,8 +154,8 @@ func (ex *live) awaitParking(a *actor) (at parked, ok bool) {
 	}
 }
 
-// awaitParkingFor gives the turn away until the client parks, for d at most. waits is true if the client may still
-// park.
+// awaitParkingFor gives the turn away until the client parks, for d at most. parks is true if the client has parked,
+// and waits is true if it may still park.
 func (ex *live) awaitParkingFor(a *actor, d time.Duration) (at parked, parks, waits bool) {
 	defer ex.w.giveTurn()()
 	select {
@@ -192,7 +192,7 @@ func (w *world) standstills() int {
 	return n + w.Silence.Count()
 }
 
-// stoodStill reports whether either happened since the schedule began.
+// stoodStill reports whether this process stood still, or its Redis did not answer in time, since the schedule began.
 func (ex *execution) stoodStill() bool { return ex.w.standstills() > ex.stillBefore }
 
 // grace is the time that a client has to go on: parkWithin, during which the process was awake and nothing stood still.
@@ -226,7 +226,7 @@ func (g *grace) remaining() time.Duration {
 }
 
 // checkOver reports whether the time is over. Before it returns true it pings Redis, since the client may wait for
-// that. If something stood still, the client gets the time again. An error says that Redis does not answer. The caller
+// Redis. If something stood still, the client gets the time again. An error says that Redis does not answer. The caller
 // has the turn.
 func (g *grace) checkOver() (bool, error) {
 	if g.remaining() > 0 {

@@ -89,9 +89,9 @@ func (c *conn) checkRefused(a *actor) error {
 	return c.failed
 }
 
-// twoAtOnce returns the error for the client of an adapter that sends a command while another of the same thread
-// is under way, or out of its turn. Their order would be chance: the kernel delivers bytes of two connections in any
-// order. Only one of a client's threads runs at a time, so the command is attributed to that one.
+// twoAtOnce returns the error for an adapter's client that sends a command while another command of the same thread is
+// under way, or out of its turn. The order of the two would be chance, since the kernel delivers bytes of two
+// connections in any order. Only one of a client's threads runs at a time, so the command is attributed to that thread.
 func twoAtOnce(a *actor, second *command.Command) error {
 	unconfirmed := command.Subscribes(command.Name(second.Args)) // the two may come in either order
 	for _, on := range []*conn{a.parkedAt.conn, a.sending.Load()} {

@@ -13,8 +13,8 @@ import (
 
 // This file finds schedules that end with a client waiting for ever.
 
-// findDeadlock looks for clients that are not done when no move is left. They wait for ever: it ends them, and records
-// an anomaly that says what they wait for.
+// findDeadlock looks for clients that are not done although no move is left. Such clients wait for ever. findDeadlock
+// ends them, and records an anomaly that says what they wait for.
 func (ex *execution) findDeadlock() error {
 	var stuck []*actor
 	for _, a := range ex.actors {
@@ -52,7 +52,7 @@ func (ex *execution) deadlockOf(stuck []*actor) *harness.Anomaly {
 	return d
 }
 
-// awaited describes what an actor waits for, and returns the first key of it.
+// awaited describes what an actor waits for. It also returns the first key, or the channels, of the wait; empty: none.
 func (ex *execution) awaited(a *actor) (what, key string) {
 	switch at := a.parkedAt; {
 	case at.Kind == model.InMemory:

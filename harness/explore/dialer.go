@@ -43,8 +43,8 @@ func (w *world) checkLeaks() error {
 	return nil
 }
 
-// takeTurn takes the world's turn for a connection; end gives it back. For the harness's own connection it does
-// nothing: that runs in the scheduler's turn.
+// takeTurn takes the world's turn for a connection; end gives it back. For the harness's own connections it does
+// nothing, since they are used in the scheduler's turn.
 func (s *dialer) takeTurn() (end func()) {
 	if !s.client {
 		return func() {}
@@ -86,8 +86,8 @@ func (s *dialer) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 // TIME, CLIENT SETNAME or SCRIPT LOAD. A greeting is learned when it is sent between operations. On later connections
 // it passes without a step, so a schedule does not depend on whether the client reconnects.
 
-// greets lets the next command pass if it is a greeting, and reports whether it is. a is the actor whose operation is
-// under way; nil: none.
+// greets reports whether the next command is a greeting, which passes without a step. It learns the greetings that are
+// sent between operations. a is the actor whose operation is under way; nil: none.
 func (c *conn) greets(a *actor) bool {
 	next, d := &c.Queue[0], c.dialer
 	if c.used || !d.client || c.Multi || !command.Greets(next.Args) {
@@ -126,7 +126,7 @@ func (w *world) noteOutOfTurn(c command.Command) {
 	}
 }
 
-// mostStrays bounds how many of these commands are named.
+// mostStrays bounds how many different commands out of turn are named.
 const mostStrays = 3
 
 // What follows handles connection pools that libraries open themselves, with the dialer of the Redis client they are
@@ -134,13 +134,13 @@ const mostStrays = 3
 // schedule leaves them open. So such a connection is connected to Redis on first use, and closed when it is left
 // behind.
 
-// mostIdle bounds the connections of such pools that a client may keep from earlier schedules.
+// mostIdle bounds how many connections of libraries' pools a client may keep from earlier schedules.
 const mostIdle = 64
 
-// ownDial marks dials of the explorer's Redis clients.
+// ownDial is the context key that marks dials of the explorer's own Redis clients.
 type ownDial struct{}
 
-// dialsForItself is the hook that sets the mark.
+// dialsForItself is the hook that marks dials with ownDial.
 type dialsForItself struct{}
 
 var _ redis.Hook = dialsForItself{}

@@ -11,10 +11,10 @@ import (
 // This file says when an operation took effect. Under load that is known only to lie between its call and its return.
 // In a schedule every step is known, so a lease, window or mark is counted from the first step that can have begun it.
 
-// takesEffect is called before the actor's next command is sent. The function that it returns reports, for the
-// command's reply, whether the operation may have taken effect with this command: the command has written, or has
-// returned the time of day or the rest of a lease, from which an end can be computed. It returns false if that is known
-// already or does not matter.
+// takesEffect returns a function that reports whether the operation may have taken effect with the actor's next
+// command. Call takesEffect before the command is sent, and the function with its reply. It reports true if the command
+// has written, or has returned the time of day or the rest of a lease, from which an end can be computed. It reports
+// false if the time of the effect is known already or does not matter.
 func (a *actor) takesEffect() func(reply string) bool {
 	if a.tookEffect || !a.movesCalls() {
 		return func(string) bool { return false }
@@ -57,9 +57,9 @@ func (a *actor) sleep(d time.Duration, between bool) {
 // mayBegin reports whether the actor's next step may be the one from which its operation counts.
 func (a *actor) mayBegin() bool { return !a.inOp || !a.tookEffect && a.movesCalls() }
 
-// calledAt returns the time from which a finished operation counts. For a grant or mark by a client with one thread
-// that is when it took effect. A release counts from its first step. So does what was refused or not answered, since
-// the step that decided it is not known, and a number, since the first read may draw it.
+// calledAt returns the time from which a finished operation counts. A grant or mark by a client with one thread counts
+// from when it took effect. A release counts from its first step. So does an operation that was refused or not
+// answered, since it is not known which step decided it, and one that draws a number, since its first read may draw it.
 func (a *actor) calledAt(op *harness.Op) time.Duration {
 	if a.tookEffect && !a.slept && a.movesCalls() && op.Outcome == harness.OK && begins(*op) {
 		return a.tookEffectAt

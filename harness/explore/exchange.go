@@ -114,8 +114,9 @@ func (s *search) toExchange() (all []exchangeTest) {
 	return all
 }
 
-// otherPlaces lists the permutations to try. Up to four clients, every pair of clients takes the places of every pair
-// once; of four clients these are the even permutations. With more clients, every client takes every other place.
+// otherPlaces lists the permutations to try. With two or three clients these are all permutations but the identity.
+// With four they are the even ones, in which every pair of clients takes the places of every pair once. With more
+// clients, every client takes every other client's place once.
 func otherPlaces(clients int) (all []places) {
 	if clients > interleave.MaxExhaustive {
 		for by := 1; by < clients; by++ {
@@ -217,18 +218,18 @@ func isInconclusive(err error) bool {
 // asymmetryUnder runs a schedule with swapped clients and describes the first difference other than names. A difference
 // that also shows when the same schedule is run twice is random, and ignored.
 func (r runner) asymmetryUnder(ctx context.Context, first *execution, p places) (why string, err error) {
-	image, err := r.replay(ctx, first.budget, exchange(first.path, p))
+	swapped, err := r.replay(ctx, first.budget, exchange(first.path, p))
 	if errors.Is(err, errDisturbed) || err != nil && !isInconclusive(err) {
 		return "", ignoring(err, errDisturbed)
 	}
-	if why = describeAsymmetry(first, nil, image, p); why == "" {
+	if why = describeAsymmetry(first, nil, swapped, p); why == "" {
 		return "", nil
 	}
 	repeated, err := r.replay(ctx, first.budget, first.path)
 	if err != nil {
 		return "", ignoring(err, ErrDiverged, schedule.ErrStopped, errDisturbed)
 	}
-	return describeAsymmetry(first, repeated, image, p), nil
+	return describeAsymmetry(first, repeated, swapped, p), nil
 }
 
 // ignoring returns err, or nil if err wraps one of others.
@@ -250,16 +251,17 @@ func exchange(path []interleave.Choice, p places) []interleave.Choice {
 	return out
 }
 
-// describeAsymmetry compares first with image, a run of the same schedule with clients swapped by p. It describes the
-// first step or operation that differs in more than names; empty: none does. repeated is a second run of first: what
-// differs there as well is random. It is nil if there was none. image is nil if it could not begin.
-func describeAsymmetry(first, repeated, image *execution, p places) string {
+// describeAsymmetry compares a schedule with swapped, a run of the same schedule with clients swapped by p. It
+// describes the first step or operation that differs in more than names; empty: none does. repeated is a second run of
+// the original schedule, and differences that it shows as well are random; nil: there was none. swapped is nil if it
+// could not begin.
+func describeAsymmetry(first, repeated, swapped *execution, p places) string {
 	whose := p.String()
-	if image == nil {
+	if swapped == nil {
 		return "a schedule cannot begin with " + whose
 	}
 	n := names{p, newRenaming()}
-	a, b := first.trace.Steps, image.trace.Steps
+	a, b := first.trace.Steps, swapped.trace.Steps
 	for i := range min(len(a), len(b)) {
 		x, y, z := a[i], b[i], a[i]
 		if repeated != nil && i < len(repeated.trace.Steps) {
@@ -268,7 +270,7 @@ func describeAsymmetry(first, repeated, image *execution, p places) string {
 		switch {
 		// it lists keys sorted by name, and the names differ here
 		case x.Choice.IsTime() && y.Choice.IsTime():
-			if len(whole(x.Command)) != len(whole(y.Command)) {
+			if len(wordsBeforeGap(x.Command)) != len(wordsBeforeGap(y.Command)) {
 				return fmt.Sprintf("in step %d %s, and with %s %s", i+1, x.Command, whose, y.Command)
 			}
 		case !n.same(x.Command, z.Command, n.unswapped(y.Command)):
@@ -283,14 +285,14 @@ func describeAsymmetry(first, repeated, image *execution, p places) string {
 	if len(a) != len(b) {
 		return fmt.Sprintf("a schedule has %d steps, and with %s it has %d", len(a), whose, len(b))
 	}
-	return firstAsymmetricOp(first, image, n, whose)
+	return firstAsymmetricOp(first, swapped, n, whose)
 }
 
-// firstAsymmetricOp describes the first operation that has another outcome in image.
-func firstAsymmetricOp(first, image *execution, n names, whose string) string {
+// firstAsymmetricOp describes the first operation that has another outcome in the swapped schedule.
+func firstAsymmetricOp(first, swapped *execution, n names, whose string) string {
 	of := harness.Meta{Workers: len(first.actors) + 1}
-	for i := range min(len(first.ops), len(image.ops)) {
-		x, y := first.ops[i], image.ops[i]
+	for i := range min(len(first.ops), len(swapped.ops)) {
+		x, y := first.ops[i], swapped.ops[i]
 		client := x.Client // the harness has no place to swap
 		if x.Client != harness.HarnessClient {
 			client = n.places[of.Worker(x.Client)-1] + 1
@@ -302,13 +304,13 @@ func firstAsymmetricOp(first, image *execution, n names, whose string) string {
 				y.Kind, y.Outcome, y.Result)
 		}
 	}
-	if len(first.ops) != len(image.ops) {
-		return fmt.Sprintf("%d operations ended, and with %s %d", len(first.ops), whose, len(image.ops))
+	if len(first.ops) != len(swapped.ops) {
+		return fmt.Sprintf("%d operations ended, and with %s %d", len(first.ops), whose, len(swapped.ops))
 	}
 	return ""
 }
 
-// names maps the words of a schedule to those of its image, and back.
+// names maps the words of a schedule to those of the same schedule with clients swapped, and back.
 type names struct {
 	places
 	renaming
@@ -317,7 +319,7 @@ type names struct {
 // numberedClient matches how a trace names a client.
 var numberedClient = regexp.MustCompile(`\bclient (\d+)'s\b`)
 
-// unswapped returns a text of the image with the numbers of its clients mapped back.
+// unswapped returns a text of the swapped schedule with the clients' original numbers.
 func (n names) unswapped(text string) string {
 	return numberedClient.ReplaceAllStringFunc(text, func(s string) string {
 		i, err := strconv.Atoi(numberedClient.FindStringSubmatch(s)[1])
@@ -328,12 +330,12 @@ func (n names) unswapped(text string) string {
 	})
 }
 
-// same reports whether the words of text map to those of image, one to one in the whole schedule. Numbers and short
-// words must be equal, unless they differ in repeated, the same text from a second run. Of a shortened text only the
-// part before the gap counts.
-func (n names) same(text, repeated, image string) bool {
-	x, y, z := whole(text), whole(image), whole(repeated)
-	if short := min(len(x), len(y)); clipped(text) || clipped(image) {
+// same reports whether the words of text map to those of swapped, one to one in the whole schedule. Numbers and short
+// words have to be equal, unless they are random: they differ in repeated, the same text from a second run. Of a
+// shortened text only the part before the gap counts.
+func (n names) same(text, repeated, swapped string) bool {
+	x, y, z := wordsBeforeGap(text), wordsBeforeGap(swapped), wordsBeforeGap(repeated)
+	if short := min(len(x), len(y)); clipped(text) || clipped(swapped) {
 		x, y = x[:short], y[:short]
 	}
 	if len(x) != len(y) {
@@ -353,8 +355,8 @@ const gap = "…"
 
 func clipped(text string) bool { return strings.Contains(text, gap) }
 
-// whole lists the words before the gap of a text.
-func whole(text string) []string {
+// wordsBeforeGap lists the words of a text, up to its gap if it has one.
+func wordsBeforeGap(text string) []string {
 	all := tokens(text)
 	if i := slices.IndexFunc(all, clipped); i >= 0 {
 		return all[:i]
@@ -362,7 +364,8 @@ func whole(text string) []string {
 	return all
 }
 
-// standsFor reports whether a may map to b, and stores the pair. With free, short words and numbers may differ as well.
+// standsFor reports whether a may map to b, and stores the pair. Short words and numbers have to be equal, unless free
+// is true.
 func (n names) standsFor(a, b string, free bool) bool {
 	if !free && (min(len(a), len(b)) < shortestToken || isNumber(a) || isNumber(b)) {
 		return a == b

@@ -69,8 +69,9 @@ type virtualTime struct {
 	order time.Duration // number of the current step in microseconds, plus its events so far in nanoseconds
 }
 
-// stamp returns the current time for the history: the millisecond, which is Redis's unit, plus the step's number in
-// microseconds. So a lease is over when as many milliseconds have begun as it has, and later steps have later stamps.
+// stamp returns the current time for the history: whole milliseconds, which are Redis's unit, plus the step's number in
+// microseconds. So a lease of n ms is over when n milliseconds have begun after its stamp, and later steps have later
+// stamps.
 func (t *virtualTime) stamp() time.Duration { return t.now.Truncate(keyspace.Grain) + t.order }
 
 // nextStep begins a step and returns its stamp.

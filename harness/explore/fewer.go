@@ -32,9 +32,9 @@ func (s *search) budgets() []interleave.Budget {
 	return slices.Concat(all, s.stopsApart(all), s.closerLooks(all))
 }
 
-// stopsApart returns the budgets of further parts for each client that does something else (Program.SpecialPlaces), in
-// which time stops shortly before the end of a lease. No client crashes in them, and no client reads the time, since
-// both together are too many schedules.
+// stopsApart returns the budgets of further parts, one for each client that does something else
+// (Program.SpecialPlaces). In these parts time also stops shortly before the end of a lease, and no client crashes.
+// There are none if clients read the time, since that would be too many schedules.
 func (s *search) stopsApart(all []interleave.Budget) (out []interleave.Budget) {
 	if s.seen.Coverage.TellsTime || s.parts[0].Schedules > manySchedules || s.spec.Program.Timeless {
 		return nil
@@ -49,8 +49,8 @@ func (s *search) stopsApart(all []interleave.Budget) (out []interleave.Budget) {
 }
 
 // closerLooks returns the budgets of the last parts, for clients that read the time. They have two clients, since three
-// would be too many schedules. In one of them time passes to more instants, if no other part does so; in the other a
-// client may crash as well.
+// would be too many schedules. In the first part time passes to more instants; it is left out if an earlier part does
+// the same. In the second a client may crash, and time does not pass beyond the end of a lease.
 func (s *search) closerLooks(all []interleave.Budget) (out []interleave.Budget) {
 	i := slices.IndexFunc(all, func(b interleave.Budget) bool { return b.Approaches > 0 })
 	if i < 0 || !s.spec.EveryPart() || !s.seen.Coverage.TellsTime || s.spec.Program.Timeless {

@@ -108,8 +108,8 @@ func (g *gates) serve(outer net.Conn, d *dialer) {
 	}
 }
 
-// passOn relays between the client and Redis until one side ends. in holds n bytes that were read already; read reads
-// more.
+// passOn relays between the client and Redis until one side ends. The first n bytes of in were read already. The
+// function read reads more.
 func (c *conn) passOn(outer net.Conn, in []byte, n int, read func(net.Conn, []byte) (int, error)) (err error) {
 	out := make([]byte, 16<<10)
 	for ; err == nil; n, err = read(outer, in) {
@@ -155,8 +155,8 @@ func (g *gates) read(outer net.Conn, in []byte) (n int, err error) {
 	return n, err
 }
 
-// register stores a connection so that close can end it; inner is nil until it leads to Redis. It returns false if the
-// gates are closed.
+// register stores a connection so that close can end it. inner is nil as long as the connection does not lead to Redis.
+// register returns false if the gates are closed.
 func (g *gates) register(outer net.Conn, inner *conn) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -25,8 +25,8 @@ const (
 	// early is shortly after the beginning of a lease, when hardly any of it is over. It exceeds by two milliseconds
 	// the difference that checkers do not judge.
 	early = 3 * keyspace.Grain
-	// margin is the most that an algorithm may add to a deadline, beyond another lease, if time is to pass to that
-	// deadline.
+	// margin bounds what an algorithm may add to a deadline. Time passes to a deadline only if it lies at most another
+	// lease and this margin beyond the ends of all leases.
 	margin = time.Minute
 )
 
@@ -119,9 +119,9 @@ func (ex *execution) fineInstants() ([]schedule.Instant, error) {
 		interleave.PassFine), nil
 }
 
-// insideLeases lists three further instants: one shortly from now, the middle of the lease that ends next, and one far
-// beyond the end of all leases, if leases can still end after it. Without a lease it lists only the first, since a
-// client may act later on a time that it read.
+// insideLeases lists up to three further instants: one shortly after now, the middle of the time to the next end of a
+// lease, and one far beyond the ends of all leases. The last is left out if no lease could end after it. Without a
+// lease the list has only the first, since a client may act later on a time that it read.
 func (ex *execution) insideLeases(ends []time.Duration) []time.Duration {
 	all := []time.Duration{ex.now + early}
 	if len(ends) == 0 {
@@ -134,15 +134,15 @@ func (ex *execution) insideLeases(ends []time.Duration) []time.Duration {
 	return all
 }
 
-// hasRoomAfter reports whether leases that begin at an instant can end before the largest time. A negative instant is
-// beyond it.
+// hasRoomAfter reports whether leases that begin at an instant can end before the largest time.Duration. It is false if
+// the instant is negative, which means that the sum was too large.
 func (ex *execution) hasRoomAfter(at time.Duration) bool {
 	return at > 0 && at < math.MaxInt64-4*ex.spec.Program.Lease
 }
 
-// moreInstants lists lower-priority instants, which are used as far as there is room: those that values name and, where
-// there are few schedules, parts of the lease that ends next. If time only passes beyond ends, these are parts of a
-// lease after it.
+// moreInstants lists instants of lower priority, which are used as far as there is room. These are the instants that
+// stored values name and, where there are few schedules, parts of the lease that ends next. If time passes only beyond
+// ends, they are parts of a further lease after this end.
 func (ex *execution) moreInstants(ends []time.Duration) ([]time.Duration, error) {
 	all, err := ex.namedNext(ends)
 	if len(ends) == 0 {

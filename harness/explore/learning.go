@@ -130,32 +130,33 @@ func (ex *live) transitionOf(l *pendingOutcome, reply []byte) (*model.Transition
 	return t, nil
 }
 
-// observation is a look of the program at the store, while it is learned.
+// observation is one look of the program at the store, while the model learns from it.
 type observation struct {
-	mind  *model.Mind
-	heard model.Event
-	acts  []model.Act
+	mind      *model.Mind
+	lastEvent model.Event // what the look has read last
+	acts      []model.Act
 }
 
-// observationAsks records what the look did since it read something, and what it asks for next.
+// observationAsks records what the program's look at the store has done since it last read something, and what the look
+// asks for next.
 func (ex *live) observationAsks(next model.Ask) {
 	l := ex.observation
 	if l == nil || !ex.learns() {
 		ex.observation = nil
 		return
 	}
-	l.mind, l.acts = ex.memory.LearnLook(l.mind, l.heard, l.acts, next), nil
+	l.mind, l.acts = ex.memory.LearnLook(l.mind, l.lastEvent, l.acts, next), nil
 }
 
-// observationReads records what the look has read.
+// observationReads records what the program's look at the store has read.
 func (ex *live) observationReads(event model.Event) {
 	if ex.observation != nil {
-		ex.observation.heard = event
+		ex.observation.lastEvent = event
 	}
 }
 
-// askedByProgram prepares to learn from a command of the program's look at the store, which is about to be sent. Call
-// learned with the reply.
+// askedByProgram prepares to learn from a command that the program's look at the store is about to send. Call learned
+// with the reply.
 func (c *conn) askedByProgram(next *command.Command) (learned func(reply []byte) error, err error) {
 	ex := c.dialer.world.current
 	if ex == nil || !ex.learns() || !c.dialer.world.asking {
@@ -282,8 +283,8 @@ func (ex *live) learnMind(a *actor) error {
 	return err
 }
 
-// whyUnknowable says why a client's next action depends on more than a mind can hold; empty: it does not. a is the
-// thread that has just come to a wait.
+// whyUnknowable says why a mind cannot hold all that a client's next action depends on; empty: it can. a is the thread
+// that has just begun to wait.
 func (ex *live) whyUnknowable(a *actor) string {
 	if len(ex.waiters) > 0 {
 		return "a client waits in Redis, or listens to messages"

@@ -77,9 +77,9 @@ func (ex *live) leasesGiven() (given []givenLease, err error) {
 	return given, nil
 }
 
-// mismatch describes how the leases from a client's operation differ from the one it asked for. It is empty if one of
-// them has that length, since others, such as a counter's, have their own. A difference is reported once for each kind
-// of operation.
+// mismatch describes how the leases that a client's operation gave to keys differ from the one that it asked for. The
+// text is empty if a key got the lease asked for, since other keys, such as a counter, may have leases of their own. A
+// difference is reported once for each kind of operation.
 func (l *givenLeases) mismatch(client int, op harness.Op) (key, text string) {
 	given := l.byClient[client]
 	if len(given) == 0 || op.TTL <= 0 || op.Outcome != harness.OK || !begins(op) {

@@ -100,7 +100,8 @@ func (ex *live) send(a *actor) (event model.Event, blocks bool, err error) {
 	return ex.whyFailed(gate), false, nil
 }
 
-// whyFailed returns what a client notices when its connection fails. Other failures disable the memory.
+// whyFailed returns the event by which a client notices that its connection failed: a lost answer, or a lost state. Any
+// other failure disables the memory, unless something stood still.
 func (ex *live) whyFailed(gate *conn) (event model.Event) {
 	switch gate.failed {
 	case errUnanswered:
@@ -170,7 +171,7 @@ func (ex *live) executeAndLearn(l *lateCommand, c command.Command) (reply []byte
 	return reply, err
 }
 
-// executeLate executes a late command. One that Redis would block gets no answer, since its connection is closed.
+// executeLate executes a late command. If Redis blocks the command, there is no answer, since its connection is closed.
 func (ex *live) executeLate(l *lateCommand, c command.Command) (reply []byte, err error) {
 	if !c.Blocks() {
 		return l.wire.Ask(c.Raw, 1)
@@ -324,9 +325,9 @@ func (ex *live) namedInstants() (_ []time.Duration, err error) {
 	return keyspace.Named(ex.stored), nil
 }
 
-func (ex *live) probe(ctx context.Context, began model.Event, look func(context.Context, *live)) error {
+func (ex *live) probe(ctx context.Context, firstEvent model.Event, look func(context.Context, *live)) error {
 	if ex.learns() {
-		ex.observation = &observation{mind: &ex.memory.Root, heard: began}
+		ex.observation = &observation{mind: &ex.memory.Root, lastEvent: firstEvent}
 	}
 	func() {
 		ex.w.asking = true

@@ -48,7 +48,8 @@ func isExecuted(c interleave.Choice) bool {
 	return c.Kind() == interleave.Runs || c.Kind() == interleave.LosesAnswers || c.Kind() == interleave.Slows
 }
 
-// withClockRead marks a move as reading a clock. Later readings are larger, so their order matters.
+// withClockRead returns the move with a mark that it reads a clock. Later readings are larger, so the order of such
+// moves matters.
 func withClockRead(m schedule.Move) schedule.Move {
 	m.Access.Writes, m.DependsOnTime = append(slices.Clip(m.Access.Writes), schedule.ClockKey), true
 	return m
@@ -99,7 +100,8 @@ func (ex *execution) stepOf(a *actor) schedule.Move {
 }
 
 // addUnanswered adds the moves in which a client's command gets no answer. If the command changes nothing, it does not
-// matter whether it is executed: then it is delayed only if the budget has no lost answers and commands.
+// matter whether it is executed. Such a command is delayed only if the budget has neither lost answers nor lost
+// commands.
 func (ex *execution) addUnanswered(out []schedule.Move) []schedule.Move {
 	for _, run := range slices.Clip(out) {
 		a := ex.actorOf(run.Choice)
@@ -154,7 +156,7 @@ func (ex *execution) addSlow(out []schedule.Move) []schedule.Move {
 	return out
 }
 
-// onlyWakesNext reports whether the client's next step is only waking up, since a lease ends while it sleeps.
+// onlyWakesNext reports whether the client only wakes up in its next step. It does if a lease ends while it sleeps.
 func (ex *execution) onlyWakesNext(a *actor) bool {
 	if a.wakeAt <= ex.now {
 		return false

@@ -176,9 +176,10 @@ func (ex *execution) readsClock(c *command.Command, on *command.Pending) bool {
 	return ex.anyCommand(c, on, ex.w.Scripts.ReadsClock)
 }
 
-// anyCommand reports whether is returns true for a command, or for one in the transaction that it executes.
-func (ex *execution) anyCommand(c *command.Command, on *command.Pending, is func(args [][]byte) bool) bool {
-	return is(c.Args) || command.Name(c.Args) == "exec" && slices.ContainsFunc(resp.ParseAll(on.OpenTransaction()), is)
+// anyCommand reports whether matches returns true for a command or, if it is an EXEC, for a command of its transaction.
+func (ex *execution) anyCommand(c *command.Command, on *command.Pending, matches func(args [][]byte) bool) bool {
+	return matches(c.Args) ||
+		command.Name(c.Args) == "exec" && slices.ContainsFunc(resp.ParseAll(on.OpenTransaction()), matches)
 }
 
 // clock returns the virtual time on a client's clock.

@@ -96,9 +96,9 @@ func StartPieceRunner(ctx context.Context, spec Spec) (*PieceRunner, error) {
 // Stop stops the Redis.
 func (r *PieceRunner) Stop() error { return r.w.stop() }
 
-// Run does a piece. Memory starts empty each time, so the result does not depend on earlier pieces. The error is that
-// of ctx if it is canceled; it wraps ErrSpec if the piece belongs to another search. Any other error says that the
-// harness or its environment failed, or that the program or a checker panicked.
+// Run does a piece. Memory starts empty each time, so the result does not depend on earlier pieces. It returns the
+// error of ctx if ctx is canceled, and an error that wraps ErrSpec if the piece belongs to another search. Any other
+// error says that the harness or its environment failed, or that the program or a checker panicked.
 func (r *PieceRunner) Run(ctx context.Context, p Piece) (PieceResult, error) {
 	res, err := r.run(ctx, p)
 	if !errors.Is(err, errAwaitsReplicas) {

@@ -262,8 +262,8 @@ func (s *search) afterPiece(res PieceResult) {
 	}
 }
 
-// noPieceDone explains that not one piece was finished: repeating such a short search gets no further. Empty: some
-// were. The caller holds s.mu.
+// noPieceDone says that no piece was finished, and what to do: repeating such a short search gets no further. It is
+// empty if a piece was finished. The caller holds s.mu.
 func (s *search) noPieceDone() string {
 	if s.spec.Pieces == nil || s.added > 0 {
 		return ""

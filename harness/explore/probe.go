@@ -115,15 +115,15 @@ func (c harnessClock) Sleep(ctx context.Context, d time.Duration) error {
 	return c.ex.passTo(c.ex.now + d)
 }
 
-// ownerRefused reports whether the last owner was refused although it held the lock, and no event excuses that. A
-// promotion excuses it. With subscriptions or threads it is false, since another client may wait for a message instead
-// of asking for the lock.
+// ownerRefused reports whether the last owner was refused although it held the lock, and nothing excuses the refusal. A
+// promotion is an excuse. With subscriptions or threads the result is false, since another client may wait for a
+// message instead of asking for the lock.
 func (ex *execution) ownerRefused() bool {
 	return !ex.promoted && !ex.Subscribed && !ex.AskedForMessage && !ex.hasThreads() && ownerRefused(ex.ops, ex.stamp())
 }
 
-// ownerRefused reports whether the last owner was refused a release or an extend within its lease, and that lease is
-// not over. Either the lock was its own, or it was lost: the next acquire shows which.
+// ownerRefused reports whether the last owner was refused a release or an extend within its lease, and the lease is not
+// over. The owner may have had the lock or may have lost it: the next acquire shows which.
 func ownerRefused(ops []harness.Op, now time.Duration) bool {
 	type owner struct {
 		client     int

@@ -9,10 +9,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 )
 
-// This file handles clients that are goroutines of one process and share memory, a Redis client, and a crash. One of
-// them runs at a time, from one command to the next, like a client's threads. Each operation begins with its own step,
-// since what it does before its first command depends on the others. A goroutine that waits in memory, such as for a
-// mutex, takes its next step when the one that holds it has gone on.
+// This file handles clients that are goroutines of one process. They share memory and a Redis client, and crash
+// together. One of them runs at a time, from one command to the next, like a client's threads. Each operation begins
+// with its own step, since what it does before its first command depends on the others. A goroutine that waits in
+// memory, such as for a mutex, takes its next step when the goroutine that holds the mutex has gone on.
 
 // goroutines returns how many clients share a process.
 func (s *Spec) goroutines() int { return max(1, s.Program.Goroutines) }
@@ -61,9 +61,9 @@ func (a *actor) hasLiveMates() bool {
 func (ex *execution) dialerOf(client int) *dialer { return ex.w.dialers[ex.process(client)] }
 
 // awaitBeginning parks a client before its operation begins, if others of its process may act first. The first client
-// of a process begins its first operation at once, since it does not matter which one is first. After an operation
-// without a command it also parks: that operation took no step, and what it was granted has to last until one. The
-// caller has the turn.
+// of a process begins its first operation at once, since it does not matter which one is first. A client also parks
+// after an operation without a command. Such an operation takes no step, and what it was granted has to last until a
+// step. The caller has the turn.
 func (a *actor) awaitBeginning() {
 	if (a.hasLiveMates() || a.lastOpSentNothing) && (a.records > 0 || a.ex.process(a.index) != a.index) {
 		a.wait(at(model.InWork))
@@ -78,7 +78,7 @@ var memoryWaits = []string{"sync.Mutex.Lock", "sync.RWMutex.Lock", "sync.RWMutex
 var ownFrames = []string{"explore.(*conn).", "explore.(*actor).wait", "explore.clientClock.", "explore.clientTimeline.",
 	"explore.(*dialer).", "explore.(*world)."}
 
-// memoryWait describes where a client's goroutines wait if all of them wait in memory; empty: one does not. The caller
+// memoryWait describes where a client's goroutines wait, if all of them wait in memory; empty: one does not. The caller
 // has the turn.
 func (a *actor) memoryWait() string {
 	if a.goroutine == 0 {
@@ -140,8 +140,8 @@ func descends(all []stack, g stack, from int) bool {
 	return false
 }
 
-// firstLook is when the explorer first checks whether a client that does not park waits in memory. The time to the next
-// check doubles. Two checks have to show the same, since a short wait soon ends.
+// firstLook is how long a client may run without parking before the explorer checks whether it waits in memory. The
+// time to the next check doubles. Two checks have to show the same, since a short wait soon ends.
 const firstLook = time.Millisecond
 
 // hasWaiters reports whether a goroutine of the actor's process waits in memory, or did at the last step.
@@ -172,8 +172,8 @@ func (a *actor) callingActor() *actor {
 	return nil
 }
 
-// awaitMates waits until goroutines have parked that one step has released from waits in memory. They may release
-// others.
+// awaitMates waits for the goroutines that the last step released from a wait in memory, until each has parked. They
+// may release others.
 func (ex *live) awaitMates(client int) error {
 	for again := ex.sharesMemory(); again; {
 		again = false
@@ -207,8 +207,9 @@ func (ex *live) neverParks(a *actor) error {
 	return schedule.Stopped("%s neither sent a command nor finished within %v%s", a, parkWithin, ex.whyStuck(a))
 }
 
-// foreign returns the error for a command that one client sent over another's connection. It is nil if the command is
-// not by the running client: a goroutine or timer of another may have sent it.
+// foreign returns the error for a command that the running client sent over c, although c belongs to another client,
+// that of a. It is nil if the running client did not send the command itself: a goroutine or timer of another client
+// may have.
 func (a *actor) foreign(c *conn) error {
 	r := a.live.running
 	if r == nil || c.ofAdapter || a.ex.process(r.index) == a.ex.process(a.index) || r.callingActor() != r {

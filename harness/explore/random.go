@@ -161,7 +161,7 @@ func (s *search) runPartFor(ctx context.Context, b interleave.Budget, worlds []*
 	return !s.over
 }
 
-// draw draws the schedule with a number. steps is the length of the longest so far.
+// draw draws the schedule with the given number. steps is the length of the longest schedule so far.
 func (r Random) draw(spec *Spec, b interleave.Budget, number, steps int) *strategy.Random {
 	return strategy.Draw(rand.New(rand.NewPCG(r.Seed, uint64(number))), strategy.Shape{
 		Strategy: r.Strategy, Depth: r.Depth, Steps: steps, Budget: b, InOrder: spec.symmetric(b),

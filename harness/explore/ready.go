@@ -104,7 +104,8 @@ func (ex *execution) clientsDone() bool {
 	return !slices.ContainsFunc(ex.actors, func(a *actor) bool { return !a.done })
 }
 
-// wakesEarly reports whether a wait would time out although others could run first, or would wake before it.
+// wakesEarly reports whether an actor's wait would time out too early: another actor can take a step now, or wakes
+// before.
 func (ex *execution) wakesEarly(a *actor) bool {
 	for _, b := range ex.all {
 		switch ex.readiness(b) {
@@ -121,7 +122,7 @@ func (ex *execution) wakesEarly(a *actor) bool {
 	return false
 }
 
-// sleepsLazily reports whether the actor's next step begins with the end of its sleep, if it sleeps.
+// sleepsLazily reports whether the end of the actor's sleep is part of its next step, if it sleeps.
 func (p parked) sleepsLazily() bool {
 	return (p.Kind == model.InCommand || p.Kind == model.InSleep || p.Kind == model.InClock ||
 		p.Kind == model.InMillis || p.Kind == model.InWork) && !p.waitsForRedis()

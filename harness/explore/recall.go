@@ -60,7 +60,7 @@ func placeOf(b interleave.Budget, i int) int {
 	return i
 }
 
-// notify makes a client do what it did, according to memory, after the same event.
+// notify makes a client do again what, according to memory, it did after the same event.
 func (ex *recalled) notify(a *actor, event model.Event) error {
 	event.Promoted, event.Thread = ex.promoted, a.thread
 	first := ex.actors[a.index]
@@ -279,8 +279,8 @@ func canonicalOps(ops []harness.Op) string {
 }
 
 // probe repeats the program's look at the store from memory.
-func (ex *recalled) probe(_ context.Context, began model.Event, _ func(context.Context, *live)) error {
-	event := began
+func (ex *recalled) probe(_ context.Context, firstEvent model.Event, _ func(context.Context, *live)) error {
+	event := firstEvent
 	for m := &ex.memory.Root; ; {
 		if m = m.After(event); m == nil {
 			return model.ErrUnknown

@@ -116,7 +116,7 @@ func (s *search) rerunSituations(ctx context.Context, w *world) (all []interleav
 	return all, nil
 }
 
-// stepsOf runs a schedule and returns its steps. They are nil if the machine disturbed every attempt.
+// stepsOf runs a schedule and returns its steps. It returns nil if the machine disturbed every attempt.
 func (r runner) stepsOf(ctx context.Context, budget interleave.Budget,
 	choices []interleave.Choice) ([]interleave.Step, error) {
 	ex, err := r.replay(ctx, budget, choices)
@@ -132,7 +132,7 @@ func (r runner) stepsOf(ctx context.Context, budget interleave.Budget,
 // What follows describes, for a search that ended early, what it has covered, what most of the remaining work is, and
 // what to ask for instead.
 
-// share is a part of the planned schedules, and the flag that would avoid them.
+// share counts the planned schedules that have a certain kind of choice, and names the flag that would avoid them.
 type share struct {
 	of, flag string
 	has      func(interleave.Choice) bool

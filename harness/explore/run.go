@@ -100,9 +100,9 @@ func (r runner) once(ctx context.Context, b interleave.Budget, s strategy.Strate
 	return ex.execution, err
 }
 
-// undisturbed calls attempt until a schedule is not disturbed, and returns that with the attempt's error. The error
-// wraps errDisturbed if all attempts are disturbed. If only standstills disturbed them and the last succeeded, it
-// counts.
+// undisturbed calls attempt until a schedule is not disturbed, and returns this schedule with the attempt's error. If
+// every attempt is disturbed, the error wraps errDisturbed. But the last attempt counts if it succeeded and was
+// disturbed only by a standstill.
 func (r runner) undisturbed(ctx context.Context, b interleave.Budget,
 	attempt func() (*execution, error)) (ex *execution, err error) {
 	why := ""
@@ -134,8 +134,9 @@ func (r runner) undisturbed(ctx context.Context, b interleave.Budget,
 	return ex, fmt.Errorf("%w: %s", errDisturbed, why)
 }
 
-// mayComeOfStandstill reports whether a standstill may have changed a schedule. It cannot have if the schedule was run
-// from memory, where ex is nil. If Redis no longer answers, running it again is pointless.
+// mayComeOfStandstill reports whether a standstill may have caused a result, so that the schedule should run again. It
+// is false for a success from memory, where ex is nil. It is also false if Redis no longer answers, since running again
+// is pointless then.
 func mayComeOfStandstill(ex *execution, err error) bool {
 	if err == nil {
 		return ex != nil
@@ -143,9 +144,9 @@ func mayComeOfStandstill(ex *execution, err error) bool {
 	return !errors.Is(err, resp.ErrSilent) && !errors.Is(err, errDisturbed)
 }
 
-// learnScripts runs a random schedule so that clients load missing scripts. In the attempt's own schedule something may
-// prevent that, such as a crash, or a release that stops a lock's watchdog. number varies the schedule, since it may
-// have the same problem.
+// learnScripts runs a random schedule so that clients load missing scripts. The attempt's own schedule may prevent
+// that, such as by a crash, or by a release that stops a lock's watchdog. A random schedule may do the same, so number
+// varies it.
 func (r runner) learnScripts(ctx context.Context, b interleave.Budget, number, steps int) error {
 	r.traced = false
 	_, err := r.once(ctx, b, strategy.Draw(rand.New(rand.NewPCG(1, uint64(number))),

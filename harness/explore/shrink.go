@@ -90,7 +90,7 @@ type shrinker struct {
 	runs   int
 	most   int           // most runs
 	until  time.Duration // by the world's clock
-	over   func() error  // not nil: the search is interrupted
+	over   func() error  // returns an error once the search is interrupted
 }
 
 func newShrinker(spec *Spec, w *world, c *findings.Counterexample) *shrinker {
@@ -176,7 +176,7 @@ func (h *shrinker) cutShort(ctx context.Context) error {
 	return nil
 }
 
-// mend lets an unanswered command be answered, or time pass to an earlier instant.
+// mend tries to let an unanswered command be answered, or time pass to an earlier instant.
 func (h *shrinker) mend(ctx context.Context) error {
 	for at := 0; at < len(h.best.Schedule); at++ {
 		var others []interleave.Choice
@@ -206,7 +206,8 @@ func (h *shrinker) mend(ctx context.Context) error {
 	return nil
 }
 
-// bringForward moves a choice to an earlier place, so that there are fewer preemptions or the violation shows sooner.
+// bringForward tries to move each choice to an earlier place, so that there are fewer preemptions or the violation
+// shows sooner.
 func (h *shrinker) bringForward(ctx context.Context) error {
 	for from := 1; from < len(h.best.Schedule); from++ {
 		for to := 0; to < from && from < len(h.best.Schedule); to++ {
@@ -395,9 +396,9 @@ func (h *shrinker) moveStep(ctx context.Context, from, to int) (tidier bool, err
 	return true, nil
 }
 
-// isTidier reports whether a has its steps more in the order of their clients than b, without more faults or more
-// switches between clients.
-func isTidier(a, than []interleave.Choice) bool {
-	return slices.Compare(a, than) < 0 && findings.FaultsIn(a) <= findings.FaultsIn(than) &&
-		countSwitches(a) <= countSwitches(than)
+// isTidier reports whether the steps of a are closer to the order of their clients than those of b. It is false if a
+// has more faults or more switches between clients.
+func isTidier(a, b []interleave.Choice) bool {
+	return slices.Compare(a, b) < 0 && findings.FaultsIn(a) <= findings.FaultsIn(b) &&
+		countSwitches(a) <= countSwitches(b)
 }

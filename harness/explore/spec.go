@@ -58,7 +58,7 @@ type Spec struct {
 const ShortestLease = time.Millisecond
 
 // longestLease returns the longest lease that a program may have. The time that passes in a schedule has to fit into a
-// time.Duration, 292 years. It may be four leases more than may expire, such as in Program.Finally.
+// time.Duration, 292 years. Beyond its expiries a schedule may take four more leases, such as in Program.Finally.
 func (s Spec) longestLease() time.Duration {
 	return (math.MaxInt64 / time.Duration(s.Expiries+4)).Truncate(time.Hour)
 }

@@ -42,7 +42,7 @@ func newStates(known *visited.Table) *states {
 	return &states{Table: known, suspects: map[visited.ID]bool{}}
 }
 
-// visit returns the schedule's current state and whether it is known. If not, it is from now on.
+// visit returns the ID of the schedule's current state, and whether the state was known. From now on it is.
 func (t *states) visit(ctx context.Context, ex *execution, asleep []*schedule.Move) (id visited.ID, known bool) {
 	t.describing.Lock()
 	defer t.describing.Unlock()
@@ -108,7 +108,7 @@ func (ex *execution) appendHistory(b []byte) []byte {
 	return append(b, 0)
 }
 
-// appendCall describes from when the current operation may count.
+// appendCall describes the time from which the current operation may count.
 func (a *actor) appendCall(b []byte) []byte {
 	if a.slept && a.movesCalls() {
 		b = append(b, 2)

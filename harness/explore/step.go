@@ -141,8 +141,8 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 	return did, nil
 }
 
-// wake lets time pass until the client's sleep is over, if it sleeps. slept is true if a lease ended meanwhile, so that
-// others may act before the client goes on.
+// wake lets time pass until the client's sleep is over, if it sleeps. slept is true if waking up is a step of its own:
+// a lease ended meanwhile, so others may act before the client goes on.
 func (ex *execution) wake(a *actor) (slept bool, err error) {
 	if a.wakeAt <= ex.now {
 		return false, nil

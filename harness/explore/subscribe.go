@@ -73,8 +73,8 @@ func (c *conn) unsubscribeNow() {
 	}
 }
 
-// senderOf returns an actor for a client's new subscription: that of a closed one, or a new one. It is nil if the
-// client has too many threads.
+// senderOf returns the actor that sends the commands of a client's new subscription. It is the actor of a closed
+// subscription, or a new one. nil: the client has too many threads.
 func (ex *live) senderOf(client int) *actor {
 	for _, a := range ex.threadsOf(client) {
 		if a.subscriptionConn != nil && a.subscriptionConn.isGone() {
@@ -156,7 +156,7 @@ func (c *conn) awaitMessage() error {
 	return nil
 }
 
-// reader returns the actor that has to wait for a message; nil: there is one, or an error.
+// reader returns the actor that has to wait for a message. It is nil if a message has arrived, or if there is an error.
 func (c *conn) reader() (*actor, error) {
 	defer c.dialer.takeTurn()()
 	if c.isGone() {

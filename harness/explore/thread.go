@@ -21,8 +21,8 @@ var (
 	_ harness.Abandoner = clientClock{}
 )
 
-// Go starts a goroutine of the client. It runs to its first command, sleep or clock reading when the calling goroutine
-// has come to its next.
+// Go starts a goroutine of the client. The new goroutine begins when the calling one has come to its next command,
+// sleep or clock reading, and runs to its own first one.
 func (v clientClock) Go(ctx context.Context, f func(context.Context)) (wait func()) {
 	t := v.start()
 	if t == nil { // the client has crashed
@@ -38,7 +38,7 @@ func (v clientClock) HasGoroutines() bool {
 	return v.a.hasLiveThreads()
 }
 
-// Abandon ends the search with why, and the goroutine that calls it.
+// Abandon ends the search with the error why, and ends the calling goroutine.
 func (v clientClock) Abandon(why error) {
 	end := v.a.ex.w.takeTurn()
 	client := v.a.runningActor()
@@ -47,8 +47,8 @@ func (v clientClock) Abandon(why error) {
 	runtime.Goexit()
 }
 
-// start makes the actor of a new goroutine; nil: the client has crashed. If the client has too many, it ends the
-// calling goroutine.
+// start makes the actor of a new goroutine; nil: the client has crashed. If the client has too many threads, start ends
+// the calling goroutine.
 func (v clientClock) start() *actor {
 	defer v.a.ex.w.takeTurn()()
 	a := v.a.runningActor()
@@ -118,7 +118,7 @@ func (a *actor) hasLiveThreads() bool {
 	})
 }
 
-// runningActor returns the actor of the same process that runs now, or a if none does.
+// runningActor returns the actor that runs now, if it belongs to the same process, and a otherwise.
 func (a *actor) runningActor() *actor {
 	if a.hasWaiters() { // one that has waited may run as well
 		if b := a.callingActor(); b != nil {
@@ -186,8 +186,8 @@ func (ex *live) endWait(c interleave.Choice, a *actor) (endedOp bool, err error)
 	return len(ex.ops) > ops, err
 }
 
-// countCommand counts a command for the current operation. It also counts for that of the client's first thread, if
-// that waits for this one.
+// countCommand counts a command for the actor's current operation. If the client's first thread waits for the actor to
+// end, the command also counts for the operation of the first thread.
 func (ex *execution) countCommand(a *actor) {
 	first := ex.actors[a.index]
 	if a != first && first.parkedAt.Kind == model.InJoin && !first.done {
@@ -240,9 +240,9 @@ func (ex *execution) endClient(client int) (err error) {
 	return err
 }
 
-// abandonDisturbed ends the clients of a schedule that a standstill disturbed. A client whose library stopped waiting
-// may have sent another command, and sends it again when it is told of the crash, so it is told twice. Errors do not
-// matter.
+// abandonDisturbed ends the clients of a schedule that a standstill disturbed. It tells each client of the crash twice.
+// A client whose library stopped waiting may have sent another command, and sends it again when it is told the first
+// time. Errors do not matter.
 func (w *world) abandonDisturbed() {
 	if ex := w.current; ex != nil {
 		_ = w.closeSubscriptions()

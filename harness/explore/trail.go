@@ -18,7 +18,7 @@ import (
 // several threads have no mind in the model. Instead each has a trail: a hash of everything that its threads have read,
 // in order.
 
-// trails holds what a live schedule needs for that.
+// trails holds the clients' trails, and what else identifies the state of a live schedule.
 type trails struct {
 	byClient      []visited.ID   // by client
 	unpredictable bool           // the outcome of some command depends on more than the store
@@ -43,15 +43,16 @@ func (ex *live) noteEvent(a *actor, event model.Event) {
 	*trail = visited.IDOf(visited.AppendText(visited.AppendBools(b, ex.promoted), event.Text))
 }
 
-// noteReceived adds what a thread got on a connection on which it waited: its unread replies from byte first on.
-func (ex *live) noteReceived(a *actor, on *conn, first int) {
+// noteReceived adds to the trail what a thread got on a connection on which it waited: the unread replies, from index
+// offset on.
+func (ex *live) noteReceived(a *actor, on *conn, offset int) {
 	switch {
 	case on.failed != nil:
 		ex.noteEvent(a, model.Event{Kind: model.Cut, Text: on.failed.Error()})
 	case on.timedOut:
 		ex.noteEvent(a, model.Event{Kind: model.Unanswered})
 	default:
-		ex.noteEvent(a, model.Event{Kind: model.Answered, Text: string(on.unread[first:])})
+		ex.noteEvent(a, model.Event{Kind: model.Answered, Text: string(on.unread[offset:])})
 	}
 }
 

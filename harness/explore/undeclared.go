@@ -20,9 +20,9 @@ import (
 // Source: Redis documentation, "Scripting with Lua": "all names of keys that a script accesses must be explicitly
 // provided as input key arguments".
 
-// watchScripts prepares to monitor the next command's scripts. Call touched after the command: it returns the first key
-// that a script has touched and not declared, as the beginning of a description, or "". Nothing is monitored if the
-// outcome is known.
+// watchScripts prepares to monitor the next command's scripts. Call touched after the command. It describes the first
+// key that a script has touched and not declared, in words that begin with the key; empty: there is none. Nothing is
+// monitored if the outcome is known.
 func (ex *live) watchScripts(l *pendingOutcome, next command.Command,
 	transaction []byte) (touched func() (string, error), err error) {
 	n := command.Name(next.Args) // an exec may run a script as well
@@ -62,7 +62,7 @@ func (ex *live) watchScripts(l *pendingOutcome, next command.Command,
 	}, nil
 }
 
-// finishScript calls touched, notes what it returns, and then does what finishLearning does.
+// finishScript calls touched and records the undeclared key, if there is one. Then it does what finishLearning does.
 func (ex *live) finishScript(l *pendingOutcome, client int, c command.Command, reply []byte,
 	touched func() (string, error)) error {
 	said, err := touched()
@@ -76,8 +76,8 @@ func (ex *live) finishScript(l *pendingOutcome, client int, c command.Command, r
 	return ex.finishLearning(l, reply)
 }
 
-// undeclaredIn returns the first undeclared key that a script has touched, in the form of watchScripts. It is empty if
-// all touched keys are in one slot.
+// undeclaredIn describes the first undeclared key that a script has touched, in words that begin with the key. It is
+// empty if there is none, if all touched keys are in one slot, or if the script has the flag no-cluster.
 func (ex *live) undeclaredIn(s server.ScriptCall) (string, error) {
 	declared, undeclared := declaredKeys(s.Args), ""
 	var touched []string
@@ -135,16 +135,17 @@ func (ex *live) keysOf(words []string) ([]string, error) {
 	return slices.DeleteFunc(keys, command.IsNoKey), nil
 }
 
-// noteUndeclared records the first undeclared key that a client's script touches.
-func (ex *execution) noteUndeclared(client int, c command.Command, said string) {
-	if said == "" || ex.undeclared != nil {
+// noteUndeclared records the first undeclared key that a client's script touches. description is what touched of
+// watchScripts returned.
+func (ex *execution) noteUndeclared(client int, c command.Command, description string) {
+	if description == "" || ex.undeclared != nil {
 		return
 	}
 	at := ex.stepTimes[len(ex.stepTimes)-1]
-	key, _, _ := strings.Cut(said, ", ")
+	key, _, _ := strings.Cut(description, ", ")
 	ex.undeclared = &harness.Anomaly{
 		Class: harness.UndeclaredKey, Key: key, From: at, To: at,
-		Note: fmt.Sprintf("client %d's %s touches %s", client+1, c.Text(ex.w.Scripts), said),
+		Note: fmt.Sprintf("client %d's %s touches %s", client+1, c.Text(ex.w.Scripts), description),
 	}
 }
 

@@ -108,7 +108,8 @@ var promised = []struct {
 	{harness.Claim, harness.AskedAgainAfter, ""},
 }
 
-// unmet says which required situation no schedule met, and what to do; empty: none, or no checker looks for situations.
+// unmet names a required situation that no schedule met, and says what to do. It is empty if all were met, or if no
+// checker looks for situations.
 func (s *search) unmet() string {
 	p := s.spec.Program
 	if p.Timeless || s.spec.budgets()[0].Expiries == 0 {

@@ -145,15 +145,15 @@ func (a *actor) nap(ctx context.Context, d time.Duration) error {
 // What follows lets time pass during a wait of the harness itself, and after the last step of a schedule. Threads that
 // still run act meanwhile.
 
-// forgoMemory stops the use of memory, since the program's look at the store waits while time passes.
+// forgoMemory disables the memory, since the program's look at the store waits while time passes.
 func (w *world) forgoMemory() {
 	if ex := w.current; ex != nil && ex.learns() {
 		ex.memory.Disable("the program's look at the store waits")
 	}
 }
 
-// passUntilArrival lets time pass for a wait of the harness itself, until something arrives on c or d is over. With d
-// of 0 or less it waits for two leases.
+// passUntilArrival lets time pass for a wait of the harness itself, until something arrives on c or d is over. If d is
+// 0 or less, the wait takes two leases at most.
 func (ex *live) passUntilArrival(c *conn, d time.Duration) error {
 	if d <= 0 {
 		d = 2 * ex.spec.Program.Lease
@@ -187,13 +187,13 @@ func (ex *execution) passBeside(to time.Duration, enough func() bool) error {
 	return ex.passTo(to)
 }
 
-// nextAwake returns the thread that acts next, at the latest at to; nil: none.
-func (ex *execution) nextAwake(to time.Duration) (next *actor) {
+// nextAwake returns the thread that acts next, if it does so by the time until; nil: none does.
+func (ex *execution) nextAwake(until time.Duration) (next *actor) {
 	for _, a := range ex.all {
 		switch r := ex.readiness(a); {
 		case r == ready:
 			return a
-		case r == byTime && a.wakeAt <= to && (next == nil || a.wakeAt < next.wakeAt):
+		case r == byTime && a.wakeAt <= until && (next == nil || a.wakeAt < next.wakeAt):
 			next = a
 		}
 	}

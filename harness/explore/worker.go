@@ -136,8 +136,8 @@ func (k worker) runFromMemory(ctx context.Context, v *jobRun) (done bool, err er
 	return false, nil
 }
 
-// comparedOnce is the share of schedules from memory that are also run live for comparison: one in so many. So are
-// those whose number is a power of two, since a nondeterministic client usually shows early.
+// comparedOnce is how many schedules are run from memory for each one that is also run live, for comparison. Schedules
+// whose number is a power of two are compared as well, since a nondeterministic client usually shows early.
 const comparedOnce = 1000
 
 // compareWithReality runs some of the schedules from memory again, live. The error wraps ErrStopped if the result

@@ -22,7 +22,7 @@ import (
 // world is the Redis of one worker with its clients. The holder of its turn may use it.
 type world struct {
 	// turn guards the world, the current schedule and its actors. The scheduler holds it, except while it waits for a
-	// client. A client with goroutines of its own may disturb a schedule this way, but causes no data race.
+	// client. Goroutines of a client's own may then disturb a schedule, but they cause no data race.
 	turn sync.Mutex
 
 	*server.Server
@@ -47,7 +47,7 @@ type world struct {
 	gates       gates                   // addresses of clients of adapters
 }
 
-// startWorlds starts a world for each worker; if one fails, none.
+// startWorlds starts a world for each worker. If one cannot start, it stops the others.
 func startWorlds(ctx context.Context, spec *Spec) ([]*world, error) {
 	worlds := make([]*world, spec.Workers)
 	err := errors.Join(await.All(len(worlds), func(i int) (err error) {
@@ -111,9 +111,9 @@ func (w *world) giveTurn() (back func()) {
 	return w.turn.Lock
 }
 
-// connect makes the Redis client for a dialer. It has no time-outs, since the scheduler decides which answers are lost.
-// Its address is never dialled. It is not a host name, since go-redis would resolve it, for seconds if no resolver
-// answers.
+// connect makes the Redis client for a dialer. The client has no time-outs, since the scheduler decides which answers
+// are lost. Its address is never dialled. The address is not a host name, since go-redis would resolve that, which
+// takes seconds if no resolver answers.
 func (w *world) connect(s *dialer) redis.UniversalClient {
 	retries := w.program.Retries
 	if retries == 0 {
@@ -132,8 +132,8 @@ func (w *world) connect(s *dialer) redis.UniversalClient {
 	return r
 }
 
-// mostSubscriptions bounds the subscriptions that a Redis client has left open. It keeps each for as long as it lives,
-// with two buffers of 4 KB.
+// mostSubscriptions bounds how many subscriptions a Redis client may have left open. The client keeps each one as long
+// as it lives, with two buffers of 4 KB.
 const mostSubscriptions = 100
 
 // dropSubscriptions replaces Redis clients that have left many subscriptions open. It is called between schedules.

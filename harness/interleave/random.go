@@ -13,9 +13,9 @@ import (
 type Random struct {
 	Seed      uint64 `json:"seed"`               // equal seeds draw equal schedules
 	Strategy  string `json:"strategy,omitempty"` // see explore.Strategies; empty: PCT
-	Depth     int    `json:"depth"`              // most depth of the bugs that the promise is about; 0: no promise
+	Depth     int    `json:"depth"`              // greatest depth of a bug that the promise is about; 0: no promise
 	Schedules int    `json:"schedules"`          // schedules that were drawn
-	Counted   int    `json:"judged"`             // schedules drawn knowing Steps: the promise counts only these
+	Counted   int    `json:"judged"`             // schedules drawn when Steps was known: the promise counts only these
 	Clients   int    `json:"clients"`            // n of the promise: the clients, or their threads if there are more
 	Steps     int    `json:"steps"`              // k of the promise: steps of the longest schedule
 	Faults    int    `json:"faults"`             // faults in the budget of one schedule
