@@ -64,7 +64,7 @@ func (p clientPause) strike(ctx context.Context, chosen targets) (harness.Inject
 }
 
 // checkUnpaused waits until the node answers, and returns an error if its clients are paused already. A node has only
-// one pause: two become one, as long and as wide as the larger, which ends with the first heal.
+// one pause. Two pauses become one, as long and as wide as the larger, and the first heal ends it.
 func (p clientPause) checkUnpaused(ctx context.Context, node string) error {
 	if err := awaitReachable(ctx, p.c, node); err != nil {
 		return err
