@@ -229,7 +229,7 @@ func (c Adapter) adapterProgram(
 	}, kill)
 }
 
-// gatedProgram turns p into a program whose clients openAt makes, each with a gate of its own.
+// gatedProgram turns p into a program whose clients are made by openAt. Each client has a gate of its own.
 func (c Adapter) gatedProgram(
 	p interleave.Program, openAt func(i int, address string) (harness.Client, error), kill func(address string),
 ) interleave.Program {

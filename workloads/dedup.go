@@ -35,8 +35,8 @@ type Confirmer interface {
 // is a [harness.ImmortalMark]. Marks of other filters are judged by claims alone.
 type Inspector interface {
 	Deduper
-	// Inspect reports whether the message id is marked, and for how long still. It changes nothing. remaining is 0 if
-	// the mark never ends, and never 0 if it does. An error leaves both open.
+	// Inspect reports whether the message id is marked, and for how long still. It changes nothing. For a marked message,
+	// remaining is 0 only if the mark never ends. An error leaves both open.
 	Inspect(ctx context.Context, id string) (marked bool, remaining time.Duration, err error)
 }
 
@@ -49,8 +49,8 @@ type DedupOptions struct {
 	Share  Share  // the share of one of several generators; default: the whole load
 	Prefix string // prefix of every message's name
 
-	// Habits adds clients to a search that use their filter more than once, each in a part of the search of its own:
-	// see habits.go.
+	// Habits adds to a search some clients that use their filter more than once. Each of them has a part of the search of
+	// its own: see habits.go.
 	Habits bool
 	// Goroutines is how many clients of a search share one filter: see interleave.Program. 0 or 1: none do.
 	Goroutines int

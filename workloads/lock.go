@@ -52,8 +52,8 @@ type LockOptions struct {
 
 	Prefix string // prefix of every lock's name
 
-	// Habits adds clients to a search that use their lock more than once, each in a part of the search of its own: see
-	// habits.go.
+	// Habits adds to a search some clients that use their lock more than once. Each of them has a part of the search of
+	// its own: see habits.go.
 	Habits bool
 	// Goroutines is how many clients of a search share one lock: see interleave.Program. 0 or 1: none do.
 	Goroutines int

@@ -70,8 +70,8 @@ var (
 		releaseAtEnd, extendLate, extendAtEnd}
 )
 
-// beginLate begins a late hold, if one is due for a lock that was granted at now and a place is free. It reports
-// whether it did.
+// beginLate begins a late hold of a lock that was granted at now, and returns true. It returns false if no late hold is
+// due or no place is free.
 func (k *lockKeyState) beginLate(now time.Duration) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -102,8 +102,8 @@ type lateHolds struct {
 	started atomic.Int64 // locks that were held late at least once
 }
 
-// takeFirstWay returns the index of a lock's first way to hold late. Each call returns the next index. So the first
-// ways are tried in every load, however few of its locks are held late before it ends.
+// takeFirstWay returns the index of the lateWay of a lock's first late hold. Each call returns the next index. So the
+// first ways are tried in every load, however few of its locks are held late before it ends.
 func (l *lateHolds) takeFirstWay() int {
 	if l == nil {
 		return 0
