@@ -28,8 +28,8 @@ func ClientPause(c ClientPausable, t Target) harness.Nemesis {
 }
 
 // ClientPauseWrites does what ClientPause does to commands that may write, scripts included. Reads and PINGs are
-// answered. PUBLISH waits, and with it what a Sentinel sends behind it: it connects again after half of down-after, and
-// so does not miss the primary. The bite: a PING is answered and a write is not.
+// answered. PUBLISH waits too, and so does what a Sentinel sends after it on that connection. The Sentinel connects
+// again after half of down-after, so it does not miss the primary. The bite: a PING is answered and a write is not.
 func ClientPauseWrites(c ClientPausable, t Target) harness.Nemesis {
 	return ofRedisNodes("client-pause-writes-"+t.String(), harness.DefersWrites, c, t, clientPause{c, true}.strike)
 }
