@@ -64,7 +64,7 @@ var (
 type Source struct {
 	Host      string // name of the host
 	IP        string // source address, without a port; empty: the kernel chooses one
-	Uncounted bool   // of the harness: it meets the host's faults, and [Link.Touched] does not count it
+	Uncounted bool   // the harness's own: it meets the host's faults, but [Link.Touched] does not count it
 }
 
 // Dial connects to the announced address of a host from the source address ip (no port) of another, as
