@@ -23,8 +23,8 @@ var claims = struct {
 type nodeClaim struct{ cluster, node any }
 
 // breakExclusively claims the nodes, calls check for each of them and, if all pass, act for each. Without the claims
-// one death could be the bite of two faults. It returns inj with the first error, or, if nothing was touched, an empty
-// Injection: its heal would undo another fault. c is the cluster.
+// one death could be the bite of two faults. It returns inj, with the first error if there is one. If nothing was
+// touched, it returns an empty Injection instead, since the heal of inj would undo another fault. c is the cluster.
 func (chosen targets) breakExclusively(
 	ctx context.Context, c any, inj harness.Injection, check, act func(node string) error,
 ) (harness.Injection, error) {
@@ -74,7 +74,7 @@ func claimNode(ctx context.Context, h nodeClaim) (release func(), err error) {
 	}
 }
 
-// checkRunning returns the check that a node runs, so that a fault can end it.
+// checkRunning returns a check that a node runs. A fault cannot end a node that is down already.
 func checkRunning(c interface{ Running(node string) bool }) func(node string) error {
 	return func(node string) error {
 		if !c.Running(node) {

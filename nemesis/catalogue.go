@@ -51,7 +51,7 @@ type Parameters struct {
 	By        time.Duration `yaml:"by,omitempty" zero:"default"`        // error of a clock
 }
 
-// Word returns the parameter called name: Shape for "sides", otherwise Host.
+// Word returns a pointer to the parameter called name: to Shape for "sides", otherwise to Host.
 func (p *Parameters) Word(name string) *string {
 	if name == "sides" {
 		return &p.Shape
@@ -94,7 +94,7 @@ type Consequences uint
 
 const (
 	MayLose    Consequences = 1 << iota // after a failover the new primary may lack what the old one acknowledged
-	Loses                               // it does, under any steady load, where no setting prevents it
+	Loses                               // it certainly lacks some under a steady load, unless a setting prevents that
 	Forgets                             // a node comes back without its data, unless there is an append-only file
 	AtOnce                              // a node comes back before any lease ends
 	Evicts                              // a node drops keys with a TTL

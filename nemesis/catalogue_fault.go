@@ -29,18 +29,18 @@ type Configured struct {
 // defaultFor is how long most faults stay in force. A failover takes two seconds.
 const defaultFor = 5 * time.Second
 
-// With makes the entry's fault with the given parameters, to stay in force for last. Zero values mean the defaults. An
-// error is about the parameter that is returned with it. With several masters the default "primary" becomes "node", or
-// "nodes" for To.
-func (e Entry) With(given Parameters, last time.Duration, masters bool) (f Configured, parameter string, err error) {
-	f = Configured{Parameters: given, For: cmp.Or(last, e.For, defaultFor), Entry: e, Does: e.Does}
+// With makes the entry's fault with the given parameters. It stays in force for the period. Zero values mean the
+// defaults. An error comes with the name of the parameter that it is about. With several masters the default "primary"
+// becomes "node", or "nodes" for To.
+func (e Entry) With(given Parameters, period time.Duration, masters bool) (f Configured, parameter string, err error) {
+	f = Configured{Parameters: given, For: cmp.Or(period, e.For, defaultFor), Entry: e, Does: e.Does}
 	f.fillIn(e.defaultsOn(masters))
 	parameter, err = f.parse()
 	return f, parameter, err
 }
 
-// Custom returns a fault that is not in the catalogue, for e.For. Its Nemesis is what make returns; if make is nil,
-// there is none. Of e only Name, For, Needs and Does count.
+// Custom returns a fault that is not in the catalogue. It has the Name, For, Needs and Does of e; other fields of e are
+// ignored. The function make makes its Nemesis; with nil the fault has none.
 func Custom(e Entry, make func(Subject) harness.Nemesis) Configured {
 	if make != nil {
 		e.make = func(_ Configured, on Subject) harness.Nemesis { return make(on) }
@@ -48,7 +48,7 @@ func Custom(e Entry, make func(Subject) harness.Nemesis) Configured {
 	return Configured{For: e.For, Name: e.Name, Entry: e, Does: e.Does}
 }
 
-// MakesNothing reports whether Make has nothing to return, as for the zero value.
+// MakesNothing reports whether the fault has no Nemesis, as the zero value. Then Make must not be called.
 func (f Configured) MakesNothing() bool { return f.Entry.make == nil }
 
 // defaultsOn returns the entry's defaults. masters says that the topology has several masters.
@@ -116,7 +116,7 @@ func (f Configured) Ends() (from, to Target) { return f.from, f.to }
 // that has a shape.
 func (f Configured) CheckShape(on Topology) error { return f.shape.Check(on) }
 
-// Can reports whether the fault can have any of these consequences. One that strikes only replicas or Sentinels loses
+// Can reports whether the fault can have any of the consequences. A fault that strikes only replicas or Sentinels loses
 // no acknowledged writes.
 func (f Configured) Can(what Consequences) bool {
 	spared := func(host string) bool {
@@ -129,10 +129,11 @@ func (f Configured) Can(what Consequences) bool {
 	return f.Does&what != 0
 }
 
-// checkBounds returns field and an error if a parameter is not between least and most, where its effect can be seen.
-func checkBounds(field string, is, least, most time.Duration) (string, error) {
-	if is < least || is > most {
-		return field, fmt.Errorf("%s is %v: ask for %v to %v", field, is, least, most)
+// checkBounds returns field and an error if the value is not between least and most. Only between them can its effect
+// be seen.
+func checkBounds(field string, value, least, most time.Duration) (string, error) {
+	if value < least || value > most {
+		return field, fmt.Errorf("%s value %v: ask for %v to %v", field, value, least, most)
 	}
 	return "", nil
 }

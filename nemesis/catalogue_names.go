@@ -34,8 +34,8 @@ func (e Entry) Base() string {
 	return strings.TrimSuffix(before, "-") + after
 }
 
-// Fits reports whether name can be the entry's, and returns what it has in the place of the slot. value is empty for
-// the base name.
+// Fits reports whether name is a form of the entry's name. value is what name has in place of the word in capitals. It
+// is empty for the base name.
 func (e Entry) Fits(name string) (value string, ok bool) {
 	if name == e.Base() {
 		return "", true
@@ -49,7 +49,7 @@ func (e Entry) Fits(name string) (value string, ok bool) {
 	return value, ok && value != ""
 }
 
-// Find lists the entries that name fits, the likeliest first: the entry that spells out the most of it.
+// Find lists the entries that name fits. The entry that spells out most of the name comes first, as the likeliest.
 func Find(name string) []Entry {
 	fits := slices.DeleteFunc(Entries(), func(e Entry) bool { _, ok := e.Fits(name); return !ok })
 	slices.SortStableFunc(fits, func(a, b Entry) int {

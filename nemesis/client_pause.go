@@ -28,8 +28,8 @@ func ClientPause(c ClientPausable, t Target) harness.Nemesis {
 }
 
 // ClientPauseWrites does what ClientPause does to commands that may write, scripts included. Reads and PINGs are
-// answered. PUBLISH waits, and with it what a Sentinel sends behind it: it connects again after half of down-after, and
-// so does not miss the primary. The bite: a PING is answered and a write is not.
+// answered. PUBLISH waits too, and so does what a Sentinel sends after it on that connection. The Sentinel connects
+// again after half of down-after, so it does not miss the primary. The bite: a PING is answered and a write is not.
 func ClientPauseWrites(c ClientPausable, t Target) harness.Nemesis {
 	return ofRedisNodes("client-pause-writes-"+t.String(), harness.DefersWrites, c, t, clientPause{c, true}.strike)
 }
@@ -64,7 +64,7 @@ func (p clientPause) strike(ctx context.Context, chosen targets) (harness.Inject
 }
 
 // checkUnpaused waits until the node answers, and returns an error if its clients are paused already. A node has only
-// one pause: two become one, as long and as wide as the larger, which ends with the first heal.
+// one pause. Two pauses become one, as long and as wide as the larger, and the first heal ends it.
 func (p clientPause) checkUnpaused(ctx context.Context, node string) error {
 	if err := awaitReachable(ctx, p.c, node); err != nil {
 		return err

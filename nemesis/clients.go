@@ -103,7 +103,7 @@ func untilSeen(ctx context.Context, seen func() bool) error {
 	})
 }
 
-// each calls do for each group, and returns the heal that calls what do has returned.
+// each calls do for each group. It returns a heal that calls every undo that do has returned.
 func (s struckGroups) each(do func(group int) (undo func())) func(context.Context) error {
 	var heals []func()
 	for _, g := range s.groups {

@@ -19,26 +19,26 @@ type Clocked interface {
 }
 
 const (
-	shortestStep   = time.Second     // no delay of an answer is mistaken for it
-	sentinelNotice = 3 * time.Second // a Sentinel takes shorter ones for its own slowness
+	shortestStep   = time.Second     // too long to be mistaken for the delay of an answer
+	sentinelNotice = 3 * time.Second // a Sentinel takes shorter steps for its own slowness
 )
 
-// ClockStep sets the clocks of nodes ahead by a second or more, or back where by is negative, as a bad time server or
-// an operator does. Redis expires keys by this clock. If it jumps ahead, leases end early; if it jumps back, they last
-// longer. A node that jumps ahead may also take its replication links for dead and make new ones. The bite: TIME shows
-// the step. The heal sets the clock right.
+// ClockStep sets the clocks of nodes ahead by offset, a second or more, or back if offset is negative. A bad time
+// server or an operator does the same. Redis expires keys by this clock. If it jumps ahead, leases end early; if it
+// jumps back, they last longer. A node that jumps ahead may also take its replication links for dead and make new ones.
+// The bite: TIME shows the step. The heal sets the clock right.
 //
 // Inject returns an error for a clock that is wrong already, and leaves it alone.
 //
 // A Sentinel has no TIME command. It does nothing for two seconds after a step of three seconds or more (TILT), and
 // that is the bite. The heal also starts it again: a Sentinel whose clock has gone back sends no PING until the time at
 // which it last sent one.
-func ClockStep(c Clocked, t Target, by time.Duration) harness.Nemesis {
+func ClockStep(c Clocked, t Target, offset time.Duration) harness.Nemesis {
 	name := "clock-step-forward-"
-	if by < 0 {
+	if offset < 0 {
 		name = "clock-step-backward-"
 	}
-	return ofNodes(name+t.String(), harness.ShiftsClock, c, t, clockStep{c, by}.strike)
+	return ofNodes(name+t.String(), harness.ShiftsClock, c, t, clockStep{c, offset}.strike)
 }
 
 type clockStep struct {

@@ -11,7 +11,7 @@ import (
 // CrashClients ends every client of the chosen client groups, once, at one of its next few checkpoints: before a
 // command, after its answer, or between two operations. The client does nothing more: it releases none of its locks and
 // delivers none of the messages that it claimed. Its worker continues with a new client at once. The bite: a client has
-// died. The proof says how many have died before the fault heals. The rest die at their next checkpoint after it. There
+// died. The proof says how many have died before the fault heals. The others die later, at their next checkpoint. There
 // is nothing to heal.
 //
 // f has to be the run's Spec.Fleet as well. t chooses from the client groups of c: Clients(), Group() or a group's

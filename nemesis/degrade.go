@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// Degrade does the link fault to every link between a host of from and a host of to, whichever of them opens the
+// Degrade puts the link fault on every link between a host of from and a host of to, whichever of the two opens the
 // connections: Degrade(c, Clients(), Primary(), harness.Latency(80*time.Millisecond, 0)). Its name is the fault's kind,
 // or "cut" for a fault that lets no answer through.
 //
@@ -65,7 +65,7 @@ func (d degradation) inject(ctx context.Context, rng *rand.Rand) (harness.Inject
 type affectedLinks struct {
 	hosts []string
 	links []harness.Link
-	look  []harness.Link // those of links that are looked at, one to each node
+	look  []harness.Link // the links to measure, one to each node
 }
 
 // chooseWorking chooses the links, and among them those to measure, which have to work. It waits for at least one of

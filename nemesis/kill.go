@@ -41,7 +41,8 @@ func Restart(c Restartable, t Target) harness.Nemesis {
 	return ofNodes("restart-"+t.String(), harness.EndsProcess, c, t, takeDown(c, "shut down", c.Terminate))
 }
 
-// takeDown ends nodes, and starts them again as its heal. done says in the bite what end has done to them.
+// takeDown returns a strike that ends nodes by calling end, and whose heal starts them again. Its bite says what was
+// done to the nodes: done, such as "killed".
 func takeDown(c Killable, done string, end func(ctx context.Context, node string) error) strike {
 	return func(ctx context.Context, chosen targets) (harness.Injection, error) {
 		inj := harness.Injection{
@@ -79,10 +80,10 @@ func onlyReplicas(c nodes, chosen targets, primary string) bool {
 	})
 }
 
-// awaitMissing waits until the primary has lost as many replicas as fewer says. It assumes one primary, to which all
-// other replicas are connected: if another fault keeps one of those away, it returns too early.
-func awaitMissing(ctx context.Context, c nodes, primary string, fewer int) (string, error) {
-	others := len(c.RedisNodes()) - 1 - fewer
+// awaitMissing waits until the primary has lost count replicas. It assumes one primary, to which all other replicas are
+// connected: if another fault keeps one of those away, it returns too early.
+func awaitMissing(ctx context.Context, c nodes, primary string, count int) (string, error) {
+	others := len(c.RedisNodes()) - 1 - count
 	err := pollUntil(ctx, func() error {
 		value, err := infoField(ctx, c, primary, "replication", "connected_slaves")
 		if err != nil {

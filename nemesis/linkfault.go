@@ -70,7 +70,7 @@ func proofOf(f harness.LinkFault) linkProof {
 	return actsOnAllBytes("lost", unanswered) // drop, drop-replies
 }
 
-// actsOnAllBytes returns the proof of a fault that acts on all bytes. verb says what it does to them.
+// actsOnAllBytes returns the proof of a fault that acts on all bytes. verb is the word for what the fault does to them.
 func actsOnAllBytes(verb string,
 	bites func(context.Context, harness.LinkControl, harness.Link) (string, error)) linkProof {
 	return linkProof{
@@ -80,7 +80,7 @@ func actsOnAllBytes(verb string,
 	}
 }
 
-// endsConnections returns the proof of a fault that ends connections after so many bytes.
+// endsConnections returns the proof of a fault that ends connections after that many bytes.
 func endsConnections(bytes int64) linkProof {
 	return linkProof{
 		bites: func(ctx context.Context, c harness.LinkControl, l harness.Link) (string, error) {
@@ -125,7 +125,8 @@ const slack = 500 * time.Millisecond
 
 // answersLate checks that an answer takes at least latency. An answer that takes longer than limit shows nothing, since
 // another fault or a busy machine may delay it: answersLate tries again until ctx ends. A round trip takes twice the
-// latency on average. With much jitter one may be quicker than latency, so only five in a row are an error.
+// latency on average. With much jitter a single answer may be quicker than latency, so it is an error only if five in a
+// row are.
 func answersLate(
 	ctx context.Context, c harness.LinkControl, l harness.Link, latency, limit time.Duration,
 ) (seen string, err error) {
@@ -147,16 +148,16 @@ func answersLate(
 
 var errStalled = errors.New("another fault or a busy machine delays it for longer than this one can")
 
-// echoTakes checks that an echo of size bytes takes at least as long as least.
+// echoTakes checks that an echo of size bytes takes at least the shortest duration.
 func echoTakes(
-	ctx context.Context, c harness.LinkControl, l harness.Link, size int, least time.Duration,
+	ctx context.Context, c harness.LinkControl, l harness.Link, size int, shortest time.Duration,
 ) (string, error) {
 	took, err := timeTaken(func() error { return c.Echo(ctx, l.From, l.To, size) })
 	if err != nil {
 		return "", fmt.Errorf("no echo of %d B on %v after %v: %w", size, l, took, err)
 	}
-	if took < least {
-		return "", fmt.Errorf("an echo of %d B on %v took %v only, want %v or more", size, l, took, least)
+	if took < shortest {
+		return "", fmt.Errorf("an echo of %d B on %v took %v only, want %v or more", size, l, took, shortest)
 	}
 	return fmt.Sprintf("an echo of %d B on %v took %v", size, l, took.Round(time.Millisecond)), nil
 }

@@ -12,12 +12,12 @@ import (
 
 const (
 	ballastKey    = "doublegrant:ballast"
-	ballastPieces = 64        // at most, at a time
-	ballastSize   = 512 << 10 // of a piece
+	ballastPieces = 64        // largest number of pieces at a time
+	ballastSize   = 512 << 10 // size of a piece in bytes
 	// ballastRoom is how many pieces fit into the memory. Other use may grow by as much between two adjustments.
 	ballastRoom   = ballastPieces / 2
 	ballastEvery  = 20 * time.Millisecond // how often a piece is added
-	ballastTTL    = 30 * time.Second      // of a piece, so that nothing stays if the harness dies
+	ballastTTL    = 30 * time.Second      // TTL of a piece, so that none stays if the harness dies
 	ballastPolicy = "volatile-random"
 )
 
@@ -49,8 +49,8 @@ return 0`
 type memoryBallast struct {
 	c      MemoryLimited
 	node   string
-	was    map[string]string // settings, as they were
-	before int64             // evicted keys until then
+	was    map[string]string // the node's settings before
+	before int64             // keys that the node had evicted before
 	stop   context.CancelFunc
 	adding sync.WaitGroup
 }
@@ -94,8 +94,8 @@ func (b *memoryBallast) keepAdding(ctx context.Context) {
 	}
 }
 
-// add adds a piece, and sets the limit so that half of all pieces fit. The limit follows what clients and buffers need,
-// which may grow and shrink, so that it is always the ballast that is too much.
+// add adds a piece, and sets the limit so that half of all pieces fit. The limit follows the memory that clients and
+// buffers need, which may grow and shrink. So the ballast always exceeds what is left for it.
 func (b *memoryBallast) add(ctx context.Context) error {
 	there, used, err := b.addPiece(ctx)
 	if err != nil {

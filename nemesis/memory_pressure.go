@@ -15,7 +15,8 @@ type MemoryLimited interface{ nodes }
 // volatile-random: keys with a TTL are evicted at random, and locks are such keys. The memory is filled with ballast,
 // which has a TTL too and is not replicated: at most 32 MB at a time, and at most 50 new pieces of 512 KB a second. On
 // average a key with a TTL then lives for a second, however many there are. The limit follows what else the node has to
-// keep. So no command is refused, unless that grows by more than 16 MB between two adjustments, 20 ms apart.
+// keep. So no command is refused, unless the node's other data grows by more than 16 MB between two adjustments, 20 ms
+// apart.
 //
 // The bite: keys were evicted. The heal restores the settings and removes the ballast. Replicas evict only what their
 // primary does: if one is chosen, nothing is done to any node, and the fault is not proved. Inject returns an error for

@@ -103,8 +103,8 @@ func (a *primaryAsked) Primary(ctx context.Context) (string, error) {
 	return p, err
 }
 
-// replaceablePrimary returns the primary if it is one of hosts and Sentinels can promote a node that is not. Otherwise
-// it returns "".
+// replaceablePrimary returns the primary if it is one of hosts and Sentinels can promote a node outside of hosts.
+// Otherwise it returns "".
 func replaceablePrimary(ctx context.Context, c nodes, hosts []string) string {
 	p, err := c.Primary(ctx)
 	outside := func(node string) bool { return !slices.Contains(hosts, node) }
@@ -114,8 +114,9 @@ func replaceablePrimary(ctx context.Context, c nodes, hosts []string) string {
 	return p
 }
 
-// failover returns the proof of a fault that makes Sentinels replace the primary. It is nil where they cannot or need
-// not. A fault that ends within Sentinels' patience may cause no failover. Then its bite is proof enough.
+// failover returns the proof of a fault that makes Sentinels replace the primary. It is nil if Sentinels cannot replace
+// the primary, or need not. A fault that ends within Sentinels' patience may cause no failover. Then its bite is proof
+// enough.
 func (chosen targets) failover(c primary) func(context.Context) (string, error) {
 	if chosen.old == "" {
 		return nil
@@ -166,7 +167,7 @@ func nothingToHeal(context.Context) error { return nil }
 // pollEvery is the time between two checks of a condition.
 const pollEvery = 20 * time.Millisecond
 
-// poll calls look until it returns that it need not look again, or until ctx ends. It returns the last error.
+// poll calls look until again is false, or until ctx ends. It returns the last error.
 func poll(ctx context.Context, look func() (again bool, err error)) error {
 	return await.Poll(ctx, pollEvery, look)
 }
@@ -183,10 +184,11 @@ func awaitReachable(ctx context.Context, c probed, node string) error {
 	})
 }
 
-// checkSilent checks that the node does not answer the first client group. although says why it should not.
-func checkSilent(ctx context.Context, c probed, node, although string) error {
+// checkSilent checks that the node does not answer the first client group. reason is the clause of the error that says
+// why the node should be silent.
+func checkSilent(ctx context.Context, c probed, node, reason string) error {
 	if c.Probe(ctx, c.ClientGroups()[0], node) == nil {
-		return fmt.Errorf("%s answers although %s", node, although)
+		return fmt.Errorf("%s answers reason %s", node, reason)
 	}
 	return nil
 }
@@ -199,7 +201,7 @@ type probed interface {
 
 // asker sends a probe over a link.
 type asker interface {
-	// Probe asks the host to for an answer, from the host from, and waits a fraction of a second for it.
+	// Probe asks a host for an answer, over the link to it from another host, and waits a fraction of a second.
 	Probe(ctx context.Context, from, to string) error
 }
 

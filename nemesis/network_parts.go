@@ -14,7 +14,7 @@ type hostsByRole struct {
 	rng                         *rand.Rand
 	old                         string // the primary
 	replicas, sentinels, groups []string
-	few, many                   []string // of the client groups
+	few, many                   []string // the smaller and the larger share of the client groups
 }
 
 // withPrimary makes a shape that is drawn around the primary.
@@ -45,16 +45,16 @@ func firstIndexes(n int) []int {
 
 func (p hostsByRole) drawOne(of []string) string { return of[p.rng.IntN(len(of))] }
 
-// primarySide lists the hosts on the primary's side, with the smaller share of the client groups. The primary is first,
-// since it is the fault's first target.
-func (p hostsByRole) primarySide(with ...string) []string {
-	return slices.Concat([]string{p.old}, with, p.few)
+// primarySide lists the hosts on the primary's side: the primary, the other hosts given, and the smaller share of the
+// client groups. The primary is first, since it is the fault's first target.
+func (p hostsByRole) primarySide(others ...string) []string {
+	return slices.Concat([]string{p.old}, others, p.few)
 }
 
-// allBut lists all hosts except those of but.
-func (p hostsByRole) allBut(but []string) []string {
+// allBut lists all hosts except the excluded ones.
+func (p hostsByRole) allBut(excluded []string) []string {
 	all := slices.Concat(p.c.RedisNodes(), p.sentinels, p.groups)
-	return slices.DeleteFunc(all, func(h string) bool { return slices.Contains(but, h) })
+	return slices.DeleteFunc(all, func(h string) bool { return slices.Contains(excluded, h) })
 }
 
 // splitBrain cuts the primary's side off from all other hosts.
@@ -90,9 +90,11 @@ func (p hostsByRole) fromReplicas(replicas []string) cutHosts {
 	return one
 }
 
-// fromMinority cuts the groups off from a minority of the Redis nodes. A probe from the group one has to reach another
-// node.
-func fromMinority(ctx context.Context, c Partitionable, rng *rand.Rand, groups []string, one string) (cutHosts, error) {
+// fromMinority cuts the groups off from a minority of the Redis nodes. The group called prober must still reach a node
+// of the majority.
+func fromMinority(
+	ctx context.Context, c Partitionable, rng *rand.Rand, groups []string, prober string,
+) (cutHosts, error) {
 	nodes, err := Minority().Pick(ctx, c, rng)
 	if err != nil {
 		return cutHosts{}, err
@@ -101,6 +103,6 @@ func fromMinority(ctx context.Context, c Partitionable, rng *rand.Rand, groups [
 	return cutHosts{
 		targets: append(slices.Clone(nodes), groups...),
 		links:   harness.Links(groups, nodes),
-		open:    []harness.Link{{From: one, To: kept[0]}},
+		open:    []harness.Link{{From: prober, To: kept[0]}},
 	}, nil
 }

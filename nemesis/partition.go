@@ -32,8 +32,8 @@ type Partitionable interface {
 // right to write, in the same moment. Drop and DropReplies let the ends of connections pass, and reset the connections
 // when they heal.
 //
-// The bite: probes in new connections from either side get no answer through the cut, and one beside it does. The proof
-// is the one that the Shape describes, and that the system itself sent something over the cut.
+// The bite: probes in new connections from either side get no answer through the cut, and a probe beside the cut gets
+// one. The proof is the one that the Shape describes, and that the system itself sent something over the cut.
 //
 // After the heal a cluster was whole within half a second without a failover, and within 5 s with one (20 trials of
 // each Shape under Withhold, and of SplitBrain under each of the Cuts, on two busy cores).
@@ -188,19 +188,19 @@ func awaitDeaf(ctx context.Context, c Partitionable, replicas []string) (string,
 	return "no word of the primary reaches " + strings.Join(replicas, ", "), err
 }
 
-// aloneSuspects waits until one Sentinel believes that the primary is down, and checks that the others do not.
-func aloneSuspects(ctx context.Context, c Partitionable, one string) (string, error) {
+// aloneSuspects waits until the Sentinel believes that the primary is down, and checks that the other Sentinels do not.
+func aloneSuspects(ctx context.Context, c Partitionable, sentinel string) (string, error) {
 	suspects := func(s string, want bool) error {
 		if is, err := c.Suspects(ctx, s); err != nil || is != want {
 			return errors.Join(err, fmt.Errorf("%s holds the primary to be down: %v", s, is))
 		}
 		return nil
 	}
-	err := pollUntil(ctx, func() error { return suspects(one, true) })
+	err := pollUntil(ctx, func() error { return suspects(sentinel, true) })
 	for _, s := range c.Sentinels() {
-		if s != one && err == nil {
+		if s != sentinel && err == nil {
 			err = suspects(s, false)
 		}
 	}
-	return one + " alone holds the primary to be down", err
+	return sentinel + " alone holds the primary to be down", err
 }

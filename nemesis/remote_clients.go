@@ -46,7 +46,7 @@ func (e remoteClients) Connections(node string) int {
 	return e.links.Connections(node) + e.Cluster.Connections(node)
 }
 
-// linksFrom returns what acts on the links that a host opens.
+// linksFrom returns the LinkControl of the links on which a host opens connections.
 func (e remoteClients) linksFrom(host string) harness.LinkControl {
 	if e.isGroup(host) {
 		return e.links

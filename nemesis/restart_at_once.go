@@ -18,9 +18,9 @@ import (
 // acknowledged writes are lost without any failover. With such a file nothing is lost, unless appendfsync is everysec:
 // during an fsync Redis acknowledges commands that have not left the process.
 //
-// The bite: another process answers. It counts the keys before and after. The proof for a primary with Sentinels: no
-// other node is promoted for 1.5 s. A restart that takes a second or more, so that Sentinels act, is not proved. There
-// is nothing to heal.
+// The bite: another process answers. It also says how many keys the node had before and has after. The proof for a
+// primary with Sentinels: no other node is promoted for 1.5 s. A restart that takes a second or more, so that Sentinels
+// act, is not proved. There is nothing to heal.
 func RestartAtOnce(c Killable, t Target) harness.Nemesis {
 	return ofNodes("restart-"+t.String()+"-at-once", harness.EndsProcess|harness.StartsProcess, c, t,
 		restartAtOnce{c}.strike)

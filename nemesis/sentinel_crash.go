@@ -29,9 +29,9 @@ func AfterPromotion() Crash { return Crash{"after-promotion", "crash-after-promo
 //
 // The consequences were measured with two other Sentinels, which see nothing wrong with the primary. A crash after the
 // election has none. After the promotion there are two primaries for about a second, until the other Sentinels make the
-// promoted node a replica again. What it acknowledged is lost. But the Sentinel that comes back has saved the promotion
-// with a newer epoch than the others know, and they believe it. All then follow a replica, see that it is not a
-// primary, and fail over in earnest.
+// promoted node a replica again. The writes that this node acknowledged are lost. But the Sentinel that comes back has
+// saved the promotion with a newer epoch than the others know, and they believe it. All then follow a replica, see that
+// it is not a primary, and fail over in earnest.
 func SimulateFailure(c Crashable, at Crash) harness.Nemesis {
 	return fault{"sentinel-crash-" + at.name, harness.MovesPrimary | harness.EndsProcess, sentinelCrash{c, at}.inject}
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// SkewClients sets the clocks of the chosen client groups' machines fast by ahead, or slow where it is negative. Only
-// what clients read with harness.Now is wrong, so only locks that keep leases by their clients' clocks can suffer. The
-// bite: the clocks differ from the machine's. The heal sets them right.
+// SkewClients sets the clocks of the chosen client groups ahead by offset, or behind if offset is negative. Only what
+// clients read with harness.Now is wrong, so only locks that keep leases by their clients' clocks can suffer. The bite:
+// the clocks differ from the machine's. The heal sets them right.
 //
 // f has to be the run's Spec.Fleet as well. t chooses from the client groups of c: Clients(), Group() or a group's
 // name. Choose some groups, not all: clocks that are all wrong by the same amount agree.
-func SkewClients(f *harness.Fleet, c Topology, t Target, ahead time.Duration) harness.Nemesis {
+func SkewClients(f *harness.Fleet, c Topology, t Target, offset time.Duration) harness.Nemesis {
 	return ofClients("skew-clients-"+t.String(), harness.ShiftsClock, f, c, t,
 		func(_ context.Context, s struckGroups, _ *rand.Rand) (harness.Injection, error) {
-			return skew(s, ahead)
+			return skew(s, offset)
 		})
 }
 

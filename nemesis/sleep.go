@@ -19,10 +19,10 @@ type DebugSleeper interface {
 const shortestSleep = 500 * time.Millisecond
 
 // Sleep makes Redis nodes execute nothing for d, at least half a second, as a slow command does (DEBUG SLEEP). The
-// sleep begins before the bite, and nothing can wake the node. It answers again after d, a moment before a fault that
-// is in force for d heals. Then it executes what was sent during the sleep, also commands of clients that have given
-// up. A primary that has been replaced does the same until it learns of that. Sentinels replace a primary that sleeps
-// for longer than their patience.
+// sleep begins before the bite, and nothing can wake the node. The node answers again after d. If the fault is in force
+// for d, that is a moment before the heal. The node then executes what was sent during the sleep, including commands of
+// clients that have given up. Even a primary that was replaced meanwhile does so, until it learns of its successor.
+// Sentinels replace a primary that sleeps for longer than their patience.
 //
 // The bite: a PING gets no answer. If the machine was too busy to see the node asleep, it sleeps again. The heal waits
 // for the end of the sleep.
@@ -62,7 +62,7 @@ func (s nodeSleep) sleep(ctx context.Context, node string) error {
 	})
 }
 
-// sleepOnce lets the node sleep once. again says that no probe saw it asleep.
+// sleepOnce lets the node sleep once. again is true if the node slept and no probe saw it asleep.
 func (s nodeSleep) sleepOnce(ctx context.Context, node string) (again bool, err error) {
 	over := make(chan error, 1)
 	go func() { // the reply comes late, or never: an admin client waits for it for a second

@@ -22,7 +22,7 @@ func idleInjection(targets []string, why error) harness.Injection {
 // errNoLink says that there is no link where a fault was to act.
 var errNoLink = errors.New("they are one host now")
 
-// touchedMeter counts what a link fault touches on links from its making on.
+// touchedMeter counts what a link fault touches on links, from the moment when the meter is made.
 type touchedMeter struct {
 	c      Linked
 	proof  linkProof

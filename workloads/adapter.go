@@ -33,14 +33,13 @@ type Adapter struct {
 	// RealCrash says that a crash in a search kills the process. Otherwise it only cuts the connection to Redis.
 	RealCrash bool `json:"realCrash,omitempty" yaml:"realCrash,omitempty"`
 
-	// Can lists the operations that the program says it can do, by their names in the protocol. Symmetric says that it
-	// compares tokens for equality only, Clock which clock it reads, Masters how many independent masters it needs at
-	// least (0: it uses one Redis). Asking the program overwrites these fields. If Can is empty, it was not
-	// asked. A program that Announces is not asked: its user sets Clock.
+	// Can lists the operations that the program can do, by their names in the protocol. It is empty until the program was
+	// asked. The program's answer overwrites Can, Symmetric, Masters and Clock. A program that Announces is not asked: its
+	// user sets Clock.
 	Can       []string     `json:"can,omitempty" yaml:"can,omitempty"`
-	Symmetric bool         `json:"symmetric,omitempty" yaml:"symmetric,omitempty"`
-	Masters   int          `json:"masters,omitempty" yaml:"masters,omitempty"`
-	Clock     AdapterClock `json:"clock,omitempty" yaml:"clock,omitempty"`
+	Symmetric bool         `json:"symmetric,omitempty" yaml:"symmetric,omitempty"` // compares tokens for equality only
+	Masters   int          `json:"masters,omitempty" yaml:"masters,omitempty"`     // needed at least; 0: one Redis
+	Clock     AdapterClock `json:"clock,omitempty" yaml:"clock,omitempty"`         // the clock that it reads in a search
 }
 
 // AdapterClock says which clock an adapter reads in a search, by its name in the protocol. The zero value is
@@ -49,10 +48,10 @@ type AdapterClock string
 
 // The clocks of adapters.
 const (
-	AskedClock AdapterClock = "asked" // it asks the harness for the time and for sleep, or needs neither
-	// PreloadedClock gets its time and sleeps from the C library, which a preloaded library replaces.
+	AskedClock AdapterClock = "asked" // the adapter asks the harness for the time and for sleep, or needs neither
+	// PreloadedClock is the C library's, by which the adapter also sleeps. A preloaded library replaces its functions.
 	PreloadedClock AdapterClock = "preloaded"
-	RealClock      AdapterClock = "real" // the machine's; then a search can say nothing about the passing of time
+	RealClock      AdapterClock = "real" // the machine's: a search can say nothing about the passing of time
 )
 
 // IsKnown reports whether c is one of the clocks, or the zero value.
@@ -92,7 +91,7 @@ type Operations interface {
 	Extender
 	Deduper // First marks the message for a window, or claims it for a lease if Confirm is to follow
 	Sequencer
-	// Confirm marks the message that the caller has claimed as delivered, like that of a Confirmer.
+	// Confirm marks the message id as delivered. The caller has claimed it before: see Confirmer.
 	Confirm(ctx context.Context, id string, window time.Duration) (bool, error)
 }
 
@@ -142,14 +141,15 @@ func (c *Adapter) FamilyUnknown() bool { return c != nil && c.As == "" && len(c.
 // mostMasters is the largest number of masters that a topology has.
 const mostMasters = 9
 
-// AdapterVariant makes a variant of an adapter, which run runs. An error says what to change in the adapter's settings.
-func AdapterVariant(c Adapter, run AdapterRunner) (Variant, error) {
+// AdapterVariant makes a variant of an adapter. The runner runs the adapter. An error says what to change in the
+// adapter's settings.
+func AdapterVariant(c Adapter, runner AdapterRunner) (Variant, error) {
 	if err := c.check(); err != nil {
 		return Variant{}, err
 	}
-	made, err := c.variant(run)
+	made, err := c.variant(runner)
 	if c.Announces {
-		made.program = func(o Options) interleave.Program { return c.announcedProgram(o, run) }
+		made.program = func(o Options) interleave.Program { return c.announcedProgram(o, runner) }
 	}
 	return made, err
 }
@@ -201,27 +201,27 @@ func (c Adapter) variant(run AdapterRunner) (Variant, error) {
 	}
 }
 
-// onMasters makes the variant of a lock that asks several masters. The explorer has one Redis, so the variant has no
-// program there.
-func (c Adapter) onMasters(id string, run AdapterRunner, v Variant) Variant {
+// onMasters makes the variant of a lock that asks several masters. The variant has no program for the explorer, which
+// has one Redis.
+func (c Adapter) onMasters(id string, runner AdapterRunner, v Variant) Variant {
 	v.Flaws = forgottenByAMaster()
-	v = quorumVariant(id, func(masters []redis.UniversalClient) Locker { return c.locker(run.LoadClient(masters...)) },
+	v = quorumVariant(id, func(masters []redis.UniversalClient) Locker { return c.locker(runner.LoadClient(masters...)) },
 		v)
 	v.Masters = c.Masters
 	return v
 }
 
 // adapterProgram turns p into a program whose clients are processes, each with a gate of its own. client makes the
-// client at place i, which asks its process by ops.
+// client at place i. That client sends its operations to its process through ops.
 func (c Adapter) adapterProgram(
-	p interleave.Program, run AdapterRunner, client func(i int, ops Operations) harness.Client,
+	p interleave.Program, runner AdapterRunner, client func(i int, ops Operations) harness.Client,
 ) interleave.Program {
 	var kill func(address string) // what a crash in a search does to a process; nil: nothing
 	if c.RealCrash {
-		kill = run.Kill
+		kill = runner.Kill
 	}
 	return c.gatedProgram(p, func(i int, address string) (harness.Client, error) {
-		ops, err := run.SearchClient(address)
+		ops, err := runner.SearchClient(address)
 		if err != nil {
 			return nil, err
 		}
@@ -229,7 +229,7 @@ func (c Adapter) adapterProgram(
 	}, kill)
 }
 
-// gatedProgram turns p into a program whose clients openAt makes, each with a gate of its own.
+// gatedProgram turns p into a program whose clients are made by openAt. Each client has a gate of its own.
 func (c Adapter) gatedProgram(
 	p interleave.Program, openAt func(i int, address string) (harness.Client, error), kill func(address string),
 ) interleave.Program {
@@ -335,7 +335,7 @@ var _ Confirmer = adapterClaims{}
 
 func (adapterClaims) Lease(window time.Duration) time.Duration { return dedupLease(window) }
 
-// First claims the message for the lease.
+// First claims the message for a quarter of the window.
 func (f adapterClaims) First(ctx context.Context, id string, window time.Duration) (bool, error) {
 	return f.Operations.First(ctx, id, f.Lease(window))
 }

@@ -17,9 +17,9 @@ import (
 
 // AnnouncingProcess is one process that drives itself, in one schedule.
 type AnnouncingProcess interface {
-	// Next lets the process go on until its next announcement, and returns that. more is false when the process has
-	// ended. If the process asks a preloaded clock meanwhile, the clock of ctx answers. An error says that the process
-	// has broken down.
+	// Next lets the process go on until its next announcement, and returns the announcement's text. more is false when the
+	// process has ended. If the process asks a preloaded clock meanwhile, the clock of ctx answers. An error says that the
+	// process has broken down.
 	Next(ctx context.Context) (text string, more bool, err error)
 }
 
@@ -30,16 +30,16 @@ var announcedKinds = map[Family]map[string]harness.Kind{
 	Sequence: {DoNext: harness.Next},
 }
 
-// announcedProgram returns what the clients of a program that drives itself do in a search: whatever they announce.
-func (c Adapter) announcedProgram(o Options, run AdapterRunner) interleave.Program {
+// announcedProgram returns the search program of an adapter that drives itself. Its clients do what they announce.
+func (c Adapter) announcedProgram(o Options, runner AdapterRunner) interleave.Program {
 	p := interleave.Program{
 		Name: c.ID(), Lease: cmp.Or(o.TTL, ExploredLease),
 		Kinds: []harness.Kind{announcedKinds[c.As][requiredOperations[c.As][0]]}, NoBackgroundWork: true,
-		Announced: run.OnAnnounced,
+		Announced: runner.OnAnnounced,
 	}
 	return c.gatedProgram(p, func(i int, address string) (harness.Client, error) {
 		client, lease := strconv.Itoa(i+1), strconv.FormatInt(p.Lease.Milliseconds(), 10)
-		d, err := run.StartAnnouncing(address, "DOUBLEGRANT_CLIENT="+client, "DOUBLEGRANT_TTL_MS="+lease)
+		d, err := runner.StartAnnouncing(address, "DOUBLEGRANT_CLIENT="+client, "DOUBLEGRANT_TTL_MS="+lease)
 		if err != nil {
 			return nil, err
 		}
@@ -49,7 +49,7 @@ func (c Adapter) announcedProgram(o Options, run AdapterRunner) interleave.Progr
 				harness.Abandon(ctx, err)
 			}
 		}), nil
-	}, run.Kill)
+	}, runner.Kill)
 }
 
 // announcer records what one client announces.
@@ -60,8 +60,8 @@ type announcer struct {
 	attempt int
 }
 
-// step records what the process announces until it ends. An error says that it has broken down, or announces what makes
-// no sense.
+// step records what the process announces until it ends. An error says that the process has broken down, or that an
+// announcement makes no sense.
 func (a *announcer) step(ctx context.Context, s *harness.Session, d AnnouncingProcess) error {
 	for {
 		text, more, err := d.Next(ctx)

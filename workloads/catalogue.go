@@ -107,7 +107,8 @@ func Find(id string) (Variant, error) {
 // ScriptPrefix begins the ids of variants that are Lua scripts of the user.
 const ScriptPrefix = "script/"
 
-// ownName says what to give instead of an id that reports use for a script or an adapter; empty: id is not such an id.
+// ownName returns advice for a user who gave the id by which reports name a script or an adapter: what to give instead.
+// It is empty for any other id.
 func ownName(id string) string {
 	switch {
 	case strings.HasPrefix(id, AdapterPrefix):

@@ -26,7 +26,7 @@ type Connector interface {
 // call traces the commands of one operation. It decides what an error means for the whole operation: the operation
 // certainly did not happen only if none of its commands can have been executed.
 type call struct {
-	sent       atomic.Bool // a command was sent, or tried to be
+	sent       atomic.Bool // a command was sent, or sending one was tried
 	mayHaveRun atomic.Bool // a command may have been executed
 	masters    ballot      // for a system of several masters
 }
@@ -128,8 +128,8 @@ func (a *attempt) mayHaveRun(err error, cmds []redis.Cmder, pipeline bool) bool 
 	return !a.unsent.Load() && !(notExecuted(err) && (!pipeline || noneExecuted(cmds)))
 }
 
-// onlyCleansUp reports whether the commands only undo what the end of a connection undoes. A crashed client's
-// connections would be closed, but here other clients go on to use them.
+// onlyCleansUp reports whether the only command is an UNWATCH or DISCARD. Even a crashed client sends these. In a real
+// crash its connections would end, but here other clients go on to use them.
 func onlyCleansUp(cmds []redis.Cmder) bool {
 	return len(cmds) == 1 && (cmds[0].Name() == "unwatch" || cmds[0].Name() == "discard")
 }
@@ -151,8 +151,8 @@ func noneExecuted(pipeline []redis.Cmder) bool {
 	return !slices.ContainsFunc(pipeline, failed) || !slices.ContainsFunc(pipeline, mayHaveRun)
 }
 
-// refusals lists the beginnings of error replies which say that the command was not executed. A script meets them at
-// its first write, so that holds for scripts as well.
+// refusals lists the beginnings of error replies which say that the command was not executed. A script that gets one
+// has not written anything yet, so this holds for scripts as well.
 var refusals = []string{"READONLY", "NOREPLICAS", "LOADING", "MASTERDOWN", "NOSCRIPT", "MISCONF", "OOM", "NOAUTH",
 	"CLUSTERDOWN", "CROSSSLOT"}
 

@@ -26,8 +26,8 @@ type Confirmer interface {
 	Deduper
 	// Lease returns how long an unconfirmed claim lasts, for messages that stay marked for window.
 	Lease(window time.Duration) time.Duration
-	// Confirm marks the message that the caller has claimed as delivered, for window. It returns false without an error
-	// if the claim was no longer the caller's. An error leaves open whether the message was marked.
+	// Confirm marks the message id as delivered, for window. The caller has claimed it before. It returns false without an
+	// error if the claim was no longer the caller's. An error leaves open whether the message was marked.
 	Confirm(ctx context.Context, id string, window time.Duration) (bool, error)
 }
 
@@ -35,8 +35,8 @@ type Confirmer interface {
 // is a [harness.ImmortalMark]. Marks of other filters are judged by claims alone.
 type Inspector interface {
 	Deduper
-	// Inspect reports whether the message id is marked, and for how long still. It changes nothing. remaining is 0 if
-	// the mark never ends, and never 0 if it does. An error leaves both open.
+	// Inspect reports whether the message id is marked, and for how long still. It changes nothing. For a marked message,
+	// remaining is 0 only if the mark never ends. An error leaves both open.
 	Inspect(ctx context.Context, id string) (marked bool, remaining time.Duration, err error)
 }
 
@@ -49,15 +49,15 @@ type DedupOptions struct {
 	Share  Share  // the share of one of several generators; default: the whole load
 	Prefix string // prefix of every message's name
 
-	// Habits adds clients to a search that use their filter more than once, each in a part of the search of its own:
-	// see habits.go.
+	// Habits adds to a search some clients that use their filter more than once. Each of them has a part of the search of
+	// its own: see habits.go.
 	Habits bool
 	// Goroutines is how many clients of a search share one filter: see interleave.Program. 0 or 1: none do.
 	Goroutines int
 
-	// AtMostOnce accepts, in a search, that a message is lost whose worker crashed or got no answer: a filter of one
-	// step cannot avoid that. Marks that never end are still violations, and so are messages that everybody was told to
-	// have been seen. A Confirmer must lose nothing.
+	// AtMostOnce lets a search accept the loss of a message whose worker crashed or got no answer: a filter of one step
+	// cannot avoid it. A mark that never ends is still a violation. So is a message of which every worker was told that it
+	// is not new. A Confirmer must lose nothing.
 	AtMostOnce bool
 }
 
@@ -191,8 +191,8 @@ func (c *dedupClient) deliver(s *harness.Session, id string) harness.Op {
 	return s.Invoke(harness.Op{Kind: harness.Deliver, Key: id}, func(op *harness.Op) { op.Outcome = harness.OK })
 }
 
-// confirm says that the message was delivered. If the filter does not ask for that, it does nothing and returns the
-// zero Op.
+// confirm tells the filter that the message was delivered. If the filter is not a Confirmer, it does nothing and
+// returns the zero Op.
 func (c *dedupClient) confirm(ctx context.Context, s *harness.Session, id string) harness.Op {
 	f, ok := c.filter.(Confirmer)
 	if !ok {
@@ -205,7 +205,8 @@ func (c *dedupClient) confirm(ctx context.Context, s *harness.Session, id string
 	})
 }
 
-// receive returns the number of the caller's next message, and whether it comes again.
+// receive returns the number of the message that the caller gets next. again is true if the message was delivered
+// before and now is repeated.
 func (d *dedups) receive(s *harness.Session) (number int64, again bool) {
 	if s.Rand.Float64() < redelivered {
 		if number, ok := d.drawRepeated(s); ok {

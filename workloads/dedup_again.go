@@ -28,7 +28,8 @@ var ageBands = []ageBand{
 	{0.20, 1.012, 1.2},
 }
 
-// drawRepeated draws a message that comes again. It returns false if there is none of the age that was drawn.
+// drawRepeated draws an earlier message to deliver again, of an age that it draws first. It returns false if there is
+// no message of that age.
 func (d *dedups) drawRepeated(s *harness.Session) (int64, bool) {
 	if number, ok := d.slow.draw(s.Rand); ok && s.Rand.IntN(4) == 0 {
 		return number, true
@@ -92,12 +93,12 @@ func (d *sampledTimes) draw(rng *rand.Rand, from, to time.Duration) (number int6
 	return d.latest[i+rng.IntN(j-i)].number, true
 }
 
-// oldest lists up to n of the first messages with a time up to before.
-func (d *sampledTimes) oldest(n int, before time.Duration) (numbers []int64) {
+// oldest lists the earliest n messages, leaving out those with a time after until.
+func (d *sampledTimes) oldest(n int, until time.Duration) (numbers []int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, e := range d.earliest {
-		if e.at <= before && len(numbers) < n {
+		if e.at <= until && len(numbers) < n {
 			numbers = append(numbers, e.number)
 		}
 	}
@@ -155,7 +156,7 @@ func (c *slowClaims) end(number int64) {
 	c.numbers = slices.Delete(c.numbers, i, i+1)
 }
 
-// draw returns a random one of them, and false if there is none.
+// draw returns a random message whose worker is slow, and false if there is none.
 func (c *slowClaims) draw(rng *rand.Rand) (number int64, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

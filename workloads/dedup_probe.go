@@ -15,7 +15,7 @@ import (
 // This file claims messages after the load, to find out what the filter remembers.
 
 const (
-	mostProbed = 1000 // undelivered messages that are probed, and latest ones
+	mostProbed = 1000 // how many undelivered messages are probed at most, and how many of the latest
 	// the longest lease that the harness waits for; a run has little more time to end
 	longestLeaseAwaited = 15 * time.Second
 )
@@ -41,7 +41,7 @@ func (c *undelivered) remove(number int64) {
 	delete(c.numbers, number)
 }
 
-// latest lists the latest n of them, in order.
+// latest lists the latest n messages, in order.
 func (c *undelivered) latest(n int) []int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,8 +92,8 @@ const mostOldProbed = 100 // old messages that are probed
 // buckets of two windows.
 func (d *dedups) certainlyGoneAge() time.Duration { return d.opts.Window*13/4 + time.Second }
 
-// isConclusive reports whether a claim now would tell anything about a message: it would inside its window, and long
-// after it.
+// isConclusive reports whether the answer to a claim at now proves anything. It does inside the message's window, and
+// long after that window.
 func (d *dedups) isConclusive(number int64, now time.Duration) bool {
 	age := now - d.received.timeOf(number)
 	return age < d.opts.Window*97/100 || age > d.certainlyGoneAge()
@@ -132,7 +132,7 @@ func (c *dedupClient) inspect(ctx context.Context, s *harness.Session, f Inspect
 	})
 }
 
-// markedByKey is part of a filter whose mark is a Redis key named like the message that only its TTL ends.
+// markedByKey is embedded in filters whose mark is a Redis key with the message's name, which ends by its TTL alone.
 type markedByKey struct{ redis redis.UniversalClient }
 
 func (f markedByKey) Inspect(ctx context.Context, id string) (marked bool, remaining time.Duration, err error) {

@@ -14,7 +14,7 @@ import (
 //
 //	first    SET id 1 NX EX seconds; WAIT n 20, in one pipeline; an error if the mark is new and fewer replicas have it
 //
-// Source: Redis documentation, SET and WAIT. A mark that a replica has survives a failover to that replica, not to
+// Source: Redis documentation, SET and WAIT. A mark on a replica survives a failover to that replica, but not to
 // another: there are fewer duplicates, not none. After an error the mark stays. Deleting it would be worse: the DEL may
 // be lost as well, or come after a failover and delete the next worker's mark. So until the window is over nobody
 // delivers the message, unless the worker delivers it without knowing whether another one does.

@@ -20,8 +20,8 @@ const (
 	placeComesBack // the place of the client that comes back after its lease or window
 )
 
-// habits returns places if asked is set, and nothing otherwise. They are clients for which a search has parts of their
-// own.
+// habits returns places if asked is set, and nothing otherwise. A search has a part of its own for the client at each
+// of these places.
 func habits(asked bool, places ...int) []int {
 	if !asked {
 		return nil
@@ -29,7 +29,7 @@ func habits(asked bool, places ...int) []int {
 	return places
 }
 
-// Roles of these clients, by place, as reports name them.
+// The roles of clients with habits, by place, as reports name them.
 var (
 	lockRoles = map[int]string{placeRenews: "renews its lease again and again", placeTwoNames: "uses two locks",
 		placeComesBack: "comes back after its lease"}
@@ -49,16 +49,18 @@ func lockHabits(o LockOptions, newLocker func(redis.UniversalClient) Locker) []i
 	return places
 }
 
-// otherName returns the second name that a client uses, which begins with the first. No other client uses it.
+// otherName returns the second name of a lock, message or sequence for a client that uses two. It begins with the first
+// name. Other clients do not use it.
 func otherName(name string) string { return name + "-2" }
 
-// IsOtherName reports whether name is the second one that a client of a search uses. No two clients use the same.
+// IsOtherName reports whether name is the second lock or message that one client of a search uses. Other clients do not
+// use it.
 func IsOtherName(name string) bool {
 	return name == otherName(exploredLock) || name == otherName(exploredMessage)
 }
 
-// useTwoLocks holds two locks at once: another one, taken first, and the one that all clients try. It releases both in
-// the same order, and then uses the second again.
+// useTwoLocks takes a lock that no other client uses, and then the one that all clients try. It releases them in the
+// same order, and then tries the second one once more.
 func (c *lockClient) useTwoLocks(ctx context.Context, s *harness.Session, key, owner string) {
 	names, granted := []string{otherName(key), key}, [2]bool{}
 	for i, name := range names {
@@ -107,7 +109,8 @@ func (c *lockClient) renewAgain(ctx context.Context, s *harness.Session, key, ow
 	c.release(ctx, s, key, owner)
 }
 
-// handleTwo claims two messages before it delivers the first: another one, and then the one that all clients get.
+// handleTwo claims a message that no other client gets, and then the one that all clients get. Only then does it
+// deliver those that are new.
 func (c *dedupClient) handleTwo(ctx context.Context, s *harness.Session, id string) {
 	other := otherName(id)
 	claims := []harness.Op{c.claim(ctx, s, other), c.claim(ctx, s, id)}

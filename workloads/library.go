@@ -17,12 +17,12 @@ type Library struct {
 	Interpreters []string // interpreters; the first that passes Probe runs the adapter
 	Probe        []string // arguments with which an interpreter says, by exit code 0, that it has the library
 	Packages     string   // Debian packages with all that is needed
-	File         string   // the adapter's file, in package clients
+	File         string   // the adapter's file, in package adapters
 	Args         []string // arguments of the adapter
 }
 
 var (
-	pythons = []string{"python3", "/usr/bin/python3"} // the first one in the PATH may lack what Debian's has
+	pythons = []string{"python3", "/usr/bin/python3"} // the first in the PATH may lack packages that Debian's own has
 	phps    = []string{"php"}
 )
 
@@ -44,7 +44,7 @@ func libRedisPyLock() Variant {
 	})
 }
 
-// lib/redis-py-lock-endless, the same lock without an end.
+// lib/redis-py-lock-endless, the same lock without a lease.
 //
 // Source: redis-py's issue 4279. reacquire() sends PEXPIRE 0, which deletes the lock, and returns True.
 func libRedisPyLockEndless() Variant {
@@ -162,11 +162,11 @@ func foreignLock(id string, can []string, l Library, v Variant) Variant {
 // variants.
 func (v Variant) Library() (Library, bool) { return v.library, v.library.File != "" }
 
-// RunBy returns the variant of a library with run as its program. Without it the variant can only be listed.
-func (v Variant) RunBy(run AdapterRunner) Variant {
+// RunBy returns the variant of a library with a runner for its adapter. Without one the variant can only be listed.
+func (v Variant) RunBy(runner AdapterRunner) Variant {
 	c := Adapter{As: Lock, Name: v.ID, Command: []string{v.library.File}, Can: v.can, Symmetric: true}
-	made, _ := c.variant(run) // only an unknown family is an error
-	v.newLocker, v.runner = made.newLocker, run
+	made, _ := c.variant(runner) // only an unknown family is an error
+	v.newLocker, v.runner = made.newLocker, runner
 	v.program = func(o Options) interleave.Program {
 		p := made.program(o)
 		p.SpecialPlaces = nil // a search of the whole catalogue has no time for that
@@ -175,7 +175,7 @@ func (v Variant) RunBy(run AdapterRunner) Variant {
 	return v
 }
 
-// notRun is the lock of a library that nobody runs.
+// notRun is the lock of a library's variant without a runner. Its operations return errNotRun.
 type notRun struct{ Operations }
 
 var errNotRun = errors.New("this variant is of a listing, and nothing runs its adapter")

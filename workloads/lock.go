@@ -52,8 +52,8 @@ type LockOptions struct {
 
 	Prefix string // prefix of every lock's name
 
-	// Habits adds clients to a search that use their lock more than once, each in a part of the search of its own: see
-	// habits.go.
+	// Habits adds to a search some clients that use their lock more than once. Each of them has a part of the search of
+	// its own: see habits.go.
 	Habits bool
 	// Goroutines is how many clients of a search share one lock: see interleave.Program. 0 or 1: none do.
 	Goroutines int
@@ -243,13 +243,13 @@ func (c *lockClient) Step(ctx context.Context, s *harness.Session) {
 // nothing else renews.
 const renewsOneIn = 8
 
-// hold keeps the lock that the acquire got was granted until the given time. Some owners renew their lease half way. An
-// owner that is told that the lock is another's releases it at the usual time all the same, so that others are seen to
-// be refused meanwhile.
-func (c *lockClient) hold(ctx context.Context, s *harness.Session, got harness.Op, until time.Duration) {
+// hold keeps a lock until the given time. The operation granted is the acquire that took it. Some owners renew their
+// lease half way. An owner that is told that the lock is another's releases it at the usual time all the same, so that
+// others are seen to be refused meanwhile.
+func (c *lockClient) hold(ctx context.Context, s *harness.Session, granted harness.Op, until time.Duration) {
 	if _, extender := c.lock.(Extender); extender && s.Rand.IntN(renewsOneIn) == 0 {
 		if s.Sleep((until - s.Now()) / 2) {
-			c.extend(ctx, s, got.Key, got.Arg)
+			c.extend(ctx, s, granted.Key, granted.Arg)
 		}
 	}
 	s.Sleep(until - s.Now())
@@ -303,14 +303,14 @@ func (c *lockClient) release(ctx context.Context, s *harness.Session, key, owner
 	})
 }
 
-// setOutcome sets the outcome of op from a lock's answer. no is the reason recorded for a definite no.
-func setOutcome(op *harness.Op, c *call, yes bool, err error, no string) {
+// setOutcome sets the outcome of op from a lock's answer. If that is a definite no, refusal is recorded as the reason.
+func setOutcome(op *harness.Op, c *call, yes bool, err error, refusal string) {
 	switch {
 	case !yes && c.masters.markInDoubt(op, err):
 	case errors.Is(err, errGivenBack):
 		op.Outcome, op.Err = harness.Fail, errGivenBack.Error()
 	case c.finish(op, err) && !yes:
-		op.Outcome, op.Err = harness.Fail, no
+		op.Outcome, op.Err = harness.Fail, refusal
 	}
 }
 

@@ -40,24 +40,24 @@ const (
 	ambushTries   = 8                    // tries of each client, at most
 )
 
-// ambush lets a client that was refused the lock wait for the end of its owner's lease, if that is close, and try again
-// and again around it. It returns the last try.
-func (c *lockClient) ambush(ctx context.Context, s *harness.Session, key string, got harness.Op) harness.Op {
+// ambush lets a client that was just refused a lock wait for the end of the owner's lease, if that end is close, and
+// try several times around it. It returns the last try; last is the one that was refused.
+func (c *lockClient) ambush(ctx context.Context, s *harness.Session, key string, last harness.Op) harness.Op {
 	k := c.keys[key]
 	end, ok := k.joinAmbush(s.Now())
 	if !ok {
-		return got
+		return last
 	}
 	defer k.leaveAmbush()
 	if !s.Sleep(end - lastInstant + drawPart(s.Rand, lastInstant, 0, 1) - s.Now()) {
-		return got
+		return last
 	}
 	for range ambushTries {
-		if got = c.acquire(ctx, s, key, c.nameFor(s, k)); got.Err != harness.Held || s.Now() > end+2*lastInstant {
-			return got
+		if last = c.acquire(ctx, s, key, c.nameFor(s, k)); last.Err != harness.Held || s.Now() > end+2*lastInstant {
+			return last
 		}
 	}
-	return got
+	return last
 }
 
 // joinAmbush takes a place among the clients that wait for the end of the lock's lease, and returns that end. It
@@ -108,8 +108,8 @@ func (k *lockKeyState) similarName() string {
 }
 
 // nameLike returns the n-th name, from 1, that resembles owner: it adds digits before or behind, is a prefix, or
-// differs in the last letter or in case. The names for one owner are all different. If owner was itself made so and its
-// tail is no longer intact, only digits are added, so that no two names are ever the same.
+// differs in the last letter or in case. The names for one owner are all different. If owner is itself such a name and
+// no longer ends in nameTail, only digits are added, so that no two names are ever the same.
 func nameLike(owner string, n int) string {
 	const kinds = 5
 	round, whole := (n-1)/kinds, strings.HasSuffix(owner, "-"+nameTail)
@@ -126,7 +126,7 @@ func nameLike(owner string, n int) string {
 	return owner + "." + strconv.Itoa(n)
 }
 
-// inOtherCase returns lower-case letters with those in upper case whose bit is set.
+// inOtherCase returns letters, all lower-case, with letter i in upper case wherever bit i of bits is set.
 func inOtherCase(letters string, bits int) string {
 	out := []byte(letters)
 	for i := range out {

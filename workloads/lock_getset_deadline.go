@@ -68,11 +68,12 @@ func (l *getsetDeadlineLock) Acquire(ctx context.Context, key, _ string, ttl tim
 	return l.takeOver(ctx, key, held, ttl)
 }
 
-// takeOver replaces the past deadline that was read, or whatever has replaced that since.
-func (l *getsetDeadlineLock) takeOver(ctx context.Context, key, read string, ttl time.Duration) (bool, error) {
+// takeOver sets a new deadline. It is granted the lock if that replaces passed, the deadline that the caller has read,
+// and not one that was set since.
+func (l *getsetDeadlineLock) takeOver(ctx context.Context, key, passed string, ttl time.Duration) (bool, error) {
 	old, err := l.redis.GetSet(ctx, key, harness.Now(ctx).Add(ttl).UnixMilli()).Result()
 	if err == redis.Nil {
 		return false, nil
 	}
-	return err == nil && old == read, err
+	return err == nil && old == passed, err
 }

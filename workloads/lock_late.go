@@ -26,10 +26,10 @@ const (
 	shortestLease = 77 * time.Millisecond // for a lock whose lease ends often in a load
 )
 
-// leaseOf returns the default lease of lock i of so many locks.
-func leaseOf(i, of int) time.Duration {
+// leaseOf returns the default lease of lock i of a load with that many locks.
+func leaseOf(i, locks int) time.Duration {
 	switch {
-	case i%5 == 2 && of > 2:
+	case i%5 == 2 && locks > 2:
 		return shortestLease
 	case i%2 == 1:
 		return shortLease
@@ -43,7 +43,7 @@ type lockKeyState struct {
 	lateHolds *lateHolds // bounds the late holds of all locks; nil: no bound
 
 	mu      sync.Mutex
-	turn    int           // index of the next way to hold it late
+	turn    int           // index of the lateWay of the next late hold
 	turned  bool          // turn is set
 	lateDue time.Duration // when the next late hold may begin, or by when the current one has to be over
 	late    bool          // a late hold is under way
@@ -70,8 +70,8 @@ var (
 		releaseAtEnd, extendLate, extendAtEnd}
 )
 
-// beginLate begins a late hold, if one is due for a lock that was granted at now and a place is free. It reports
-// whether it did.
+// beginLate begins a late hold of a lock that was granted at now, and returns true. It returns false if no late hold is
+// due or no place is free.
 func (k *lockKeyState) beginLate(now time.Duration) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -82,7 +82,8 @@ func (k *lockKeyState) beginLate(now time.Duration) bool {
 	return true
 }
 
-// endLate ends a late hold at now. Usual holds come next, for half a lease or ten holds, whichever is longer.
+// endLate ends a late hold at now. Only usual holds follow for half a lease, or for ten times their mean length if that
+// is longer.
 func (k *lockKeyState) endLate(now, mean time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -101,8 +102,8 @@ type lateHolds struct {
 	started atomic.Int64 // locks that were held late at least once
 }
 
-// takeFirstWay returns the index of a lock's first way to hold late. Each call returns the next index. So the first
-// ways are tried in every load, however few of its locks are held late before it ends.
+// takeFirstWay returns the index of the lateWay of a lock's first late hold. Each call returns the next index. So the
+// first ways are tried in every load, however few of its locks are held late before it ends.
 func (l *lateHolds) takeFirstWay() int {
 	if l == nil {
 		return 0
@@ -110,10 +111,10 @@ func (l *lateHolds) takeFirstWay() int {
 	return int(l.started.Add(1) - 1)
 }
 
-// newLateHolds allows up to most locks to be held late at one time.
-func newLateHolds(most int) *lateHolds {
+// newLateHolds allows at most limit locks to be held late at one time.
+func newLateHolds(limit int) *lateHolds {
 	l := &lateHolds{}
-	l.free.Store(int64(most))
+	l.free.Store(int64(limit))
 	return l
 }
 
@@ -147,22 +148,22 @@ func (k *lockKeyState) nextWay(extender bool) lateWay {
 	return turns[(k.turn-1)%len(turns)]
 }
 
-// holdLate keeps a lock to the end of its lease or beyond. got is the acquire by which it was granted.
-func (c *lockClient) holdLate(ctx context.Context, s *harness.Session, k *lockKeyState, got harness.Op) {
+// holdLate keeps a lock to the end of its lease or beyond. The operation granted is the acquire that took it.
+func (c *lockClient) holdLate(ctx context.Context, s *harness.Session, k *lockKeyState, granted harness.Op) {
 	_, extender := c.lock.(Extender)
-	end := got.Call + k.lease
-	k.watch(got.Arg, end)
+	end := granted.Call + k.lease
+	k.watch(granted.Arg, end)
 	switch k.nextWay(extender) {
 	case releaseLate:
 		s.Sleep(end + drawPart(s.Rand, k.lease, 0.05, 0.5) - s.Now())
 	case releaseAtEnd:
-		s.Sleep(end - drawPart(s.Rand, got.Return-got.Call, 0, 3) - s.Now())
+		s.Sleep(end - drawPart(s.Rand, granted.Return-granted.Call, 0, 3) - s.Now())
 	case extendLate:
-		c.extendLate(ctx, s, k, got, end)
+		c.extendLate(ctx, s, k, granted, end)
 	case extendAtEnd:
-		c.extendAtEnds(ctx, s, k, got)
+		c.extendAtEnds(ctx, s, k, granted)
 	case extendInTime:
-		c.watchdog(ctx, s, k, got)
+		c.watchdog(ctx, s, k, granted)
 	}
 }
 
@@ -187,8 +188,8 @@ func drawPart(rng *rand.Rand, d time.Duration, from, to float64) time.Duration {
 // depend on who has the lock just then.
 const lateExtends = 4
 
-// extendLate tries to renew the lease that has ended, until it is granted or was refused lateExtends times. Once
-// granted, the owner stays for a part of the lease.
+// extendLate tries to renew a lease after its end, until a renewal is granted or lateExtends were refused. If one is
+// granted, the owner keeps the lock for a part of the lease.
 func (c *lockClient) extendLate(
 	ctx context.Context, s *harness.Session, k *lockKeyState, got harness.Op, end time.Duration,
 ) {
@@ -206,14 +207,14 @@ func (c *lockClient) extendLate(
 }
 
 // extendAtEnds renews the lease around its end and, if leases are short enough, around the next ends as well. The owner
-// stays for a part of the last lease.
-func (c *lockClient) extendAtEnds(ctx context.Context, s *harness.Session, k *lockKeyState, got harness.Op) {
-	times, lease := 1, got
+// keeps the lock for a part of the last lease.
+func (c *lockClient) extendAtEnds(ctx context.Context, s *harness.Session, k *lockKeyState, granted harness.Op) {
+	times, lease := 1, granted
 	if k.lease <= shortestLease {
 		times = 4
 	}
 	for range times {
-		x, ok := c.renew(ctx, s, k, got, lease.Call+k.lease+aroundEnd(s.Rand, lease.Return-lease.Call))
+		x, ok := c.renew(ctx, s, k, granted, lease.Call+k.lease+aroundEnd(s.Rand, lease.Return-lease.Call))
 		if !ok {
 			return
 		}
@@ -238,16 +239,16 @@ func (c *lockClient) renew(
 
 // watchdog renews the lease every third of it, one to four times. Then it pauses for up to 1.2 leases, so that the
 // release comes in time or too late.
-func (c *lockClient) watchdog(ctx context.Context, s *harness.Session, k *lockKeyState, got harness.Op) {
+func (c *lockClient) watchdog(ctx context.Context, s *harness.Session, k *lockKeyState, granted harness.Op) {
 	for range 1 + s.Rand.IntN(4) {
 		if !s.Sleep(k.lease / 3) {
 			return
 		}
-		x := c.extend(ctx, s, got.Key, got.Arg)
+		x := c.extend(ctx, s, granted.Key, granted.Arg)
 		if x.Outcome != harness.OK {
 			return // the lock may no longer be the owner's, so it is released
 		}
-		k.renewed(got.Arg, x.Call+k.lease)
+		k.renewed(granted.Arg, x.Call+k.lease)
 	}
 	s.Sleep(drawPart(s.Rand, k.lease, 0.1, 1.2))
 }

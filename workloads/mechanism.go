@@ -9,9 +9,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Mechanism says in one clause how the violations of the evidence come about, from what is documented of the variant
-// and, where it helps, on numbers of the evidence. Anomalies during a fault do not count, since it may have caused
-// them. It is empty if the documentation does not tell, or if nothing of the evidence is left.
+// Mechanism explains in one clause how the violations in the evidence come about. It uses the flaws that the variant
+// documents and, where that helps, numbers from the evidence. It ignores anomalies during a fault, which may have
+// caused them. It returns an empty text if no documented flaw explains the other anomalies, or if there are none.
 func (v Variant) Mechanism(evidence []harness.Anomaly) string {
 	evidence = slices.DeleteFunc(slices.Clone(evidence), func(a harness.Anomaly) bool { return len(a.Faults) > 0 })
 	if v.mechanism != nil {
@@ -30,7 +30,8 @@ func (v Variant) Mechanism(evidence []harness.Anomaly) string {
 	return string(all[0])
 }
 
-// comparesStrings explains a script that compares numbers as strings, on a number that was drawn and a proposal.
+// comparesStrings explains violations by a script that compares numbers as strings. Its example is a number that was
+// drawn and a proposal that the script takes for larger.
 func comparesStrings(evidence []harness.Anomaly) string {
 	for _, a := range evidence {
 		for _, drawn := range a.Ops {
@@ -59,8 +60,8 @@ func anyProposed(evidence []harness.Anomaly, n string) bool {
 	})
 }
 
-// comparesDoubles explains a script whose numbers pass through Lua's, on a number that was proposed or follows one that
-// was drawn.
+// comparesDoubles explains violations by a script that turns numbers into Lua's doubles. Its example is a number that a
+// double changes: one that was proposed, or the one after a number that was drawn.
 func comparesDoubles(evidence []harness.Anomaly) string {
 	for _, a := range evidence {
 		for _, op := range a.Ops {
@@ -79,13 +80,13 @@ func isNumber(s string) bool {
 	return ok
 }
 
-// number returns the value of a text that isNumber holds of.
+// number returns the value of a text for which isNumber returns true.
 func number(s string) *big.Int {
 	n, _ := new(big.Int).SetString(s, 10)
 	return n
 }
 
-// next returns the number after s, or an empty text if s is none.
+// next returns the number after s, or an empty text if s is not a number.
 func next(s string) string {
 	if !isNumber(s) {
 		return ""
@@ -93,7 +94,7 @@ func next(s string) string {
 	return new(big.Int).Add(number(s), big.NewInt(1)).String()
 }
 
-// double returns the number that a double makes of s.
+// double returns the number s as a double holds it.
 func double(s string) string {
 	f, _ := strconv.ParseFloat(s, 64)
 	n, _ := big.NewFloat(f).Int(nil)

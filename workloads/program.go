@@ -91,12 +91,13 @@ type clientFunc func(ctx context.Context, s *harness.Session)
 
 func (f clientFunc) Step(ctx context.Context, s *harness.Session) { f(ctx, s) }
 
-// LockProgram lets each client try one lock once. If it is granted, the client renews it, if it can be renewed, and
-// releases it. A client that gets no answer on the way releases the lock whether or not it has it, and acquires it once
-// more. It releases that lock too if goroutines of harness.Go run, which may renew it.
+// LockProgram lets each client try one lock once. If the client is granted the lock, it renews it, if it can be
+// renewed, and releases it. A client that gets no answer on the way releases the lock, whether or not it has it, and
+// acquires it once more. If it has goroutines of harness.Go by then, which may renew the second lock, it releases that
+// as well.
 //
-// When all clients are done or crashed, the harness tries a lock that was refused to its owner. After every lease the
-// lock has to be free.
+// When all clients are done or crashed, the harness tries the lock if it was refused to its own owner. When every lease
+// has ended, the lock has to be free.
 func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) interleave.Program {
 	o.TTL = cmp.Or(o.TTL, ExploredLease)
 	const key = exploredLock
@@ -129,8 +130,8 @@ func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) in
 	}, newLocker, func(lock Locker, i int) harness.Client { return exploredLockClient(lock, o, key, i) })
 }
 
-// withClients returns p with clients that use what newAlgorithm makes: each one of its own, or all goroutines of a
-// process the same.
+// withClients returns p with the clients that client makes. Each uses an algorithm of its own, made by newAlgorithm.
+// Clients that are goroutines of one process share one.
 func withClients[A any](p interleave.Program, newAlgorithm func(redis.UniversalClient) A,
 	client func(algorithm A, place int) harness.Client) interleave.Program {
 	p.Open = func(i int, r redis.UniversalClient) harness.Client { return client(newAlgorithm(r), i) }

@@ -90,10 +90,10 @@ func (r Regime) generator() proposals {
 	}
 }
 
-// growingFrom counts from first. Each number is a little behind the newest.
-func growingFrom(first int64) func(*rand.Rand) int64 {
+// growingFrom returns a function that counts up from start. Each number that it returns is a little behind the newest.
+func growingFrom(start int64) func(*rand.Rand) int64 {
 	var n atomic.Int64
-	return func(rng *rand.Rand) int64 { return first + max(0, n.Add(1)-1-rng.Int64N(growingLag)) }
+	return func(rng *rand.Rand) int64 { return start + max(0, n.Add(1)-1-rng.Int64N(growingLag)) }
 }
 
 // timestamp17 returns a business number as in "Unique serial numbers", such as 16081817202494579.

@@ -31,9 +31,9 @@ type RoundsOptions struct {
 }
 
 // Rounds repeats the workload of published experiments, in which it is known who wrote what when, and everybody wants
-// the same thing at the same time. Client w of n adds in round i the unique integer w + i*n to a set. With Lock it then
-// tries once to take the lock "round-i" of that round, in its own name (SET NX PX), and never releases it. Exactly one
-// client should get it.
+// the same thing at the same time. In round i, client w of n adds the unique integer w + i*n to a set. With Lock it
+// then tries once to take the lock "round-i" of that round, in its own name (SET NX PX), and never releases it. Exactly
+// one client should get it.
 //
 // A client's round i begins Every*i after its first. A client does one thing at a time, so overdue rounds follow at
 // once until it has caught up. After its last round it idles until the load ends: make Spec.Duration some seconds
@@ -43,7 +43,7 @@ type RoundsOptions struct {
 // A lock that too few replicas have is released, by its own name. The acquire is a fail if the lock was still there,
 // else info.
 //
-// At the end the set is read as [SAdd]'s is. Checkers: Writes, and Mutex with Lock.
+// At the end the harness reads the set, as with [SAdd]. Checkers: Writes, and Mutex with Lock.
 //
 // Jepsen's clients asked the Sentinel of their own node for the primary before each operation. Here the clients of a
 // group share one go-redis failover client. For a new connection it asks the Sentinels in order. It keeps its

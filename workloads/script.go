@@ -40,7 +40,7 @@ type Script struct {
 	ReleaseFile string `json:"-" yaml:"releaseFile,omitempty"`
 
 	Keys []string `json:"keys,omitempty" yaml:"keys,omitempty"` // default {key}
-	// Args default, by family, to {owner} {ttl_ms}; {window_s}; {proposed}.
+	// Args defaults to {owner} {ttl_ms} for a lock, {window_s} for a dedup and {proposed} for a sequence.
 	Args []string `json:"args,omitempty" yaml:"args,omitempty"`
 
 	// Yes is the reply of Source that means granted, or first: an integer, a string, the text of a status, or nil.
@@ -130,7 +130,7 @@ func (s Script) validate() error {
 	return s.validateTemplates()
 }
 
-// releaseName returns the name of the release in counterexamples. It differs from the name of the other text.
+// releaseName returns the name of the text Release in counterexamples. It differs from the name of the text Source.
 func (s Script) releaseName() string {
 	if s.ReleaseName == "" || s.ReleaseName == s.Name+".lua" {
 		return "release.lua"

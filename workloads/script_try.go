@@ -70,8 +70,9 @@ func (s Script) try(ctx context.Context, r redis.UniversalClient) error {
 	}
 }
 
-// Constant returns the answer of a script that gives the same one to two callers in a row, where only one of them may
-// have it; empty: it does not. It deletes the KEYS of the trial as Load does. Call Load first.
+// Constant asks the script for two callers in a row. If both get the same answer, which only one of them may get, it
+// returns that answer. Otherwise it returns an empty text. It deletes the KEYS of the trial as Load does. Call Load
+// first.
 func (s Script) Constant(ctx context.Context, r redis.UniversalClient) (answer string, err error) {
 	main := s.mainText(r)
 	var answers []string
@@ -109,14 +110,15 @@ func (s Script) tryLock(ctx context.Context, r redis.UniversalClient, callers []
 // coolDown bounds how long a lock may still be refused after its release: some algorithms release it a little later.
 const coolDown = time.Second
 
-// mustSayYes runs the text and returns an error unless it says yes. because says why it must.
-func (t *luaText) mustSayYes(ctx context.Context, v values, because string) error {
+// mustSayYes runs the text and returns an error unless it says yes. The error gives reason, a clause, as why the answer
+// has to be yes.
+func (t *luaText) mustSayYes(ctx context.Context, v values, reason string) error {
 	reply, err := t.answer(ctx, v)
 	if err != nil || slices.Contains(t.yes, reply) {
 		return err
 	}
 	return &ScriptError{t.name, fmt.Sprintf("answered %s where the answer has to be yes, since %s: a yes is %s",
-		quoteReply(reply), because, t.yesInLua())}
+		quoteReply(reply), reason, t.yesInLua())}
 }
 
 // clean deletes the KEYS of the trial, one by one since they may be in different slots.

@@ -29,7 +29,7 @@ type SequenceOptions struct {
 
 	Prefix string // prefix of every sequence's name
 
-	// Habits adds a client to a search that uses its generator for two sequences, in a part of the search of its own:
+	// Habits adds to a search a client that uses its generator for two sequences. It has a part of the search of its own:
 	// see habits.go.
 	Habits bool
 	// Goroutines is how many clients of a search share one generator: see interleave.Program. 0 or 1: none do.

@@ -12,8 +12,8 @@ import (
 //
 //	next     INCR key; WAIT n 20, in one pipeline; an error if fewer replicas have the increment
 //
-// Source: Redis documentation, INCR and WAIT. An increment that a replica has survives a failover to that replica, not
-// to another: there are fewer duplicates, not none. The number of a call that ended in an error is skipped, unless a
+// Source: Redis documentation, INCR and WAIT. An increment on a replica survives a failover to that replica, but not to
+// another: there are fewer duplicates, not none. The number of a call that ended in an error is skipped, unless a
 // failover forgets it.
 func sequenceIncrWait(acks int) Variant {
 	return sequenceVariant("sequence/incr-wait", newIncrWaitSequence(waitFor(acks)), Variant{

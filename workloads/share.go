@@ -48,8 +48,8 @@ const (
 	maxClientRate = 300
 )
 
-// message returns the number of the message that comes at time now of this generator's clock, to fanOut workers of all
-// generators together. All generators get the same one, as far as they know the run's clock.
+// message returns the number of the message that comes when this generator's clock shows now. It goes to fanOut workers
+// of all generators together. At one moment all generators return the same number, as far as they know the run's clock.
 func (s Share) message(now time.Duration, fanOut int) int64 {
 	rate := s.Rate
 	if rate <= 0 {

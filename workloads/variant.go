@@ -117,8 +117,8 @@ type Variant struct {
 	// inspect looks at what is stored for the sequence of an Inspect; nil if it is not known how the variant stores it.
 	inspect func(context.Context, redis.UniversalClient, *harness.Op)
 
-	// mechanism explains violations on values of their evidence, for Mechanism; nil: the conditions of Flaws have to
-	// do.
+	// mechanism explains violations by values in their evidence, for Mechanism; nil: Mechanism uses the conditions of
+	// Flaws alone.
 	mechanism func([]harness.Anomaly) string
 
 	// habits says that explored clients use it more than once, see LockOptions.Habits. It is set for a user's own

@@ -40,7 +40,8 @@ type subnet struct {
 	lock  net.Listener
 }
 
-// network is the part of package net that a claim needs. Tests replace it by a machine whose addresses are taken.
+// network is the part of package net that claimSubnet needs. Tests replace it to simulate a machine whose addresses are
+// taken.
 type network struct {
 	listen func(addr string) (net.Listener, error)
 	free   func(addr string) error // nil if addr can be listened on
@@ -63,7 +64,8 @@ var thisNetwork = network{
 	},
 }
 
-// claimSubnet claims a free X, trying them in turn from a random one, with ports on which nobody listens there.
+// claimSubnet claims a free X and ports on which nobody listens there. It begins with a random X and tries the others
+// in turn.
 func claimSubnet() (subnet, error) { return thisNetwork.claim() }
 
 func (n network) claim() (subnet, error) {

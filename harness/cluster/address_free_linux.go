@@ -11,9 +11,9 @@ import (
 //
 // It binds the address without listening. A child process that is just being started has copies of all our sockets
 // until its exec. So a listener would live on for some milliseconds after its Close, and the next one would find the
-// address in use. Go and Redis set SO_REUSEADDR on their listeners: then a socket that is only bound is in nobody's
-// way, nor are its copies, while the bind fails if somebody listens. Connections that have just ended (TIME_WAIT) do
-// not count.
+// address in use. Go and Redis set SO_REUSEADDR on their listeners. Therefore a socket that is only bound does not keep
+// others from listening, and neither do its copies. The bind still fails if a program listens. Connections that have
+// just ended (TIME_WAIT) do not count.
 func addressFree(addr string) error {
 	at, err := netip.ParseAddrPort(addr)
 	if err != nil || !at.Addr().Is4() {

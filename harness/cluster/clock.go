@@ -41,9 +41,11 @@ const (
 	clockFile = "clock"
 	clockEnv  = "DOUBLEGRANT_CLOCK" // environment variable that holds the path of clockFile
 
-	clockFixedAt  = 8  // offset in the file of the time at which the clock stands still, in bytes
-	clockThenAt   = 16 // and of the time that its event loop sees from the fourth look on, while a command goes on
-	clockFileSize = 24 // in bytes
+	// Offsets in clockFile, in bytes.
+	clockFixedAt = 8  // of the time at which the clock stands still
+	clockThenAt  = 16 // of the time for SetDuring: shown from a node's fourth look after a request
+
+	clockFileSize = 24 // size of clockFile in bytes
 )
 
 // SetClock sets the node's clock ahead of the true time by offset, or behind it if offset is negative. 0 sets it right.

@@ -30,7 +30,7 @@ type Cluster struct {
 	opts        Options
 	topology    topology
 	nodeHosts   // set by Start
-	fabricLinks // the same
+	fabricLinks // set by Start
 
 	subnet    subnet
 	dir       string

@@ -27,9 +27,9 @@ func (c *Cluster) ClientGroups() []string {
 	return out
 }
 
-// Primary returns the name of the node that is primary now. With Sentinels it is the one that a majority of them names,
-// which decides in a split brain, too. Without Sentinels it is the node that was last promoted by hand, at first the
-// first node, even while it is down. It is an error if no majority agrees, and for several masters.
+// Primary returns the name of the node that is primary now. With Sentinels it is the node that a majority of them
+// names, also in a split brain. Without Sentinels it is the node that was last promoted by hand, or else the first
+// node, even while it is down. Primary returns an error if no majority agrees, or if there are several masters.
 func (c *Cluster) Primary(ctx context.Context) (string, error) {
 	if c.topology.primaries > 1 {
 		return "", fmt.Errorf("cluster: %s has no one primary", c.topology.name)

@@ -6,11 +6,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/clients"
 )
 
-// Expose opens an address of this machine for each node, host with a separate port, until Stop, so that clients on
-// other machines can reach nodes, which listen on loopback. It returns the deployment with these addresses.
+// Expose opens a port of host, an address of this machine, for each node until Stop. By these ports clients on other
+// machines can reach the nodes, which listen on loopback. It returns the deployment with the new addresses.
 //
-// No fault of a client group's links strikes these connections here: faults act where the clients are. Nodes have no
-// password, so anyone who can reach the host can use them.
+// This process puts no faults of client groups' links on these connections: such faults act where the clients are.
+// Nodes have no password, so anyone who can reach the host can use them.
 func (c *Cluster) Expose(host string) (clients.Deployment, error) {
 	d := c.Deployment()
 	for _, nodes := range [][]clients.Node{d.Nodes, d.Sentinels} {

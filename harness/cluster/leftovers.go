@@ -28,8 +28,8 @@ type Leftover struct {
 	Run   string // path of the cluster's folder
 	Owned bool   // a current run owns it, or may own it; false: it is an orphan
 
-	// Unmarked is set for an Owned folder that has only the name of one of ours. It may belong to a user, or to an
-	// older version. It is never removed.
+	// Unmarked is set for an Owned folder that is named like a cluster's but lacks our mark. It may belong to a user, or
+	// to an older version. It is never removed.
 	Unmarked bool
 
 	// Of a container: the platform's id, and Process and Subnet of its Owner. They are empty for a folder.
@@ -82,7 +82,7 @@ func removeOrphanHosts(ctx context.Context, s Site, own subnet) (removed []Lefto
 	return removed, errors.Join(err, failed)
 }
 
-// removeUnowned calls remove for the orphans among all, and returns those that it says are gone.
+// removeUnowned calls remove for the orphans among all. It returns those for which remove says that they are gone.
 func removeUnowned(all []Leftover, remove func(Leftover) (gone bool, err error)) (removed []Leftover, failed error) {
 	for _, l := range all {
 		if l.Owned {

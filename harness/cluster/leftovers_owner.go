@@ -10,7 +10,8 @@ import (
 
 // hostOwned reports whether any sign of an owner exists: the lock of the folder, the process, or the lock of the
 // subnet. The subnet matters for an owner in another container that shares this machine's network, but perhaps neither
-// its files nor its process ids. If own is that subnet, its lock is the caller's, and there is no other owner.
+// its files nor its process ids. If own is the host's subnet, the caller itself holds that lock, so it is no sign of
+// another owner.
 func hostOwned(c Leftover, own subnet) bool {
 	owned, err := folderOwned(c.Run)
 	if owned && !errors.Is(err, fs.ErrNotExist) || processLives(c.Process) {

@@ -43,7 +43,7 @@ type Check struct {
 	Have    int64  `json:"have"`             // what the machine has, in the same unit
 	Most    int64  `json:"most"`             // clients for which Have is enough; math.MaxInt64: any number
 	Fatal   bool   `json:"stops"`            // no cluster starts if it is short; false: it is only a warning
-	Effect  string `json:"effect,omitempty"` // what may happen if it is short; only where Stops is false
+	Effect  string `json:"effect,omitempty"` // what may happen if it is short; only where Fatal is false
 	Raise   string `json:"raise"`            // how to raise it to Need
 
 	bytes bool // Need and Have count bytes
@@ -97,7 +97,7 @@ func (c Check) amount(n int64) string {
 }
 
 // Checks compares this machine's limits with what a cluster of one master and its replicas needs. Limits that cannot be
-// read are left out. Preflight fails if a check is Short and Stops.
+// read are left out. Preflight fails if a check is Short and Fatal.
 func (o Options) Checks() []Check { return o.withDefaults().checks(thisMachine(), 1) }
 
 // TooLow returns ErrLimit with every limit of Checks that is too low for a cluster. It is nil if there is none.
@@ -144,7 +144,8 @@ const (
 	memory      = "memory"
 )
 
-// mostClients returns the number of clients for which have is enough.
+// mostClients returns the largest number of clients for which have is enough. need returns what a number of clients
+// needs.
 func mostClients(have int64, need func(clients int64) int64) int64 {
 	n := sort.Search(math.MaxInt32, func(i int) bool { return need(int64(i)) > have })
 	if n == math.MaxInt32 {
@@ -187,10 +188,10 @@ func (m machine) raiseFiles(need int64) string {
 		"service)", kernel, need, need, need)
 }
 
-// shortChecks returns the checks that are short and have the given value of Stops.
-func shortChecks(all []Check, stops bool) (some []Check) {
+// shortChecks returns the checks that are short and have the given value of Fatal.
+func shortChecks(all []Check, fatal bool) (some []Check) {
 	for _, c := range all {
-		if c.Short() && c.Fatal == stops {
+		if c.Short() && c.Fatal == fatal {
 			some = append(some, c)
 		}
 	}

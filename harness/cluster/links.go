@@ -12,12 +12,12 @@ import (
 
 // This file has the methods by which nemeses act on links and see that a fault acts.
 
-// fabricLinks is embedded under a name that is not exported.
+// fabricLinks lets Cluster embed FabricLinks without an exported field.
 type fabricLinks = clients.FabricLinks
 
 var _ harness.LinkControl = (*Cluster)(nil)
 
-// prober returns what looks at a link, in the place of the node or client group from.
+// prober returns the Prober of a link. It connects to the node in the place of another node or a client group.
 func (c *Cluster) prober(from, to string) (clients.Prober, error) {
 	target, err := c.node(to)
 	if err != nil {
@@ -30,8 +30,9 @@ func (c *Cluster) prober(from, to string) (clients.Prober, error) {
 	return clients.Prober{From: from, To: to, Addr: target.announced(), Dial: dial}, nil
 }
 
-// dialer returns a dialer in the place of a node or client group, from an address of the harness's own. As theirs do, a
-// node's connections go through the kernel, and a client group's stay within this process.
+// dialer returns a dialer that dials in the place of a node or client group, but from an address of the harness's own.
+// For a node it dials through the kernel, as the node does. For a client group it uses [fabric.Fabric.Dial], as the
+// group's clients do.
 func (c *Cluster) dialer(from string) (clients.Dialer, error) {
 	for g := range c.Groups() {
 		if GroupName(g) == from {

@@ -120,11 +120,11 @@ func firstNumber(root fs.FS, name string) int64 {
 	return 0
 }
 
-// namedNumber returns the number that follows a name in a file, or 0.
-func namedNumber(root fs.FS, name, what string) int64 {
+// namedNumber returns the number that follows the word in the file called name, or 0.
+func namedNumber(root fs.FS, name, word string) int64 {
 	f := fileWords(root, name)
 	for i := 1; i < len(f); i++ {
-		if f[i-1] == what {
+		if f[i-1] == word {
 			return parseNumber(f[i])
 		}
 	}

@@ -205,7 +205,7 @@ func (u *missedMessages) firstMissed(all []harness.Event) int {
 }
 
 // plausible returns the messages before the first one whose time is implausible: earlier than that of the message
-// before it, or later than now. complete is true if there is none such.
+// before it, or later than now. complete is true if all times are plausible.
 func (u *missedMessages) plausible(all []harness.Event, now time.Duration) (first []harness.Event, complete bool) {
 	before := u.last.At - deliveredWithin
 	for i, e := range all {

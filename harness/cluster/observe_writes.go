@@ -74,8 +74,8 @@ const readOnly = "READONLY"
 
 var errUnanswered = fmt.Errorf("no answer within %v", answerWithin)
 
-// write returns nil if the node accepted a write. It replaces a broken connection at once, so that a connection's end
-// alone does not count as the node's. If an answer is late, the next calls continue to wait for it.
+// write returns nil if the node accepted a write. It replaces a broken connection at once: the end of a connection does
+// not mean that the node has ended. If an answer is late, the next calls continue to wait for it.
 func (w *writer) write(ctx context.Context) error {
 	fresh := w.conn == nil
 	err := w.ask(ctx)
@@ -118,7 +118,7 @@ func (w *writer) ask(ctx context.Context) error {
 	return nil
 }
 
-// dropConnection closes the connection and returns err with that as its context.
+// dropConnection closes the connection. It returns err in an error that says that the connection broke.
 func (w *writer) dropConnection(err error) error {
 	w.hangUp()
 	return fmt.Errorf("the connection broke: %w", err)

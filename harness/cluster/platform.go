@@ -12,8 +12,8 @@ const (
 	OnDocker  = "docker"  // containers on the host's network, on Linux: see harness/cluster/docker
 )
 
-// Platform is something other than processes of this machine that nodes can run on. This package imports no platform: a
-// program imports the ones that it wants.
+// Platform is something that nodes can run on, such as Docker. A nil Platform stands for processes of this machine.
+// This package imports no platform: a program imports the ones that it wants.
 type Platform interface {
 	// String returns its name in plans, such as OnDocker.
 	String() string
@@ -46,7 +46,7 @@ type Site interface {
 	// RemoveAll removes all hosts of the cluster in folder, including those that are still being made. It has its own
 	// timeout.
 	RemoveAll(ctx context.Context, folder string) error
-	// Leftovers lists the hosts of all clusters, of any owner. It leaves Owned to the caller.
+	// Leftovers lists the hosts of all clusters, of any owner. It does not set Owned, which the caller does.
 	Leftovers(ctx context.Context) ([]Leftover, error)
 	// Remove kills and removes a host that Leftovers listed. It is not an error if the host is gone.
 	Remove(ctx context.Context, l Leftover) error
@@ -59,7 +59,7 @@ type HostOptions struct {
 	Env   []string // additions to the environment, each NAME=value
 	Log   string   // path of the file to which the node's output is appended
 	Files int64    // number of files that the node may open; 0: the platform's default
-	Owner Owner    // owner of the node; it sees Owner.Folder under the same path, with its configuration and data
+	Owner Owner    // owner of the node, which sees Owner.Folder under the same path, with its configuration and data
 }
 
 // Owner identifies the run that a host belongs to, so that hosts of a dead run can be recognized.

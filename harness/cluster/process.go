@@ -14,7 +14,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// process is a node's host on this machine: a child process that dies with us.
+// process is the Host of a node that runs on this machine. Its child process dies with us.
 type process struct {
 	name    string // name of the node
 	binary  string

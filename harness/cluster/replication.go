@@ -48,7 +48,8 @@ func (c *Cluster) Promote(ctx context.Context, name string) error {
 	return nil
 }
 
-// Follow makes the node a replica of another. If Primary returned the node, it returns the other from then on.
+// Follow makes the node a replica of another. If Primary returned the node until now, it returns the other node from
+// then on.
 func (c *Cluster) Follow(ctx context.Context, name, primary string) error {
 	p, err := c.node(primary)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// spawner exists on Linux only: nodes need its loopback range and its parent-death signal.
+// spawner starts nothing on this system. Nodes need Linux, for its loopback range and its parent-death signal.
 type spawner struct{}
 
 func newSpawner() *spawner { return &spawner{} }

@@ -25,11 +25,11 @@ type Bug struct {
 
 	Since string `yaml:"since,omitempty" json:"since,omitempty"` // first version that is known to have it; optional
 	Fixed string `yaml:"fixed,omitempty" json:"fixed,omitempty"` // first version without it; empty: none is known
-	// FixedOn is the day on which that version was released, 2006-01-02; optional.
+	// FixedOn is the day on which the version in Fixed was released, 2006-01-02; optional.
 	FixedOn string `yaml:"fixedOn,omitempty" json:"fixedOn,omitempty"`
 
 	Shown Build  `yaml:"shown" json:"shown"`                     // the build that shows it
-	Holds *Build `yaml:"holds,omitempty" json:"holds,omitempty"` // one in which the same search does not; may be nil
+	Holds *Build `yaml:"holds,omitempty" json:"holds,omitempty"` // one in which the search finds nothing; may be nil
 
 	// Variant begins the ids of the catalogue's variants that run the same library, such as lib/redislock; optional.
 	Variant string `yaml:"variant,omitempty" json:"variant,omitempty"`
@@ -37,7 +37,7 @@ type Bug struct {
 	Program string `yaml:"program,omitempty" json:"program,omitempty"`
 
 	Class      harness.Class   `yaml:"class" json:"class"`                   // the violation that the search has to find
-	Also       []harness.Class `yaml:"also,omitempty" json:"also,omitempty"` // classes that it may find beside
+	Also       []harness.Class `yaml:"also,omitempty" json:"also,omitempty"` // further classes that the search may find
 	Conditions string          `yaml:"conditions" json:"conditions"`         // what has to happen, in a few words
 	Happens    string          `yaml:"happens" json:"happens"`               // the mechanism, in a few sentences
 	Where      string          `yaml:"where" json:"where"`                   // file and function in the library's source
@@ -125,7 +125,7 @@ func Find(id string) (Bug, error) {
 	return Bug{}, fmt.Errorf("unknown bug %q: %s", id, suggest.DidYouMean(id, ids))
 }
 
-// About lists the names of the entries about the library that is a variant of the catalogue.
+// About lists the names of the bugs in the library that a variant of the catalogue runs, by the variant's id.
 func About(variant string) (names []string, err error) {
 	all, err := All()
 	for _, b := range all {
@@ -155,8 +155,8 @@ func (b Bug) Files() (map[string][]byte, error) {
 	return all, nil
 }
 
-// Example returns the program that shows the bug to the library's maintainers: the file example.* of the entry, which
-// needs doublegrant for nothing, or else the adapter.
+// Example returns the program to show to the library's maintainers. It is the entry's file example.*, which runs
+// without doublegrant, or the adapter if there is no such file.
 func (b Bug) Example() (name string, text []byte, err error) {
 	all, err := b.Files()
 	for n, t := range all {

@@ -27,21 +27,22 @@ type Match struct {
 	Used string `json:"used,omitempty"` // empty: no version was given
 }
 
-// lockFile tells how versions are read, and whose they are: redis is a package of three languages.
+// lockFile describes a kind of file that pins versions. The language matters because redis is a package of three
+// languages.
 type lockFile struct {
 	language string
 	read     func(text []byte) (map[string]string, error)
 }
 
-// lockFiles lists the files that are read, by name.
+// lockFiles lists the kinds of files that can be read, by the name of the file.
 var lockFiles = map[string]lockFile{
 	"go.mod": {"Go", readGoMod}, "requirements.txt": {"Python", readRequirements},
 	"package-lock.json": {"JavaScript", readPackageLock}, "composer.lock": {"PHP", readComposerLock},
 	"Gemfile.lock": {"Ruby", readGemfileLock},
 }
 
-// ParseUse reads what a user gives: nothing, which means every library, a library (redsync), a version of one
-// (redsync@v4.10.0), or the path of a file that pins versions. The error names what is wrong with the file.
+// ParseUse parses a user's argument. It is a library (redsync), a version of one (redsync@v4.10.0), the path of a file
+// that pins versions, or empty, which means every library. The error names what is wrong with the file.
 func ParseUse(arg string) (Use, error) {
 	if file, ok := lockFiles[filepath.Base(arg)]; ok {
 		text, err := os.ReadFile(arg)
@@ -86,7 +87,8 @@ func (u Use) Bugs() (found []Match, err error) {
 	return found, nil
 }
 
-// of returns the version of the entry's library that is used, and whether it is.
+// of reports whether the library of the bug is used, and returns the version that is. The version is empty if it is not
+// known.
 func (u Use) of(b Bug) (version string, used bool) {
 	if !u.Pinned() && u.name == "" {
 		return "", true
@@ -110,12 +112,12 @@ func (u Use) of(b Bug) (version string, used bool) {
 	return "", false
 }
 
-// normal returns a name in which Python's ways of writing one are the same.
+// normal returns one spelling for all that Python accepts for the same package name.
 func normal(name string) string {
 	return strings.NewReplacer("_", "-", ".", "-").Replace(strings.ToLower(name))
 }
 
-// Affects reports whether a version has the bug. It is true for a version that cannot be read, and for none.
+// Affects reports whether a version has the bug. It returns true for a version that is empty or cannot be parsed.
 func (b Bug) Affects(version string) bool {
 	v := canonical(version)
 	if v == "" {
@@ -125,7 +127,7 @@ func (b Bug) Affects(version string) bool {
 	return (since == "" || semver.Compare(v, since) >= 0) && (fixed == "" || semver.Compare(v, fixed) < 0)
 }
 
-// canonical returns a version for package semver; empty if it is none.
+// canonical returns a version in the form that package semver needs. It is empty if the version cannot be parsed.
 func canonical(version string) string {
 	return semver.Canonical("v" + strings.TrimPrefix(version, "v"))
 }
@@ -218,7 +220,8 @@ func readComposerLock(text []byte) (map[string]string, error) {
 	return all, nil
 }
 
-// gem matches a gem of Gemfile.lock with its version, and a platform after it. What it depends on is indented further.
+// gem matches a gem of Gemfile.lock with its version, and a platform after it. The gem's dependencies are indented
+// further, so they do not match.
 var gem = regexp.MustCompile(`(?m)^    ([A-Za-z0-9][\w.-]*) \(([^\s()-]+)(?:-[^\s()]+)?\)\r?$`)
 
 func readGemfileLock(text []byte) (map[string]string, error) {

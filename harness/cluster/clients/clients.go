@@ -130,9 +130,9 @@ func (c *Set) ConnectAll(group int) ([]redis.UniversalClient, error) {
 	return c.connect(group, max(1, c.deployment.Masters))
 }
 
-// connect returns a group's clients for the first nodes.
-func (c *Set) connect(group, nodes int) ([]redis.UniversalClient, error) {
-	all, fresh, err := c.clientsOf(group, nodes)
+// connect returns a group's clients for the first count nodes.
+func (c *Set) connect(group, count int) ([]redis.UniversalClient, error) {
+	all, fresh, err := c.clientsOf(group, count)
 	if c.opts.Clients > warmClients || c.deployment.TLS != nil {
 		for _, r := range fresh {
 			c.openConnections(r)
@@ -141,8 +141,8 @@ func (c *Set) connect(group, nodes int) ([]redis.UniversalClient, error) {
 	return all, err
 }
 
-// clientsOf returns a group's clients for the first nodes, and those of them that it has just made.
-func (c *Set) clientsOf(group, nodes int) (all []redis.UniversalClient, fresh []*redis.Client, err error) {
+// clientsOf returns a group's clients for the first count nodes. Those that it has just made are also in fresh.
+func (c *Set) clientsOf(group, count int) (all []redis.UniversalClient, fresh []*redis.Client, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -151,7 +151,7 @@ func (c *Set) clientsOf(group, nodes int) (all []redis.UniversalClient, fresh []
 	case group < 0 || group >= c.Groups():
 		return nil, nil, fmt.Errorf("clients: connect group %d: there are %d", group, c.Groups())
 	}
-	for i := range nodes {
+	for i := range count {
 		s := clientKey{group, i}
 		if c.clients[s] == nil {
 			c.clients[s] = c.newClient(s)

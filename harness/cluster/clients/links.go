@@ -44,17 +44,17 @@ func (c FabricLinks) Touched(l harness.Link) harness.Touched {
 	return c.fabric.Link(l.From, l.To).Touched()
 }
 
-// Probe pings the node to over the fabric, as [Prober.Probe] does, in a new connection from the host from.
+// Probe pings a node over the fabric, in a new connection from another host: see [Prober.Probe].
 func (c FabricLinks) Probe(ctx context.Context, from, to string) error {
 	return c.onLink(from, to, func(p Prober) error { return p.Probe(ctx) })
 }
 
-// Echo has the node to send size bytes back, as [Prober.Echo] does, in a new connection from the host from.
+// Echo makes a node send size bytes back, in a new connection from another host: see [Prober.Echo].
 func (c FabricLinks) Echo(ctx context.Context, from, to string, size int) error {
 	return c.onLink(from, to, func(p Prober) error { return p.Echo(ctx, size) })
 }
 
-// Hangup closes a new connection from the host from to the node to, as [Prober.Hangup] does.
+// Hangup opens a connection from a host to a node and closes it: see [Prober.Hangup].
 func (c FabricLinks) Hangup(ctx context.Context, from, to string) error {
 	return c.onLink(from, to, func(p Prober) error { return p.Hangup(ctx) })
 }

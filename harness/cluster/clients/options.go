@@ -21,9 +21,9 @@ type Options struct {
 	// connections that probe its links. If nil or empty, the kernel chooses.
 	GroupIP, LookIP func(group int) string
 
-	// OnServes is called with harness.EventServesWrites when a node acknowledges a write of a group that another node
-	// served before, or none did. It is called with harness.EventAnswers when another node than before answers a group:
-	// a replica answers reads and refuses writes. A group's calls are in the order of its answers. Serves must not
+	// OnServes is called when a group's node changes, also for its first one. The kind is harness.EventServesWrites for
+	// the node that acknowledges the group's writes, and harness.EventAnswers for the node that answers the group at all:
+	// a replica answers reads and refuses writes. A group's calls are in the order of its answers. OnServes must not
 	// block. nil: not called.
 	OnServes func(kind string, group int, node string)
 

@@ -122,8 +122,8 @@ func command(words ...string) string {
 // errLoginRefused does not repeat the server's words, which may name the user.
 var errLoginRefused = errors.New("clients: user and password are not accepted")
 
-// echo has the node return the word by PING, since a Sentinel has no ECHO. AUTH is sent together with the first, so it
-// costs no round trip.
+// echo makes the node return the word by PING, since a Sentinel has no ECHO. AUTH is sent together with the first PING,
+// so it costs no round trip.
 func (w *echoConn) echo(word string) error {
 	auth := w.auth
 	if _, err := io.WriteString(w, auth+command("PING", word)); err != nil {

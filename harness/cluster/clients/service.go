@@ -24,14 +24,14 @@ type service struct {
 	changes atomic.Int64              // number of changes of writer
 
 	answerer   atomic.Pointer[knownNode] // node that answered last; nil: none
-	reportedAt time.Time                 // when that was reported
+	reportedAt time.Time                 // when answerer was last reported
 }
 
 // answersEvery is the least time between two reports of an answering node: connections to two nodes may alternate for a
 // while.
 const answersEvery = 5 * time.Millisecond
 
-// newServices returns the services of all groups, or nil without a function to call.
+// newServices returns the services of all groups. It returns nil if serves is nil.
 func newServices(groups int, serves func(kind string, group int, node string)) services {
 	if serves == nil {
 		return nil

@@ -18,7 +18,8 @@ import (
 
 const (
 	imageServer = "/usr/local/bin/redis-server" // in the image
-	// digestLabel has the digest of the image. It is not label itself, since containers inherit it.
+	// digestLabel is the image's label with its digest. It differs from label, which marks our containers, because a
+	// container inherits the labels of its image.
 	digestLabel = "doublegrant.image"
 
 	importWithin = 2 * time.Minute // a second is usual

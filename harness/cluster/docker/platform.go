@@ -151,8 +151,8 @@ func (d *daemon) RemoveAll(ctx context.Context, folder string) error {
 	return d.removeContainers(ctx, folder, 0)
 }
 
-// removeContainers removes a cluster's containers, and returns when there have been none for as long as quiet. Until
-// then a container may still appear whose maker has given up or died.
+// removeContainers removes a cluster's containers. It returns when there has been none for the time quiet. Until then
+// one may still appear that was being made when its maker gave up or died.
 func (d *daemon) removeContainers(ctx context.Context, folder string, quiet time.Duration) error {
 	const every = 100 * time.Millisecond
 	quietSince := time.Now()

@@ -40,8 +40,8 @@ func none([]string) ([]string, error)       { return nil, nil }
 func first(args []string) ([]string, error) { return part(args, 1, 2) }
 func all(args []string) ([]string, error)   { return part(args, 1, len(args)) }
 
-// channels leaves out Sentinels' own channels, which a client may use to discover other Sentinels. A subscription to
-// them changes nothing.
+// channels returns the channels of a SUBSCRIBE as its keys. It leaves out Sentinels' own channels, by which a client
+// may discover other Sentinels. A subscription to them changes nothing.
 func channels(args []string) (named []string, err error) {
 	for _, c := range args[1:] {
 		if !strings.HasPrefix(c, "+") {
@@ -72,7 +72,7 @@ func counted(args []string) ([]string, error) {
 	return args[3 : 3+n], nil
 }
 
-// only allows those subcommands of a command that touch no key.
+// only returns a keysOf that allows the harmless subcommands of a command, which touch no key, and refuses all others.
 func only(harmless ...string) keysOf {
 	return func(args []string) ([]string, error) {
 		for _, h := range harmless {

@@ -84,7 +84,8 @@ func askSentinel(ctx context.Context, l *nodeClients, i int, seeds clients.Deplo
 	return d, nil
 }
 
-// named returns nodes, and a new node for each address that is not among them.
+// named returns nodes, with a new node added for each address that none of them has. The name of a new node is letter
+// and a number.
 func named(letter string, nodes []clients.Node, addresses []string) []clients.Node {
 	nodes = slices.Clone(nodes)
 	for _, addr := range addresses {

@@ -108,7 +108,8 @@ func nextCommand(b []byte) (args []string, rest []byte, err error) {
 	return args, rest, nil
 }
 
-// readNumber reads a line such as "*3" or "$5".
+// readNumber reads the number in a line such as "*3" or "$5", where kind is the first byte. whole is false if the line
+// has not ended yet.
 func readNumber(b []byte, kind byte) (n int, rest []byte, whole bool, err error) {
 	if len(b) == 0 {
 		return 0, nil, false, nil

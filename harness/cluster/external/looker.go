@@ -17,8 +17,8 @@ import (
 // queryTimeout bounds the harness's own requests.
 const queryTimeout = 3 * time.Second
 
-// nodeClients queries nodes past all links, so that faults do not affect it. It asks only what any client may: HELLO,
-// and the address of the primary from Sentinels.
+// nodeClients queries nodes past all links, so that faults do not affect the queries. It sends only what any client may
+// send: HELLO, and to Sentinels the questions by which clients find nodes.
 type nodeClients struct {
 	clients *clients.Set
 	nodes   []clients.Node
@@ -71,7 +71,7 @@ func (l *nodeClients) hello(ctx context.Context, node int) (g helloReply, err er
 	return helloReply{said["server"], said["version"], said["mode"], said["role"]}, nil
 }
 
-// pairsOf returns what a reply that lists names and values says, by name.
+// pairsOf returns the values in a reply that lists names and values in turn, by name.
 func pairsOf(reply any) map[string]string {
 	words, _ := reply.([]any)
 	values := map[string]string{}
@@ -109,7 +109,7 @@ func (l *nodeClients) knownPeers(ctx context.Context, sentinel int, list, master
 	return all, nil
 }
 
-// plainError rewords a client's error without addresses, users and passwords. The words follow a node's name.
+// plainError rewords a client's error without addresses, users and passwords. The words read on from a node's name.
 func plainError(err error) error {
 	var reply redis.Error
 	var network net.Error

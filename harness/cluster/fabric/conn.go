@@ -26,7 +26,7 @@ func (c *conn) Read(b []byte) (int, error) {
 // ReadFrom hides TCPConn.ReadFrom, which would allocate io.Copy's larger buffer.
 func (c *conn) ReadFrom(r io.Reader) (int64, error) { return copyToSocket(c.TCPConn, r) }
 
-// end is called at the end of the direction that leads here.
+// end is called when the pipeline that delivers to this end of the connection has ended.
 func (c *conn) end(bool) error {
 	c.passage.link.removeAccepted(c.TCPConn)
 	return c.TCPConn.Close()

@@ -29,11 +29,11 @@ const (
 	slowCloseName = "doublegrant-slow-close"
 )
 
-// held is what a stage keeps of one direction of a connection, even when toxics beside it come and go.
+// held is a stage's state for one direction of a connection. It outlives changes of other toxics on the link.
 type held struct {
-	pieces []*stream.StreamChunk // wait for their Timestamp
-	free   time.Time             // nothing after the pieces passes before it
-	ends   bool                  // the delay of the end is in free already
+	pieces []*stream.StreamChunk // pieces that wait, each for its Timestamp
+	free   time.Time             // earliest time at which what follows the pieces may pass
+	ends   bool                  // free includes the delay of the connection's end
 }
 
 // add appends a piece that is due no earlier than due.
@@ -49,7 +49,7 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// pass passes the pieces on when they are due. It returns false if the stage is interrupted before.
+// pass passes the pieces on when they are due. It returns false if the stage is interrupted before it has passed all.
 func (h *held) pass(stub *toxics.ToxicStub) bool {
 	for len(h.pieces) > 0 {
 		if !sleepUntil(h.pieces[0].Timestamp, stub.Interrupt) {
@@ -75,7 +75,7 @@ func sleepUntil(due time.Time, interrupt <-chan struct{}) bool {
 	}
 }
 
-// delaying is what the toxics that delay have in common.
+// delaying has the methods that all delaying toxics share.
 type delaying struct{}
 
 // NewState returns what the stage keeps of a connection.
@@ -93,7 +93,7 @@ func (delaying) Cleanup(stub *toxics.ToxicStub) {
 	h.pieces = nil
 }
 
-// delay runs a stage. hold adds the pieces of a chunk. The end of the connection passes endsAfter later than it could.
+// delay runs a stage. It calls hold to add the pieces of each chunk. It delays the end of the connection by endsAfter.
 func (delaying) delay(stub *toxics.ToxicStub, hold func(*held, *stream.StreamChunk), endsAfter time.Duration) {
 	h := stub.State.(*held)
 	for h.pass(stub) {
@@ -136,7 +136,7 @@ func (t *latency) Pipe(stub *toxics.ToxicStub) {
 	}, 0)
 }
 
-// bandwidth lets Rate bytes a second pass, in pieces of up to a tenth of a second's.
+// bandwidth lets Rate bytes a second pass. A piece has at most the bytes of a tenth of a second.
 type bandwidth struct {
 	delaying
 	Rate int64 `json:"rate"`

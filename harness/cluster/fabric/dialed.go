@@ -64,7 +64,7 @@ var (
 type Source struct {
 	Host      string // name of the host
 	IP        string // source address, without a port; empty: the kernel chooses one
-	Uncounted bool   // of the harness: it meets the host's faults, and [Link.Touched] does not count it
+	Uncounted bool   // the harness's own: it meets the host's faults, but [Link.Touched] does not count it
 }
 
 // Dial connects to the announced address of a host from the source address ip (no port) of another, as
@@ -265,8 +265,8 @@ func (c *dialed) setDeadlines(read, write *time.Time) error {
 }
 
 // applyDeadlines sets on the socket the deadlines that were set on c. Bytes that are still queued have none, since
-// their Write has returned. If c is closed the deadline is over, so that a Read or Write under way ends. The caller
-// holds c.mu.
+// their Write has returned. If c is closed, the socket gets a deadline in the past, so that a Read or Write under way
+// ends. The caller holds c.mu.
 func (c *dialed) applyDeadlines() {
 	read, write := c.readBy, c.writeBy
 	if c.closed {
@@ -287,9 +287,9 @@ func (c *dialed) signal() {
 	}
 }
 
-// wait waits for the first of: a change, the end of the withholding that the caller has met (nil: none), the deadline
-// by (zero: none). The caller holds c.mu, which wait unlocks meanwhile.
-func (c *dialed) wait(by time.Time, healed <-chan struct{}) {
+// wait waits until the connection changes, healed is closed (nil: never) or the deadline has passed (zero: none). The
+// caller holds c.mu, which wait unlocks meanwhile.
+func (c *dialed) wait(deadline time.Time, healed <-chan struct{}) {
 	if c.changed == nil {
 		c.changed = make(chan struct{})
 	}
@@ -297,8 +297,8 @@ func (c *dialed) wait(by time.Time, healed <-chan struct{}) {
 	c.mu.Unlock()
 	defer c.mu.Lock()
 	var late <-chan time.Time
-	if !by.IsZero() {
-		timer := time.NewTimer(time.Until(by))
+	if !deadline.IsZero() {
+		timer := time.NewTimer(time.Until(deadline))
 		defer timer.Stop()
 		late = timer.C
 	}
@@ -330,5 +330,5 @@ func withoutAddresses(err error) error {
 	return &bare
 }
 
-// timedOut reports whether err is that of a deadline that has passed.
+// timedOut reports whether err says that a deadline has passed.
 func timedOut(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }

@@ -14,8 +14,8 @@ import (
 // socket to the opener's queue.
 type detour struct {
 	pipelines        int  // pipelines that have not ended
-	upLeft, downLeft bool // the pipeline's source ended only because the connection goes direct again
-	gone             bool // the opener's side has neither source nor destination
+	upLeft, downLeft bool // this pipeline's source ended only because the connection goes direct again
+	gone             bool // the pipeline to the opener has ended, and with it the opener's side
 	ended            bool // the end of one direction has come through
 }
 
@@ -32,7 +32,8 @@ func (c *dialed) awaitNoDetour() {
 	}
 }
 
-// beginDetour begins the detour. It ends all reads and writes on the socket, the opener's and those on its behalf.
+// beginDetour begins the detour. It interrupts all reads and writes on the socket, the opener's own and those of
+// sendWaiting.
 func (c *dialed) beginDetour() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,8 +89,9 @@ func (c *dialed) returnDirect() {
 	c.signal()
 }
 
-// pipelineEnded is called when a pipeline has delivered all that it can. As with a proxy between two sockets, the end
-// of one direction closes the socket that it leads to, and so the other direction. A gap in the bytes does the same.
+// pipelineEnded is called when a pipeline has delivered all that it can. up says which one, and whole is false if bytes
+// were lost on the way. As with a proxy between two sockets, the end of one direction closes its destination's socket,
+// and that ends the other direction too. A loss of bytes does the same.
 func (c *dialed) pipelineEnded(up, whole bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -122,7 +122,7 @@ func (c *dialed) withSocket(do func(*net.TCPConn) (int, error)) (int, error) {
 	return n, err
 }
 
-// send has the waiting bytes, and the end after them, sent to the socket. The caller holds c.mu.
+// send sees to it that the waiting bytes, and the end after them, go to the socket. The caller holds c.mu.
 func (c *dialed) send() {
 	switch {
 	case c.sender || c.broken != nil || c.route != direct || c.tcp == nil || len(c.out) == 0 && !c.outEnd:
@@ -170,7 +170,8 @@ func (c *dialed) sendWaiting() {
 	}
 }
 
-// end passes the end of what was written on to the socket. The caller holds c.mu.
+// end ends the opener's direction on the socket, or closes the socket if the opener has closed the connection. The
+// caller holds c.mu.
 func (c *dialed) end() {
 	if c.closed {
 		c.closeSocket()

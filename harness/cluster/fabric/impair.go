@@ -7,13 +7,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// Impair does a link fault to all links at the same time: one that is stuck does not delay the others. heal undoes it,
-// may be called more than once, and is never nil. Of several faults on one link each acts until it is undone.
+// Impair puts a link fault on all links at the same time, so a link that is stuck does not delay the others. heal
+// removes the fault, may be called more than once, and is never nil. Several faults on one link all act until each is
+// healed.
 //
 // For a fault that is not valid Impair returns an error and does nothing. Withhold and Refuse do not fail otherwise.
-// The others are toxics of toxiproxy, and can fail: of several links' errors the first is returned. The error is
-// ErrStuck for a link whose connections cannot take the toxic because the far side does not read. Its connections were
-// reset.
+// The other faults are toxics of toxiproxy, and can fail. If they fail on several links, the first error is returned.
+// The error is ErrStuck for a link whose connections cannot take the toxic because the far side does not read. Its
+// connections were reset.
 func Impair(links []*Link, f harness.LinkFault) (heal func() error, err error) {
 	if err := f.Validate(); err != nil {
 		return func() error { return nil }, err
@@ -26,7 +27,7 @@ func Impair(links []*Link, f harness.LinkFault) (heal func() error, err error) {
 	return func() error { return firstError(await.All(len(heals), func(i int) error { return heals[i]() })) }, err
 }
 
-// impair does a valid link fault to one link.
+// impair puts a valid link fault on one link.
 func (l *Link) impair(f harness.LinkFault) (heal func() error, err error) {
 	switch f.Kind {
 	case harness.LinkWithhold:

@@ -193,7 +193,7 @@ func (l *Link) awaitRestored(c *net.TCPConn) bool {
 	}
 }
 
-// addAccepted registers both ends of an accepted connection. It returns false if the link refuses it.
+// addAccepted registers both ends of an accepted connection. It returns false if the link refuses connections.
 func (l *Link) addAccepted(p *passage, ends ...*net.TCPConn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -213,7 +213,7 @@ func (l *Link) removeAccepted(c *net.TCPConn) {
 	delete(l.accepted, c)
 }
 
-// addDialed gives a dialed connection its socket and registers it. It returns false if the link refuses it.
+// addDialed gives a dialed connection its socket and registers it. It returns false if the link refuses connections.
 func (l *Link) addDialed(c *dialed, tcp *net.TCPConn, raw syscall.RawConn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

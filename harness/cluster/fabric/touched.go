@@ -25,10 +25,10 @@ func (l *Link) Touched() harness.Touched {
 	}
 }
 
-// countToxic counts a toxic that comes (by 1) or goes (by -1).
-func (t *traffic) countToxic(of toxic, by int32) {
+// countToxic counts a toxic that comes (change is 1) or goes (change is -1).
+func (t *traffic) countToxic(of toxic, change int32) {
 	for _, d := range of.dirs {
-		t.acting[direction(d)].Add(by)
+		t.acting[direction(d)].Add(change)
 	}
 }
 
@@ -39,11 +39,11 @@ func direction(d stream.Direction) int {
 	return 1
 }
 
-// passage is one connection on a link, for counting. Both its ends and its pipelines share it.
+// passage is one connection on a link, for counting. The connection's ends and pipelines share it.
 type passage struct {
 	link *Link
-	own  bool        // it is the harness's own, and not counted
-	cut  atomic.Bool // it was counted as ended by toxics in the middle of its bytes
+	own  bool        // the connection is the harness's own, and not counted
+	cut  atomic.Bool // countEnded has counted the connection
 }
 
 // countWithheld counts bytes that meet a withheld link. The end of a connection counts as one byte.

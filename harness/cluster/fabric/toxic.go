@@ -21,8 +21,8 @@ type toxic struct {
 	kind  string // toxiproxy's name
 	toxic toxics.Toxic
 	dirs  []stream.Direction
-	ends  bool // connections that had it end with it
-	cuts  bool // it ends connections itself
+	ends  bool // its removal ends the connections on which it acted
+	cuts  bool // it ends connections while in force
 }
 
 // bothWays returns the directions of a connection.
@@ -131,14 +131,14 @@ func (l *Link) remove(t toxic, number int64) error {
 	return nil
 }
 
-// otherToxics reports whether toxics besides one are in force, coming or going.
+// otherToxics reports whether more than one toxic is in force, coming or going.
 func (l *Link) otherToxics() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.toxics > 1
 }
 
-// detour leads the dialed connections through toxiproxy, where the toxic is by now.
+// detour leads the dialed connections through toxiproxy, which has the toxic by now.
 func (l *Link) detour() {
 	all := l.allDialed()
 	for _, c := range all {
@@ -163,16 +163,16 @@ func (l *Link) goDirect() {
 
 func toxicName(d stream.Direction, number int64) string { return fmt.Sprintf("%v #%d", d, number) }
 
-// operate runs op, which changes toxics, and then calls then, before another op can begin. If op does not end in time,
-// operate resets the link's connections, which frees it, and returns stuck.
-func (l *Link) operate(op func() error, then func()) (stuck bool, err error) {
+// operate runs op, which changes toxics, and then calls finish. No other op can begin before that. If op does not end
+// in time, operate resets the link's connections, which frees it, and returns stuck.
+func (l *Link) operate(op func() error, finish func()) (stuck bool, err error) {
 	done, over := make(chan error, 1), make(chan struct{})
 	go func() {
 		l.changing.Lock() // a heal follows its own fault, however late that comes
 		defer l.changing.Unlock()
 		defer close(over)
 		done <- op()
-		then()
+		finish()
 	}()
 	select {
 	case err := <-done:

@@ -21,17 +21,18 @@ type Lock interface {
 	Release(ctx context.Context, key, owner string) (bool, error)
 }
 
-// Extender is a Lock that can renew.
+// Extender is implemented by a Lock that can renew its lease.
 type Extender interface {
 	Extend(ctx context.Context, key, owner string, ttl time.Duration) (bool, error)
 }
 
-// Filter tells a message that is new from one that was seen.
+// Filter tells new messages from those that were seen before.
 type Filter interface {
 	Claim(ctx context.Context, key string, window time.Duration) (bool, error)
 }
 
-// Confirmer is a Filter that marks a message when it was handled.
+// Confirmer is implemented by a Filter that marks in two steps: Claim before a message is handled, and Confirm after
+// it.
 type Confirmer interface {
 	Confirm(ctx context.Context, key string, window time.Duration) (bool, error)
 }
@@ -44,7 +45,8 @@ type Sequence interface {
 // ErrNothingDone is wrapped by errors after which certainly nothing was done.
 var ErrNothingDone = errors.New("nothing was done")
 
-// Says is what a program says of itself. The zero value says the least.
+// Says describes the program to doublegrant. The zero value suits every program that uses one Redis and no clock but
+// doublegrant's.
 type Says struct {
 	Symmetric bool   // tokens are only compared for equality
 	Masters   int    // least number of independent masters; 0: one Redis
@@ -65,7 +67,7 @@ type request struct {
 }
 
 // Serve answers requests until standard input ends. open makes the Lock, Filter or Sequence of one client of the Redis
-// at the URLs: one, or one for each master. What it can do follows from its type.
+// at the URLs: one, or one for each master. Which operations the program can do follows from the type T.
 func Serve[T any](says Says, open func(urls []string) (T, error)) {
 	var kind T
 	s := &server{says: says, kind: kind, clients: map[int]any{}}
@@ -92,7 +94,7 @@ func Serve[T any](says Says, open func(urls []string) (T, error)) {
 
 type server struct {
 	says    Says
-	kind    any // without a value
+	kind    any // zero value of the type that open returns, to find out its methods
 	open    func([]string) (any, error)
 	urls    []string
 	mu      sync.Mutex // guards clients, and lines that are written
@@ -142,7 +144,7 @@ func is[T any](c any) bool {
 	return yes
 }
 
-// client returns the client with a number, and makes it when it is first needed.
+// client returns client n, and makes it when it is first needed.
 func (s *server) client(n int) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

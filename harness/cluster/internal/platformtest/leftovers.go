@@ -19,7 +19,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/internal/processes"
 )
 
-// Remains lists the folders, hosts and processes in tmp, except those of the cluster in the folder spared.
+// Remains lists the folders, hosts and processes in tmp. It leaves out those of one cluster, the one in the folder
+// spared.
 func (p Platform) Remains(t *testing.T, tmp, spared string) (left []string) {
 	t.Helper()
 	for _, l := range p.leftovers(t) {

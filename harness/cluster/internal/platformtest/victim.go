@@ -74,12 +74,13 @@ type Victim struct {
 	tmp string
 }
 
-// NewVictim prepares a victim that does what as names, without starting it. It is killed when the test ends.
-func NewVictim(t *testing.T, as string) Victim {
+// NewVictim prepares a victim without starting it. task is busy, idle or another of the names that Main knows. The
+// victim is killed when the test ends.
+func NewVictim(t *testing.T, task string) Victim {
 	t.Helper()
 	v := Victim{exec.Command(os.Args[0]), os.TempDir()}
 	v.Dir = v.tmp // its children are found by their working folder
-	v.Env = append(os.Environ(), asHarness+"="+as)
+	v.Env = append(os.Environ(), asHarness+"="+task)
 	t.Cleanup(func() {
 		if v.Process != nil {
 			v.kill()
