@@ -28,13 +28,13 @@ const (
 	UndeclaredKey     Class = "undeclared-key"
 )
 
-// ClassDoc explains a class to a reader who meets it for the first time. All texts are plain sentences without markup.
+// ClassDoc explains a class to a reader who has not met it before. All texts are plain sentences without markup.
 type ClassDoc struct {
 	Class    Class
 	Meaning  string   // in one line, without a full stop
 	Harm     string   // what it means in production
 	Remedy   string   // what to do about it
-	MendedBy []string // variants of package workloads that follow Remedy, each named in it
+	MendedBy []string // variants of package workloads that follow Remedy, which names them
 }
 
 // Classes documents every class: those of locks first, then of message filters, sequences and writes, and last those of

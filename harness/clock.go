@@ -5,8 +5,8 @@ import "time"
 // Clock counts from the start of a run. It is monotonic: it takes no notice of steps of the wall clock.
 type Clock struct {
 	start time.Time
-	ahead time.Duration // set by Wrong, as is rate
-	rate  float64
+	ahead time.Duration // set by Skewed
+	rate  float64       // seconds gained each second; set by Skewed
 }
 
 // NewClock returns a clock that reads zero now.

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// faultsInForce tracks the faults of all sequences of a run: which are in force, and which have healed but wait for
-// others to heal before the system can be whole.
+// faultsInForce tracks the faults of all sequences of a run. It knows which are in force, and which have healed while
+// others keep the system from being whole.
 type faultsInForce struct {
 	recovering chan struct{} // holds a token while the run waits for a whole system: no fault begins then
 
 	mu     sync.Mutex
-	faults []*Fault      // in the order in which they began; of another sequence's faults only the names may be read
+	faults []*Fault      // in order of Start; a sequence may read only the names of another sequence's faults
 	fewer  chan struct{} // closed, and replaced, when a fault ends
 	healed []Fault       // healed faults that still lack their End
 	begun  int           // number of faults so far
@@ -54,8 +54,8 @@ func (o *faultsInForce) end(f *Fault) (last bool) {
 	return len(o.faults) == 0
 }
 
-// waitForLater waits until no fault that began after f is in force, or until within has passed. So if the faults of
-// several sequences all have to heal at once, the last that began heals first.
+// waitForLater waits until no fault that began after f is in force, but no longer than within. So if the faults of
+// several sequences have to heal at once, they heal in reverse order of their start.
 func (o *faultsInForce) waitForLater(f *Fault, within time.Duration) {
 	late := time.NewTimer(within)
 	defer late.Stop()
@@ -108,8 +108,8 @@ func (o *faultsInForce) names() string {
 	return strings.Join(names, ", ")
 }
 
-// heal undoes a fault. If it was the last one in force, heal waits until the system is whole. It also works when ctx
-// has ended: then all faults heal at once, in the reverse order of their beginning.
+// heal undoes a fault. If that was the last fault in force, heal waits until the system is whole. It also works after
+// ctx has ended. Then all faults heal at once, in reverse order of their start.
 func (r *run) heal(ctx context.Context, inj Injection, f *Fault) (err error) {
 	if ctx.Err() != nil {
 		r.inForce.waitForLater(f, injectWithin)

@@ -20,14 +20,14 @@ import (
 type Fleet struct {
 	mu     sync.Mutex
 	groups map[int]*fleetGroup
-	epoch  int  // counts begins and ends of loads, so that an undo of one run does nothing in the next
+	epoch  int  // number of starts and ends of loads so far, so that an undo of one run does nothing in the next
 	inUse  bool // a run uses the fleet
 }
 
 // fleetGroup is one client group. The fleet's lock protects the fields that are not atomic.
 type fleetGroup struct {
 	pauses   int           // pauses in force
-	wake     chan struct{} // closed, and replaced, when clients that stand at a checkpoint have to check their state
+	wake     chan struct{} // closed and replaced when clients that wait at a checkpoint have to check their state
 	crashes  int
 	members  []*fleetMember
 	watchers []*func(Strike)
@@ -35,8 +35,8 @@ type fleetGroup struct {
 	ahead    atomic.Int64 // nanoseconds by which its clock is fast
 }
 
-// fleetMember is one client as a fleet sees it. A replacement of a crashed client is a new member, so commands that the
-// crashed one still has under way stay dead.
+// fleetMember is one client as a fleet sees it. The client that replaces a crashed one is a new member, so that the
+// commands of the crashed client stay dead.
 type fleetMember struct {
 	fleet           *Fleet
 	group           *fleetGroup
@@ -99,7 +99,7 @@ func (f *Fleet) release() {
 	}
 }
 
-// group returns group g, which it makes if there is none yet. The caller holds f.mu.
+// group returns group g. The first call makes it. The caller holds f.mu.
 func (f *Fleet) group(g int) *fleetGroup {
 	if f.groups == nil {
 		f.groups = map[int]*fleetGroup{}

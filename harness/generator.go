@@ -16,8 +16,8 @@ type Generator interface {
 	Name() string
 	// Open opens the clients of a share. They do not step yet.
 	Open(ctx context.Context, share Share) error
-	// Load runs the clients until stop is closed, and passes all that they record to feed. It returns nil once feed has
-	// the last operation. An error says that the record is incomplete. Load gives up when ctx ends.
+	// Load runs the clients until stop is closed, and passes everything that they record to feed. It returns nil once
+	// feed has the last operation. An error says that the record is incomplete. Load gives up when ctx ends.
 	Load(ctx context.Context, stop <-chan struct{}, feed *Feed) error
 }
 
@@ -49,11 +49,11 @@ type Feed struct {
 	calls map[int]time.Duration // by worker: its last Call
 }
 
-// Record adds operations to the record. Operations of one worker come in the order of their calls. With mark the caller
-// promises that no later operation returns before it. A Call that lies before that of the worker's last operation is
-// moved up to that: it certainly was not earlier.
+// Record adds operations to the record. Operations of one worker come in the order of their calls. If a Call is earlier
+// than the worker's previous Call, Record sets it to that, since the operation certainly did not begin before. The
+// caller promises that no operation in a later call of Record returns before mark.
 //
-// Take blocks while the writer of the record is behind. It returns an error if an earlier promise was broken, since
+// Record blocks while the writer of the record is behind. It returns an error if an earlier promise was broken, since
 // operations are then out of order.
 func (f *Feed) Record(ops []Op, mark time.Duration) error {
 	for i := range ops {
@@ -80,8 +80,8 @@ func (f *Feed) Event(e Event) { f.rec.event(e) }
 // Now returns the time on the run's clock.
 func (f *Feed) Now() time.Duration { return f.rec.clock.Now() }
 
-// afterWrite returns the function that gets the record as it grows. It passes operations to the watchers, and to
-// workloads that observe clients in other processes.
+// afterWrite returns a function that is called with operations once they are written. The function passes them to the
+// watchers, and to workloads that observe clients in other processes.
 func (r *run) afterWrite() func([]Op) {
 	var observers []Observer
 	for _, l := range r.loads() {
@@ -130,7 +130,7 @@ func (r *run) generate(ctx context.Context, i int) {
 	}
 }
 
-// ShareSpec says which clients of a run a generator has to drive. Share, Clock, Take and Log are the generator's own.
+// ShareSpec says which clients of a run a generator has to drive. Share, Clock, Record and Log are the generator's own.
 // The other fields describe the whole run.
 type ShareSpec struct {
 	Workload Workload
@@ -180,8 +180,8 @@ func OpenShare(ctx context.Context, s ShareSpec) (*ShareLoad, error) {
 	return &ShareLoad{r}, err
 }
 
-// Load runs the clients until stop is closed, ctx ends or Take fails. When it returns, Take has had every operation.
-// Operations under way when the load ends get 30 s to finish. Load is called once.
+// Load runs the clients until stop is closed, ctx ends or ShareSpec.Record fails. When Load returns, Record has got
+// every operation. Operations that are under way when the load ends have 30 s to finish. Load is called once.
 func (l *ShareLoad) Load(ctx context.Context, stop <-chan struct{}) error {
 	r := l.run
 	ctx, abort := context.WithCancelCause(ctx)

@@ -8,20 +8,20 @@ type Starter interface {
 	ClientTime
 	// Go does what the function Go does.
 	Go(ctx context.Context, f func(context.Context)) (wait func())
-	// HasGoroutines does what the function Goes does.
+	// HasGoroutines does what the function HasGoroutines does.
 	HasGoroutines() bool
 }
 
-// Abandoner is a [ClientTime] that can end a search on behalf of one of its clients. The explorer's is one.
+// Abandoner is a [ClientTime] that can end a search on behalf of one of its clients. The explorer has one.
 type Abandoner interface {
 	ClientTime
 	// Abandon does what the function Abandon does.
 	Abandon(why error)
 }
 
-// Abandon ends the search that the client of ctx belongs to. why says why the client cannot go on. For example, the
-// program that it stands for has broken down, which is neither a violation nor the algorithm's failure. In a search
-// Abandon does not return: it ends the goroutine that calls it, which must be one of the client's. Without an
+// Abandon ends the search that the client of ctx belongs to. why is the reason why the client cannot go on. For
+// example, the client's program has broken down, which is neither a violation nor a failure of the algorithm. In a
+// search Abandon does not return: it ends the calling goroutine, which must be one of the client's. Without an
 // [Abandoner], as under load, it does nothing.
 func Abandon(ctx context.Context, why error) {
 	if a, ok := ctx.Value(clientTimeKey{}).(Abandoner); ok {
@@ -30,7 +30,7 @@ func Abandon(ctx context.Context, why error) {
 }
 
 // Go runs f in a goroutine of the client that ctx belongs to, such as a watchdog that renews a lease or a loop that
-// reads a subscription. wait returns when f has returned. It may be called more than once, or never.
+// reads a subscription. wait returns when f has returned. wait may be called more than once, or never.
 //
 // An algorithm under test that works in the background has to start its goroutines here, so that the explorer knows
 // about them. The commands, Sleep and Now of f, called with the context that f gets, are then steps of a schedule like
@@ -52,8 +52,8 @@ func Go(ctx context.Context, f func(context.Context)) (wait func()) {
 	return func() { <-done }
 }
 
-// HasGoroutines reports whether a goroutine that the client of ctx has started by Go is still running. Only a [Starter]
-// keeps track of them: without one it returns false.
+// HasGoroutines reports whether a goroutine that the client of ctx has started by Go is still running. Without a
+// [Starter], which keeps track of goroutines, it returns false.
 func HasGoroutines(ctx context.Context) bool {
 	s, ok := ctx.Value(clientTimeKey{}).(Starter)
 	return ok && s.HasGoroutines()

@@ -41,8 +41,8 @@ type Finding struct {
 // memory.
 const findingsWithin = 10 * time.Millisecond
 
-// finding returns the Finding that the anomaly belongs to, without a Count. A lost write dates from the acknowledgement
-// of the first write of its run. Any other violation dates from its completion.
+// finding returns the Finding that the anomaly belongs to, without a Count. Its time is that of the violation's
+// completion. For a lost write, it is that of the acknowledgement of the first write that the anomaly stands for.
 func (a Anomaly) finding() Finding {
 	at := a.To
 	if a.Class == LostWrite && len(a.Ops) > 0 {
@@ -51,9 +51,9 @@ func (a Anomaly) finding() Finding {
 	return Finding{Class: a.Class, At: at.Truncate(findingsWithin)}
 }
 
-// Judge runs checkers over h, all in one pass. The verdict is the worst of theirs, without judgements that are Unasked.
-// A checker that panics gets the verdict Unknown. A history with an [EventClockUntrusted] is Unknown, and its
-// violations are dropped.
+// Judge runs checkers over h, all in one pass. The verdict is the worst of theirs, without judgements that are
+// NotNeeded. A checker that panics gets the verdict Unknown. A history with an [EventClockUntrusted] is Unknown, and
+// its violations are dropped.
 func Judge(ctx context.Context, h History, checkers []Checker) Judged {
 	j := &judge{
 		h: h, faults: Influences(h.Faults), found: map[Class]int{}, findings: map[Finding]int{},
@@ -100,8 +100,8 @@ func (j *Judged) distrustClocks(events []Event) {
 	j.Verdict, j.Anomalies, j.Totals, j.Certified, j.Findings = Unknown, nil, map[Class]int{}, 0, nil
 }
 
-// sortAnomalies puts the first anomaly of each class in front, the most frequent class first, so that the beginning
-// shows every class. The others follow in order of To, the time of completion.
+// sortAnomalies puts the first anomaly of each class in front, so that the beginning shows every class, the most
+// frequent first. The other anomalies follow in order of To, the time of completion.
 func (j *Judged) sortAnomalies() {
 	slices.SortStableFunc(j.Anomalies, func(a, b Anomaly) int { return cmp.Compare(a.To, b.To) })
 	var first, rest []Anomaly

@@ -22,9 +22,9 @@ func EarliestEnd(call, ttl time.Duration, drift float64) time.Duration {
 	return call + ttl - short
 }
 
-// HeldUntil returns the earliest time at which the lease granted to o, an acquire or extend, can have ended without a
-// release: the end of its TTL on a clock that is wrong by at most the fraction drift, or o.Until if that is earlier. It
-// is Forever for a lease without an end.
+// HeldUntil returns the earliest time at which the lease of o, an acquire or extend, can have ended without a release.
+// That is the earliest end of its TTL, see EarliestEnd, or o.Until if that is earlier. For a lease without an end it is
+// Forever.
 func (o Op) HeldUntil(drift float64) time.Duration {
 	end := EarliestEnd(o.Call, o.TTL, drift)
 	if o.Until > 0 {

@@ -50,7 +50,7 @@ const (
 	leastClose, mostClose         = 10 * time.Millisecond, time.Minute
 )
 
-// Withhold stops bytes and ends of connections where they are. After the heal all of it flows on. To a patient client a
+// Withhold stops bytes and ends of connections where they are. After the heal they all flow on. To a patient client, a
 // network that loses packets looks like this: commands that waited are executed late.
 func Withhold() LinkFault { return LinkFault{Kind: LinkWithhold} }
 
@@ -72,7 +72,7 @@ func Latency(latency, jitter time.Duration) LinkFault {
 	return LinkFault{Kind: LinkLatency, Latency: latency, Jitter: jitter}
 }
 
-// Bandwidth limits each direction of each connection to that many bytes a second: 1000 to 50,000,000.
+// Bandwidth limits each direction of each connection to a number of bytes a second, 1000 to 50,000,000.
 func Bandwidth(bytesPerSecond int64) LinkFault {
 	return LinkFault{Kind: LinkBandwidth, Bandwidth: bytesPerSecond}
 }
@@ -83,9 +83,9 @@ func Slice(size int, delay time.Duration) LinkFault {
 	return LinkFault{Kind: LinkSlicer, Size: size, Delay: delay}
 }
 
-// LimitData ends a connection when that many bytes, 1 to 16 MiB, have passed in one of its directions since the fault
-// began, even in the middle of a command or a reply. Bytes under way in the other direction are lost. If the link has
-// other faults than Withhold and Refuse at the same time, the heal resets its connections.
+// LimitData ends a connection when the given number of bytes has passed in one of its directions since the fault began,
+// even in the middle of a command or a reply. bytes is 1 to 16 MiB. Bytes under way in the other direction are lost. If
+// the link has faults other than Withhold and Refuse at the same time, the heal resets its connections.
 func LimitData(bytes int64) LinkFault { return LinkFault{Kind: LinkLimitData, Bytes: bytes} }
 
 // SlowClose forwards the end of a connection after delay, 10 ms to 1 minute: a host that is gone still seems to be

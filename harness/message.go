@@ -19,10 +19,10 @@ type Listener interface {
 // ErrNotSubscribed is the error of AwaitMessage for a program that has not subscribed.
 var ErrNotSubscribed = errors.New("it has not subscribed")
 
-// AwaitMessage waits until there is something to read on the subscribed connection of the program that the client of
-// ctx speaks for: a message, or the end of the connection, which is then on its way to the program. It returns false if
-// within has passed on the client's clock first. A within of 0 waits for ever. It returns an error if the client has
-// crashed or ctx has ended.
+// AwaitMessage waits until the program of the client of ctx has something to read on its subscribed connection: a
+// message, or the end of the connection. It returns true when that is on its way to the program. It returns false if
+// the time within passes on the client's clock first; 0 waits for ever. It returns an error if the client has crashed
+// or ctx has ended.
 //
 // Without a [Listener] it returns true at once, and the program waits by itself.
 func AwaitMessage(ctx context.Context, within time.Duration) (comes bool, err error) {
@@ -32,8 +32,8 @@ func AwaitMessage(ctx context.Context, within time.Duration) (comes bool, err er
 	return ctx.Err() == nil, ctx.Err()
 }
 
-// Subscribe announces that the program that the client of ctx speaks for is about to subscribe on a new connection. It
-// does not wait for the confirmation, which arrives as a message does. Without a [Listener] it does nothing.
+// Subscribe announces that the program of the client of ctx is about to subscribe on a new connection. The program will
+// not wait for the confirmation, which arrives as a message does. Without a [Listener] it does nothing.
 func Subscribe(ctx context.Context) {
 	if l, ok := ctx.Value(clientTimeKey{}).(Listener); ok {
 		l.Subscribe()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// pacer says when the steps of one worker of an open-loop load are due. They are a Poisson process, as are those of all
-// workers together. When a step is due does not depend on how long others took.
+// pacer says when the steps of one worker of an open-loop load are due. These times are a Poisson process, and so are
+// those of all workers together. They do not depend on how long steps take.
 //
 // A worker that is late begins its next step at once, and works off what has become due, as the load generator wrk2
 // does. So a system that stops for a second makes every operation late that was due in that second, instead of one

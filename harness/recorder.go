@@ -11,7 +11,7 @@ import (
 
 const (
 	flushEvery = 20 * time.Millisecond
-	flushAt    = 128     // operations of one worker at which the writer is woken early
+	flushAt    = 128     // waiting operations of one worker that wake the writer early
 	slotLimit  = 4096    // operations of one worker that may wait for the writer; then the worker waits
 	totalLimit = 1 << 20 // operations of all workers together that may wait, about
 	maxReused  = 1 << 16 // capacity in operations up to which a buffer is kept for reuse
@@ -34,8 +34,8 @@ type recorder struct {
 	fail       func(error) // called with the store's first error
 	afterWrite func([]Op)  // called with the operations that were written, in order
 
-	// forward takes the complete operations in place of the store, and the time before which all are complete. nil:
-	// there is a store.
+	// forward takes the complete operations, in place of a store. All operations that returned before mark are complete.
+	// nil: there is a store.
 	forward func(ops []Op, mark time.Duration) error
 
 	pending []Op // taken from slots, not yet below the watermark; only the writer uses this and the next three fields
@@ -47,7 +47,7 @@ type recorder struct {
 	store  Store
 	broken bool // the store failed: discard from here on
 	counts [3]int64
-	faults []Fault // the latest record of each
+	faults []Fault // the latest record of each fault
 }
 
 // slot holds the operations that one worker has queued for the writer. The writer looks at the first two fields of
@@ -132,8 +132,8 @@ func (r *recorder) run(ctx context.Context) {
 }
 
 // flush writes the operations below the watermark. Only the writer calls it. The last flush comes when all workers have
-// ended. It writes everything: operations that returned at this very instant, or later as far as the clock of a
-// generator is known.
+// ended, and writes everything. That includes operations that return at this very instant, or later because a
+// generator's clock is uncertain.
 func (r *recorder) flush(last bool) {
 	mark := r.watermark(r.clock.Now())
 	for i := range r.slots {
@@ -217,7 +217,7 @@ func (r *recorder) takeBefore(mark time.Duration) []Op {
 	return ready
 }
 
-// reusable returns the buffer, or nil if a rare burst has made it too large to keep.
+// reusable returns ops as a buffer for reuse, or nil if a rare burst has made it too large to keep.
 func reusable(ops []Op) []Op {
 	if cap(ops) > maxReused {
 		return nil

@@ -276,8 +276,8 @@ func (r *run) replaceClient(ctx context.Context, w *worker) error {
 	}
 }
 
-// catchPanic calls f, which runs code of others, and returns a panic as an error, so that the run still ends in good
-// order. The panic of a client that a nemesis crashed becomes ErrCrashed.
+// catchPanic calls f, which runs code that is not the harness's. It returns a panic as an error, so that the run still
+// ends in good order. The panic of a client that a nemesis crashed becomes ErrCrashed.
 func catchPanic(who string, f func() error) (err error) {
 	defer func() {
 		switch p := recover(); {
@@ -326,8 +326,8 @@ func (r *run) finish(runCtx context.Context) error {
 // finalGrace bounds how long the final reads of an interrupted run may still wait, such as for leases to end.
 const finalGrace = 3 * time.Second
 
-// endOfWaits returns a channel that is closed when the final reads must stop waiting: when final is done, or finalGrace
-// after the run was interrupted.
+// endOfWaits returns a channel that is closed when the final reads must stop waiting. That is when final ends, or
+// finalGrace after runCtx has ended.
 func endOfWaits(final, runCtx context.Context) <-chan struct{} {
 	ctx, cancel := context.WithCancel(final)
 	context.AfterFunc(runCtx, func() { time.AfterFunc(finalGrace, cancel) })

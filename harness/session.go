@@ -30,7 +30,8 @@ type Timeline interface {
 	Sleep(d time.Duration) bool
 }
 
-// NewSession makes the session of one of workers workers. client is its first client id.
+// NewSession makes the session of a worker. client is the worker's first client id, and workers the number of workers
+// of the run.
 func NewSession(t Timeline, client, workers, group int, rng *rand.Rand) *Session {
 	return &Session{Group: group, Rand: rng, id: client, workers: workers, time: t}
 }

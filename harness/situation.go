@@ -3,8 +3,8 @@ package harness
 // SituationName names a situation in which locks, filters or sequences are known to fail.
 type SituationName string
 
-// The situations of locks. The last instant of a lease is its last twentieth, up to the latest time at which it can
-// end.
+// The situations of locks. The last instant of a lease is its last twentieth, and ends at the latest possible end of
+// the lease.
 const (
 	AcquiresAtOnce       SituationName = "two acquires pending at once"
 	LeaseEndedInside     SituationName = "lease ended inside"                       // without release or extend before

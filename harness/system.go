@@ -24,7 +24,8 @@ type System interface {
 // Workload makes clients.
 type Workload interface {
 	Name() string
-	// Kinds lists the kinds of operation that the clients record. A meaningful run has at least one of each that is ok.
+	// Kinds lists the kinds of operation that the clients record. A meaningful run has at least one operation of each
+	// kind that ended in OK.
 	Kinds() []Kind
 	// Open returns a client for a worker of the given group. It is called once for each worker before the load starts.
 	// During the load it is called again for a worker whose client has crashed.
@@ -44,7 +45,8 @@ type Finisher interface {
 	Finish(ctx context.Context, s *Session) error
 }
 
-// Observer is a Finisher that has to see what its clients did when generators drive them.
+// Observer is a Workload with a Finish that depends on what its clients did. In a run with generators, it observes the
+// clients of all generators.
 type Observer interface {
 	// Observe gets every operation of the run, in order of Return, from one goroutine, before Finish is called.
 	Observe(op Op)

@@ -86,7 +86,7 @@ type Judgement struct {
 	Situations []Situation `json:"-"`
 }
 
-// VerdictText returns the verdict in a word, or "abstained" if the judgement is Unasked.
+// VerdictText returns the verdict in a word, or "abstained" if the judgement is NotNeeded.
 func (g Judgement) VerdictText() string {
 	if g.NotNeeded {
 		return "abstained"
@@ -94,7 +94,7 @@ func (g Judgement) VerdictText() string {
 	return g.Verdict.String()
 }
 
-// InDoubt reports whether the judgement keeps the history from being Valid: it is Unknown, and not Unasked.
+// InDoubt reports whether the judgement keeps the history from being Valid: it is Unknown, and not NotNeeded.
 func (g Judgement) InDoubt() bool { return g.Verdict == Unknown && !g.NotNeeded }
 
 // Checker judges a history.

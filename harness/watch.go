@@ -33,7 +33,7 @@ type watch struct {
 	count     atomic.Int64 // violations found
 	onFirst   func()       // called at the first of them; may be nil
 
-	faults func() []Fault // those of the record so far
+	faults func() []Fault // returns the faults of the record so far
 
 	feeds []*feed
 	// notes are about detached watchers. The recorder's writer uses them, and from finish on the run.
@@ -142,8 +142,8 @@ func (w *watch) report(f *feed, a Anomaly) {
 	}
 }
 
-// withFinalClass returns the anomaly with the class that it will have when all faults are known: if a fault may explain
-// two owners of a lock, no release is to blame.
+// withFinalClass returns the anomaly with the class that it will have when all faults are known. If a fault may explain
+// that a lock has two owners, no release is to blame.
 func (w *watch) withFinalClass(a Anomaly) Anomaly {
 	explains := func(f Influence) bool { return f.Overlaps(a.From, a.To) }
 	if a.Class == StolenRelease && slices.ContainsFunc(Influences(w.faults()), explains) {

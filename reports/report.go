@@ -145,7 +145,7 @@ func (r Report) uncheckedNote() string {
 	return strings.Join(parts, "; ")
 }
 
-// Unplanned says of each failover that no fault caused what happened. It is empty if there was none.
+// Unplanned describes each failover that no fault caused. It is empty if there was none.
 func (r Report) Unplanned() string {
 	var all []string
 	for _, f := range r.Failovers {

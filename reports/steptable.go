@@ -26,7 +26,8 @@ func stepTable(lines []drawing.Line, width int) string {
 	return w.fitted(lines).text(lines)
 }
 
-// fitted returns the columns with the width for commands that needs the fewest lines, and of several the widest.
+// fitted returns the columns with the width for commands that needs the fewest lines. Of several such widths it takes
+// the largest.
 func (w columns) fitted(lines []drawing.Line) columns {
 	best, fewest := w, 0
 	for _, l := range lines {
@@ -47,7 +48,8 @@ func (w columns) text(lines []drawing.Line) string {
 	return b.String()
 }
 
-// line writes one step: in one line if that fits, else with the belief below, else with all of the answer below.
+// line writes one step: in one line if that fits, else with the belief on a line below. If even that does not fit, the
+// reply is below as well.
 func (w columns) line(l drawing.Line) string {
 	head := fmt.Sprintf("  %*s  %-*s  ", w.number, l.Number, w.who, l.Who)
 	indent, belief := strings.Repeat(" ", units.Letters(head)), ""

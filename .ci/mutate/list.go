@@ -69,8 +69,8 @@ func parseList(r io.Reader) (list, error) {
 	return l, s.Err()
 }
 
-// report prints the survivors that are not on the list, and the stale entries, which have no mutant any more or one
-// that a test notices. It reports whether there are neither.
+// report prints the survivors that are not on the list, and the stale entries. An entry is stale if its mutant no
+// longer exists, or if a test notices the mutant. report returns true if it has nothing to print.
 func (l list) report(all, tried []mutant, survived map[int]bool, out io.Writer) bool {
 	fine := true
 	complain := func(what string, m string) {

@@ -11,7 +11,7 @@ import (
 )
 
 // maxRoleDelay bounds the time between a change of a node's role and the record of it. The harness asks for roles every
-// 20 ms, on a busy machine less often. A longer interval is added to it, see acts.roleDelay.
+// 20 ms, on a busy machine less often. If a run asks less often, its interval is added: see acts.roleDelay.
 const maxRoleDelay = 50 * time.Millisecond
 
 // acts holds what the nodes and Sentinels of a run did, as its events show it.
@@ -116,8 +116,8 @@ func (a *acts) couldGrant(node string, from, to time.Duration) bool {
 	})
 }
 
-// primaryBefore returns the node that was a primary when the node promoted took over at t. If several were, it returns
-// preferred when that is one of them, and otherwise the one that became a primary last. If none was, it returns
+// primaryBefore returns the primary whose place the node promoted took at t. If there were several primaries, it
+// returns preferred if that was one of them, and else the one that became a primary last. If there was none, it returns
 // preferred.
 func (a *acts) primaryBefore(t time.Duration, promoted, preferred string) string {
 	node, since := "", time.Duration(-1)
@@ -135,8 +135,8 @@ func (a *acts) primaryBefore(t time.Duration, promoted, preferred string) string
 	return cmp.Or(node, preferred)
 }
 
-// withLostLogs lists, sorted by name, the Sentinels that the harness lost in [from, to] before it had read all of their
-// log.
+// withLostLogs lists the Sentinels whose logs the harness lost in [from, to] before it had read them to the end. They
+// are sorted by name.
 func (a *acts) withLostLogs(from, to time.Duration) (names []string) {
 	for _, e := range a.unread {
 		if from <= e.At && e.At <= to {
@@ -165,7 +165,8 @@ func (a *acts) eventsSince(from time.Duration) []harness.Event {
 	return a.events[sort.Search(len(a.events), func(i int) bool { return a.events[i].At >= from }):]
 }
 
-// unheard lists, sorted by name, the Sentinels that the harness could not hear during some part of [from, to].
+// unheard lists the Sentinels whose messages the harness could not receive during some part of [from, to]. They are
+// sorted by name.
 func (a *acts) unheard(from, to time.Duration) (all []string) {
 	for _, s := range slices.Sorted(maps.Keys(a.sentinels)) {
 		silentSince := harness.Forever // Forever: it can be heard

@@ -7,8 +7,8 @@ import (
 )
 
 // Compute computes the figures of a run and of its failovers. It reads h.Ops once, and its memory does not grow with
-// their number. Failovers refer to faults by their index in h.Faults. If reading fails, Of returns the figures of the
-// operations before the error.
+// the number of operations. Failovers refer to faults by their index in h.Faults. If reading fails, Compute returns the
+// error and the figures of the operations before it.
 func Compute(h harness.History) (Stats, []Failover, error) {
 	c, w := newCollector(h), newFailoverMeters(h)
 	err := eachOp(h, c.add, w.add)

@@ -15,7 +15,7 @@ type cause struct {
 	beside []int // indexes of other faults in force between the cause and the promotion
 	name   string
 	start  time.Duration // of the first candidate; without one, the first sign of the takeover
-	by     string        // targets of the only candidate
+	by     string        // targets of the candidate, if there is only one
 }
 
 // noCause names the cause of a failover that no fault explains.
@@ -79,7 +79,7 @@ func (t *takeover) firstSign(d detection) time.Duration {
 }
 
 // candidates returns the faults that may have led to the takeover, ordered by start. It prefers faults that began when
-// the silence did, and among those the ones that surely silence the primary.
+// the primary fell silent, and among those the ones that surely silence the primary.
 func (t *takeover) candidates(faults []harness.Fault, d detection) []int {
 	d.tolerance = t.toleranceOf(faults, d)
 	byEffect := map[effect][]int{} // ordered by start
@@ -115,8 +115,8 @@ func filter(all []int, keep func(int) bool) []int {
 	return slices.DeleteFunc(slices.Clone(all), func(i int) bool { return !keep(i) })
 }
 
-// firstToAct takes faults ordered by start and drops those that began after an earlier one had certainly silenced the
-// primary.
+// firstToAct drops the faults that began after an earlier one had certainly silenced the primary. group is ordered by
+// start.
 func firstToAct(group []int, faults []harness.Fault) []int {
 	const ends = harness.EndsProcess | harness.StopsProcess | harness.DefersCommands | harness.CutsLinks
 	silent := harness.Forever
@@ -180,9 +180,9 @@ func (t *takeover) toleranceOf(faults []harness.Fault, d detection) time.Duratio
 	return missedEarly
 }
 
-// inForce reports whether the fault can explain why Sentinels missed the primary: it began at least down-after before
-// that, and was healed at most backWithin before it. If no Sentinel was seen to miss the primary, the time of the
-// promotion counts.
+// inForce reports whether the fault can explain why Sentinels missed the primary. They must have missed it at least
+// down-after after the fault began, and at most backWithin after its heal. If no Sentinel was seen to miss the primary,
+// the time of the promotion counts.
 func (t *takeover) inForce(f harness.Fault, d detection) bool {
 	at := d.missed
 	if at == notSeen {

@@ -12,9 +12,9 @@ type detection struct {
 	suspected time.Duration // first +sdown that was not withdrawn
 	missed    time.Duration // +sdown that completed the quorum
 	startedAt time.Duration // +try-failover or +elected-leader of the attempt that succeeded
-	ordered   bool          // the Sentinel was ordered to: it began without a quorum
+	ordered   bool          // the Sentinel began without a quorum, so it was ordered to
 	starter   string        // the Sentinel that began; empty: not seen
-	tolerance time.Duration // how much too early missed may be
+	tolerance time.Duration // how long before the end of down-after a quorum may have noticed the silence
 }
 
 const notSeen = time.Duration(-1)

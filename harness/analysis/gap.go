@@ -12,16 +12,16 @@ type gap struct {
 	upperBound      time.Duration // upper bound of the length of any gap
 	lastAnswer      time.Duration // Return of the latest successful request
 	hasAnswer       bool          // there is a successful request
-	firstUnanswered time.Duration // earliest Call of the requests that failed since then
-	lastUnanswered  time.Duration // latest Return of those
-	failed          int64         // requests since then that certainly had no effect
-	unknown         int64
+	firstUnanswered time.Duration // earliest Call of the requests that failed since lastAnswer
+	lastUnanswered  time.Duration // latest Return of those requests
+	failed          int64         // requests since lastAnswer that certainly had no effect
+	unknown         int64         // requests since lastAnswer that may have had an effect
 }
 
-// add takes the next request, in order of Return. got says whether it succeeded, which ends a gap. A gap that ends
-// before start does not count, and none counts once over is true.
-func (g *gap) add(op harness.Op, got bool, start time.Duration, over bool) {
-	if !got {
+// add adds the next request, in order of Return. A request that succeeded ends the current gap. A gap that ends before
+// start does not count. If over is true, no gap counts.
+func (g *gap) add(op harness.Op, succeeded bool, start time.Duration, over bool) {
+	if !succeeded {
 		g.countUnanswered(op)
 		return
 	}

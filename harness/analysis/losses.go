@@ -28,9 +28,10 @@ func (l Losses) words() (all []string) {
 // AssignLosses assigns the findings to failovers and sets their Losses in place. Of the checked classes it counts
 // double-grant and lost-write. all is ordered by promotion.
 //
-// A double grant belongs to the last failover promoted before it, or to the first failover if there is none. A lost
-// write belongs to the failover that was under way when it was acknowledged, which is until the old primary had stopped
-// being one. Otherwise it belongs to the next failover, which promoted a node without the write.
+// A double grant belongs to the last failover promoted before it, or to the first failover if there is none before it.
+// A lost write belongs to the failover that was under way when the write was acknowledged. A failover is under way
+// until its old primary has stopped being a primary. If none was under way, the write belongs to the next failover,
+// which promoted a node without it.
 func AssignLosses(all []Failover, found []harness.Finding, checked []harness.Class) {
 	owners := map[harness.Class]func([]Failover, time.Duration) int{
 		harness.DoubleGrant: lastBefore, harness.LostWrite: losingFailover,
@@ -59,7 +60,7 @@ func lastBefore(all []Failover, t time.Duration) int {
 	return max(0, first-1)
 }
 
-// losingFailover returns the index of the failover that lost a write which was acknowledged at t.
+// losingFailover returns the index of the failover that lost a write, given that the write was acknowledged at t.
 func losingFailover(all []Failover, t time.Duration) int {
 	for i, f := range all {
 		if t < f.Promoted || f.MinorityWrites > 0 && t < f.onePrimaryAt() {
@@ -69,7 +70,7 @@ func losingFailover(all []Failover, t time.Duration) int {
 	return len(all) - 1
 }
 
-// onePrimaryAt returns when there was only one primary again: the old or the new one had become a replica.
+// onePrimaryAt returns when there was only one primary again, since the old or the new one had become a replica.
 func (f Failover) onePrimaryAt() time.Duration {
 	at := harness.Forever
 	for _, end := range []time.Duration{f.OldUntil, f.NewUntil} {

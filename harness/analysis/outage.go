@@ -24,10 +24,10 @@ type failoverMeters struct {
 	pending    map[string]*pendingGaps // by excluded groups, for meters whose window has not begun
 }
 
-// pendingGaps tracks the gaps of all clients but those of some groups, before the window of a failover begins. All
-// meters with the same excluded groups share it until then.
+// pendingGaps tracks the gaps of clients before the window of a failover begins. It leaves out the clients of some
+// groups. All meters that exclude the same groups share it until their windows begin.
 type pendingGaps struct {
-	groups          []int // excluded
+	groups          []int // the excluded groups
 	answers, writes gap
 	meters          int // number of meters whose window has not begun
 }
@@ -39,7 +39,7 @@ type failoverMeter struct {
 	cause         cause
 	groups        []int         // client groups that the cause cuts off: excluded
 	costStart     time.Duration // earlier gaps are not a cost of this failover
-	windowStart   time.Duration // operations that return before count only in pending
+	windowStart   time.Duration // operations that return before this count only in pending
 	pending       *pendingGaps  // used until windowStart
 	firstWrite    harness.Op    // first client write of the new primary
 	executed      int64
@@ -98,7 +98,7 @@ func (w *failoverMeters) addMeter(m *failoverMeter) {
 	w.all, w.windowEnds = append(w.all, m), append(w.windowEnds, windowEnd)
 }
 
-// open starts the meters whose window begins by t, when an operation returned.
+// open starts the meters whose window has begun at t, the Return of an operation.
 func (w *failoverMeters) open(t time.Duration) {
 	for ; w.opened < len(w.all) && w.all[w.opened].windowStart <= t; w.opened++ {
 		m := w.all[w.opened]
@@ -109,8 +109,8 @@ func (w *failoverMeters) open(t time.Duration) {
 	}
 }
 
-// costsFrom returns the earliest time at which the takeover can have cost anything. Without a cause that is when the
-// primary can have fallen silent.
+// costsFrom returns the earliest time at which the takeover can have cost anything: the start of its cause. Without a
+// cause, it is the earliest time at which the primary can have fallen silent.
 func (t *takeover) costsFrom(c cause) time.Duration {
 	if len(c.faults) == 0 {
 		return max(t.previous, c.start-t.downAfter-missedWithin)
@@ -145,8 +145,8 @@ func (w *failoverMeters) add(op harness.Op) {
 	}
 }
 
-// isAnswer reports whether a refusal comes from a node that could have granted. If the record does not have the nodes
-// that answered, it uses served: the node that acknowledged the group's latest write.
+// isAnswer reports whether a refusal comes from a node that could have granted the request. If the record does not say
+// which nodes answered, isAnswer uses served, the node that acknowledged the group's latest write.
 func (w *failoverMeters) isAnswer(op harness.Op, group int, served string) bool {
 	switch {
 	case w.answers.recorded:
@@ -157,14 +157,14 @@ func (w *failoverMeters) isAnswer(op harness.Op, group int, served string) bool 
 	return true
 }
 
-// add extends or ends the pending gaps by the next operation. The caller leaves out operations of excluded groups.
-// refused says that op is a refusal that counts as an answer.
+// add extends or ends the pending gaps by the next operation. The caller leaves out operations of excluded groups. If
+// refused is true, op is a refusal that counts as an answer.
 func (b *pendingGaps) add(op harness.Op, refused bool) {
 	const start, over = harness.Forever, true // so that no gap is complete here
-	got := op.Outcome == harness.OK || refused
-	b.answers.add(op, got, start, over)
+	succeeded := op.Outcome == harness.OK || refused
+	b.answers.add(op, succeeded, start, over)
 	if asksToWrite(op) {
-		b.writes.add(op, got, start, over)
+		b.writes.add(op, succeeded, start, over)
 	}
 }
 
@@ -178,14 +178,15 @@ func reachesPrimary(op harness.Op) bool {
 // isWrite reports whether op is an acknowledged write to the system under test.
 func isWrite(op harness.Op) bool { return asksToWrite(op) && op.Outcome == harness.OK }
 
-// asksToWrite reports whether op is a write if it is granted.
+// asksToWrite reports whether op asks for something that Redis grants by a write.
 func asksToWrite(op harness.Op) bool {
 	return op.Kind == harness.Acquire || op.Kind == harness.Claim || op.Kind == harness.Next || op.Kind == harness.Add
 }
 
-// executor returns the node that executed the operation. node is the node that answered its group. If the record does
-// not have such nodes, executor assumes the new primary for operations that were called after the promotion or after
-// the end of the old primary's process, except those of clients that were cut off.
+// executor returns the node that executed the operation: node, which acknowledged the latest write of its group. If the
+// record does not say which nodes acknowledge writes, executor assumes the new primary for operations that were called
+// after the promotion, or after the end of the old primary's process. For all others, and for clients that were cut
+// off, it assumes the old primary.
 func (w *failoverMeters) executor(m *failoverMeter, op harness.Op, node string, group int) string {
 	if w.served.recorded {
 		return node
@@ -205,8 +206,8 @@ func (w *failoverMeters) executor(m *failoverMeter, op harness.Op, node string, 
 	return m.old
 }
 
-// count counts op if it is a write that the new primary executed, or that the old one executed after the promotion
-// while it could still grant. node executed op.
+// count counts op, which node executed, if it is a write. It counts those of the new primary, and those that the old
+// primary executed after the promotion while it could still grant.
 func (m *failoverMeter) count(op harness.Op, node string) {
 	switch {
 	case !isWrite(op):
@@ -221,10 +222,10 @@ func (m *failoverMeter) count(op harness.Op, node string) {
 	}
 }
 
-// demotedBefore reports whether the new primary was a replica again before the time by, and no other node had taken
-// over. Then the old primary was the only one.
-func (t *takeover) demotedBefore(by time.Duration) bool {
-	return t.demotedAt < t.next && by > t.demotedAt
+// demotedBefore reports whether the new primary had become a replica again before the given time although no other node
+// took over from it. In that case the old primary was the only primary.
+func (t *takeover) demotedBefore(at time.Duration) bool {
+	return t.demotedAt < t.next && at > t.demotedAt
 }
 
 // oldDemotedAt returns the first time after the promotion at which the old primary was a replica, or harness.Forever if
@@ -238,17 +239,17 @@ func (t *takeover) oldDemotedAt() time.Duration {
 	return harness.Forever
 }
 
-// measure updates the outages by the next operation of a client that was not cut off. node executed or refused it.
-// refused says that the refusal counts as an answer, since the node may have been a primary.
+// measure updates the outages by op, the next operation of a client that was not cut off. node executed or refused op.
+// If refused is true, op is a refusal that counts as an answer, since the node may have been a primary.
 func (m *failoverMeter) measure(op harness.Op, node string, refused bool) {
 	gapStart, done := m.costStart, m.recovered < op.Return
 	if m.previousMeter != nil && op.Return <= min(m.previousMeter.recovered, m.previousMeter.ends()) {
 		gapStart = op.Return // a gap that ends now is a cost of the previous failover
 	}
-	got := op.Outcome == harness.OK || refused
-	m.answers.add(op, got, gapStart, done)
+	succeeded := op.Outcome == harness.OK || refused
+	m.answers.add(op, succeeded, gapStart, done)
 	if asksToWrite(op) {
-		m.writes.add(op, got, gapStart, done)
+		m.writes.add(op, succeeded, gapStart, done)
 	}
 	if isWrite(op) && m.isByNew(op, node) {
 		m.recovered = min(m.recovered, op.Return)
@@ -259,8 +260,8 @@ func (m *failoverMeter) measure(op harness.Op, node string, refused bool) {
 // has taken over.
 func (t *takeover) ends() time.Duration { return min(t.next, t.demotedAt) }
 
-// isByNew reports whether the new primary executed the operation that node answered. If the new primary is not known,
-// it is assumed to have executed what was called after the promotion.
+// isByNew reports whether the new primary executed op, which node answered. If the new primary is not known, isByNew
+// assumes that it executed what was called after the promotion.
 func (m *failoverMeter) isByNew(op harness.Op, node string) bool {
 	if m.new == "" {
 		return op.Call > m.promotedAt && op.Call < m.next && (m.old == "" || node != m.old)
@@ -276,8 +277,8 @@ func (w *failoverMeters) failovers() []Failover {
 	return all
 }
 
-// downtimeFrom returns from when on a time without writes is a cost of this failover: not before the new primary of the
-// previous failover took its first write.
+// downtimeFrom returns the time from which a lack of writes is a cost of this failover. Before the new primary of the
+// previous failover took its first write, it is a cost of that failover.
 func (m *failoverMeter) downtimeFrom() time.Duration {
 	if m.previousMeter == nil {
 		return m.costStart
@@ -332,7 +333,7 @@ func (w *failoverMeters) fillFirstWrite(f *Failover, m *failoverMeter) {
 	}
 }
 
-// doubtStages notes on each missing stage that the record may lack it, if the record ends before the run did.
+// doubtStages adds a note to each missing stage if the record ends before the run did: the stage may have come later.
 func (w *failoverMeters) doubtStages(f *Failover) {
 	for i, s := range f.Stages {
 		if !s.Seen && w.cutNote != "" && !strings.HasPrefix(s.Note, "not known") {

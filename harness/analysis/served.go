@@ -8,10 +8,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// served has the node that served each client group over time: the one that acknowledged its writes, or that answered
-// it.
+// served says which node served each client group over time: which one acknowledged its writes, or which one answered
+// its commands.
 type served struct {
-	recorded bool // false: not in the record, which an older program made or whose clients connect directly
+	recorded bool // false: the record does not say, since it is of an older program or clients connect directly
 	groups   map[int][]serving
 }
 
@@ -37,7 +37,7 @@ func servedOf(events []harness.Event, kind string) served {
 	return s
 }
 
-// nodeFor returns the node that served the group's operation which returned at t, or "" if no node had served it yet.
+// nodeFor returns the node that served the group at t, or "" if no node had served the group yet.
 func (s served) nodeFor(group int, t time.Duration) string {
 	all := s.groups[group]
 	later := sort.Search(len(all), func(i int) bool { return all[i].from > t })

@@ -10,8 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// stages returns a stage for each milestone, with times since the start of the cause. Writable stays open: it depends
-// on the operations.
+// stages returns a stage for each milestone, with times since the start of the cause. It leaves Writable open, which
+// depends on the operations.
 func (t *takeover) stages(c cause) []Stage {
 	var all []Stage
 	for _, name := range Milestones() {
@@ -60,8 +60,8 @@ func (t *takeover) firstSinceFault(fault time.Duration, kind Milestone) Stage {
 
 func seenAt(at time.Duration, by string) Stage { return Stage{Seen: true, At: at, SeenBy: by} }
 
-// lastMessage returns when Sentinels' messages about this takeover end: with the announcement or, without one, before
-// the next takeover.
+// lastMessage returns the end of the time in which Sentinels' messages are about this takeover. That is the
+// announcement or, if there is none, the next takeover.
 func (t *takeover) lastMessage() time.Duration {
 	if t.announced != nil {
 		return t.announced.first
@@ -94,8 +94,8 @@ func (t *takeover) stageOfMessage(kind Milestone, from time.Duration, e harness.
 	return seenAt(e.At, e.Node)
 }
 
-// missingMessage returns the stage of a message that is not in the record. If some Sentinel was not heard for a time,
-// it may have sent it.
+// missingMessage returns the stage of a message that is not in the record. Its note names the Sentinels that were not
+// heard for a time, since they may have sent the message.
 func (t *takeover) missingMessage(kind Milestone, from, to time.Duration) Stage {
 	if away := t.unheard(from, to); len(away) > 0 {
 		const note = "not known: %s was not heard for a time, and no other Sentinel said %s"
@@ -191,6 +191,6 @@ func (t *takeover) noteNotJoined() string {
 	}
 }
 
-// rolesLate bounds the delay until the record shows which node a new replica follows: a Sentinel closes the replica's
-// connections.
+// rolesLate bounds the delay until the record shows which node a new replica follows. There is a delay because a
+// Sentinel closes the replica's connections.
 const rolesLate = 300 * time.Millisecond

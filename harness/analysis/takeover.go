@@ -23,8 +23,8 @@ type takeover struct {
 	previous, next time.Duration // promotedAt of the takeover before (0: none) and after (harness.Forever: none)
 }
 
-// takeovers lists the promotions of a run, ordered by time. An announcement counts as a promotion of its own only if it
-// fits none in the record.
+// takeovers lists the promotions of a run, ordered by time. An announcement that fits no recorded promotion counts as a
+// promotion of its own.
 func takeovers(a *acts) []*takeover {
 	changes := changesOf(a.events)
 	var all []*takeover
@@ -58,8 +58,8 @@ func takeovers(a *acts) []*takeover {
 	return all
 }
 
-// announcement returns the first announcement of the node's reign with that number, or nil. An announcement after the
-// node's next promotion belongs to that one.
+// announcement returns the first announcement of the node's reign with that number, or nil. Announcements after the
+// node's next promotion belong to its next reign.
 func (a *acts) announcement(node string, number int, changes []change) *change {
 	until := harness.Forever
 	for _, later := range a.reigns[node][number+1:] {
@@ -83,7 +83,8 @@ func (t *takeover) linkPrevious(before *takeover) {
 	}
 }
 
-// unseenPromotion returns the takeover that Sentinels announced by c, for which no poll of roles saw a promotion.
+// unseenPromotion returns the takeover that the Sentinels' announcement c shows. It is for a promotion that no poll of
+// roles saw.
 func unseenPromotion(a *acts, c *change) *takeover {
 	t := &takeover{acts: a, new: c.new, promotedAt: c.first, demotedAt: harness.Forever, announced: c}
 	isEarlySign := func(e harness.Event) bool {
@@ -105,8 +106,8 @@ func (t *takeover) nameOld() {
 	}
 }
 
-// behind returns how many bytes of the old primary's replication stream the new one lacked when it was promoted. It is
-// 0 if none were missing, or if the record does not tell: an old primary that still answers has written more since.
+// behind returns how many bytes of the old primary's replication stream the new one lacked when it was promoted. It
+// returns 0 if none were missing, or if the record does not tell.
 func (t *takeover) behind() int64 {
 	var old, promoted *harness.Event
 	for _, e := range t.eventsSince(t.previous) {
@@ -124,7 +125,7 @@ func (t *takeover) behind() int64 {
 	return max(0, bytesOf(*old)-bytesOf(*promoted))
 }
 
-// bytesOf returns the offset that an event tells, 0 if it is not a number.
+// bytesOf returns the offset in an event's detail, or 0 if that is not a number.
 func bytesOf(e harness.Event) int64 {
 	n, _ := strconv.ParseInt(e.Detail, 10, 64)
 	return n

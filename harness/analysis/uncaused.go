@@ -11,8 +11,9 @@ import (
 // Uncaused reports whether no fault caused the failover.
 func (f Failover) Uncaused() bool { return f.Fault < 0 }
 
-// WhyUncaused says what happened in a failover that no fault caused: "a failover that no fault caused: r1 did not answer
-// the Sentinels for 1,000 ms or longer; the machine was busy (load 12.3 on 2 cores)". It is empty if a fault caused it.
+// WhyUncaused says what happened in a failover that no fault caused, such as "a failover that no fault caused: r1 did
+// not answer the Sentinels for 1,000 ms or longer; the machine was busy (load 12.3 on 2 cores)". It is empty if a fault
+// caused the failover.
 func (f Failover) WhyUncaused() string {
 	if !f.Uncaused() {
 		return ""
@@ -34,7 +35,7 @@ func (f Failover) WhyUncaused() string {
 // RemedyUncaused says how to avoid failovers that no fault causes.
 const RemedyUncaused = "Use a quiet machine or fewer clients, or give the plan a longer downAfter, and run it again."
 
-// busy reports whether, by a load such as "12.3 on 2 cores", more processes wanted a core than there are cores.
+// busy reports whether more processes wanted a core than there were cores. load is a text such as "12.3 on 2 cores".
 func busy(load string) bool {
 	var wanted float64
 	var cores int
@@ -42,8 +43,8 @@ func busy(load string) bool {
 	return n == 2 && wanted > float64(cores)
 }
 
-// unplanned returns for how long, at least, Sentinels had no answer before a takeover without a cause, and the load of
-// the machine at that time. Both are zero if they are not known, or if there is a cause.
+// unplanned returns the least time for which Sentinels had no answer before a takeover without a cause, and the load of
+// the machine at that time. Each is zero if it is not known, or if there is a cause.
 func (t *takeover) unplanned(c cause) (silent time.Duration, load string) {
 	d := t.detection()
 	if len(c.faults) > 0 || d.suspected == notSeen { // without a suspicion, a Sentinel was told to

@@ -101,7 +101,7 @@ func (a *app) startBar(total time.Duration, most string) (stop func()) {
 // tooNarrow reports whether a bar would take more than one line of the terminal, so that it could not be removed.
 func tooNarrow(width int) bool { return width > 0 && width < barMargin+len("  at most 1m59s left") }
 
-// draw redraws the bar until over is closed.
+// draw redraws the bar until stopped is closed.
 func (b *progressBar) draw(stopped <-chan struct{}) {
 	tick := time.NewTicker(barEvery)
 	defer tick.Stop()

@@ -148,7 +148,7 @@ func choices(words ...string) cobra.CompletionFunc {
 	return each(func() []cobra.Completion { return slices.Clone(words) })
 }
 
-// files completes files whose names end so.
+// files completes files whose names end in extension.
 func files(extension string) cobra.CompletionFunc {
 	return cobra.FixedCompletions([]string{extension}, cobra.ShellCompDirectiveFilterFileExt)
 }

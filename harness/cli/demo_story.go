@@ -81,7 +81,8 @@ func (s scene) line() string {
 	return fmt.Sprintf("  %s %-32s  %s\n", mark, s.Title, s.brief())
 }
 
-// brief says in how many steps, or how often in how many operations a violation was found, and how soon.
+// brief says what the scene found, and how soon. For a search it gives the number of steps, for a run the numbers of
+// violations and operations.
 func (s scene) brief() string {
 	verdict := s.ran.Judged.Verdict
 	if s.searched != nil {

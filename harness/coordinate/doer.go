@@ -18,8 +18,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// Executor does units on this machine, one at a time. Its Do is that of a workqueue.Worker. Unless AllowClients is set,
-// it refuses units that start programs which came with them.
+// Executor does units on this machine, one at a time. Its method Do serves as workqueue.Worker.Do. Unless AllowAdapters
+// is set, it refuses units that come with programs to start.
 type Executor struct {
 	Options       results.Options // Redis, Docker, Warn and Log count
 	Version       string          // of this program

@@ -121,8 +121,8 @@ func unpack(packed []byte, dir string) error {
 	}
 }
 
-// isOfThisMachine reports whether an error comes from the local disk. Errors about invalid or repeated names come from
-// the packed files.
+// isOfThisMachine reports whether an error comes from the local disk. An error about an invalid or repeated name does
+// not: it comes from the packed files.
 func isOfThisMachine(err error) bool {
 	number, ok := errors.AsType[syscall.Errno](err)
 	return ok && !slices.Contains([]syscall.Errno{syscall.EEXIST, syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG,

@@ -16,9 +16,9 @@ import (
 // Pieces returns the function for results.Options that lets the workers of a queue do the pieces of searches. version
 // is that of this program. work gets the names of the units.
 //
-// A piece whose unit is given up or disputed ends its search early. So does a queue that can no longer be used: then
-// ended is called once, with the reason, and later searches do not use the queue. A queue that is full or over makes
-// the search fail.
+// A search ends early if the unit of one of its pieces is given up or disputed, or if the queue can no longer be used.
+// In the latter case ended is called once, with the reason, and later searches do not use the queue. A search fails if
+// the queue is full or over.
 func Pieces(
 	q workqueue.Queue, version string, work *Work, ended func(error),
 ) func(s plan.Search, server string) *explore.Pieces {

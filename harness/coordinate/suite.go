@@ -17,15 +17,14 @@ import (
 type SuiteOptions struct {
 	Results string // folder for results folders; default "results"
 	Version string // of this program
-	// Server is the Redis that all runs need; empty: on each platform that of the first repetition there.
+	// Server is the Redis that all runs need; empty: the Redis of the first repetition on each platform.
 	Server string
 	Work   *Work // takes the names of the units; may be nil
 
 	// End is called for each repetition that has ended, in the order in which they are handed out; may be nil.
 	End func(EndedRun)
 
-	// Ready is called with the path of the results folder just before the folder appears, if it is complete; may be
-	// nil.
+	// Ready is called with the path of a complete results folder just before the folder appears; may be nil.
 	Ready func(dir string) error
 }
 

@@ -179,8 +179,8 @@ func (p phases) partAt(t time.Duration) part {
 	return untilHeal
 }
 
-// lostBy counts the writes that were lost in one part of the run by the clients for which who is true. A write's
-// integer modulo n is the number of its client.
+// lostBy counts the lost writes in one part of the run of the clients for which who returns true. A write's integer
+// modulo n is the number of its client.
 func lostBy(name string, n int, who func(client int) bool, in part) measure {
 	return ofLost(name, "", func(h harness.History, lost []harness.Op) (float64, error) {
 		clients, err := losersIn(h, lost, n, in)

@@ -36,7 +36,7 @@ type member struct {
 	bounds        Bounds
 	widest        time.Duration // largest uncertainty of an operation's time since the last event about it
 	boundReported time.Duration // when the last such event was
-	record        int           // number of the last record
+	record        int           // number of the last record that was taken
 	latest        time.Duration // the latest Return so far, on our clock
 	mark          time.Duration
 	ended         chan error // takes the end of the load
@@ -224,7 +224,7 @@ func (m *member) end(err error) {
 	}
 }
 
-// take passes a record to the feed, with its times on our clock.
+// take passes a record to the feed, after it has put the record's times on our clock.
 func (m *member) take(r record) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -247,8 +247,8 @@ func (m *member) take(r record) error {
 	return m.feed.Record(r.ops, m.mark)
 }
 
-// widen sets an operation's times on our clock: the earliest Call, the latest Return, and the earliest Until.
-// Operations keep their order, so a Return may become later still.
+// widen puts an operation's times on our clock: the earliest possible Call and Until, and the latest possible Return.
+// Operations keep their order, so a Return may become even later.
 func (m *member) widen(op *harness.Op) {
 	call, answered := m.bounds.Earliest(op.Call), m.bounds.Latest(op.Return)
 	m.widest = max(m.widest, m.bounds.Latest(op.Call)-call, answered-m.bounds.Earliest(op.Return))

@@ -53,7 +53,7 @@ type Setup struct {
 var ErrLost = errors.New("the other side was silent")
 
 const (
-	lostAfter = 15 * time.Second // without a sign of life
+	lostAfter = 15 * time.Second // time without a message after which the other side counts as lost
 	lastWords = 3 * time.Second  // how long an interrupted generator tries to report that
 )
 
@@ -108,10 +108,10 @@ type server struct {
 	post   Post
 	place  place
 	clock  harness.Clock
-	ctx    context.Context // of everything but sending
+	ctx    context.Context // for everything except sending
 	cancel context.CancelCauseFunc
 
-	sending context.Context // of messages: it outlives ctx, so that what is recorded arrives
+	sending context.Context // for sending: it outlives ctx, so that the last records arrive
 
 	mu     sync.Mutex
 	heard  time.Time // when the coordinator last asked for something

@@ -35,8 +35,8 @@ type Team struct {
 type Options struct {
 	Generators int // how many to wait for
 
-	// Task returns the task that each generator gets when its clients are to open, for its Generator.Build. After an
-	// error it is called again.
+	// Task returns the task that every Generator.Build gets. It is called when the first clients open, and again after
+	// an error.
 	Task func(context.Context) ([]byte, error)
 
 	Joined func(name string, number int) // called for each generator that joins; may be nil

@@ -173,8 +173,8 @@ func workingDir() string {
 	return filepath.ToSlash(dir)
 }
 
-// replay replays a saved counterexample, and reports whether the test may go on. flags make go test repeat only this
-// replay; without any, it repeats the whole test.
+// replay replays a saved counterexample, and reports whether the test may go on. If the violation happens again, the
+// failure shows a go test command with flags that repeats this replay. Without flags it repeats the whole test.
 func (s subject) replay(t TB, path string, f saved, flags ...string) (goOn bool) {
 	t.Helper()
 	g := newSupervisor(callTime, true)

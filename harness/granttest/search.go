@@ -24,7 +24,7 @@ const (
 // searchFor is the default time limit of a search. It is less than go test gives a package.
 const searchFor = 5 * time.Minute
 
-// leastSearch is how long a search goes on at least, if those before it have taken all the time.
+// leastSearch is the least time that a search gets, even if the searches before it have taken all of the time.
 const leastSearch = 100 * time.Millisecond
 
 // minimizeFor is the default of Search.Minimize.
@@ -123,8 +123,8 @@ func (r Random) draws(spec *explore.Spec) {
 	spec.Program.SpecialPlaces, spec.Program.Symmetric = nil, false
 }
 
-// runSearch runs every schedule of a program, or those that shape, Random.draws, selects. It reports whether the
-// test may go on, and whether the search reached a verdict.
+// runSearch runs every schedule of a program. If shape is not nil, it first changes the search: Random.draws makes it a
+// search of random schedules. runSearch reports whether the test may go on, and whether the search reached a verdict.
 func (s subject) runSearch(t TB, p parameters, until time.Time, shape func(*explore.Spec)) (goOn, decided bool) {
 	t.Helper()
 	g := newSupervisor(callTime, true)
@@ -169,8 +169,8 @@ func (s subject) runSearch(t TB, p parameters, until time.Time, shape func(*expl
 }
 
 // searchMinimized searches until it finds a violation. It then searches again, for the smallest counterexample of each
-// class, as long as the first search took plus beyond. A negative beyond skips that. The result is not exhausted if
-// there was no time for all schedules.
+// class. The second search may take as long as the first, plus beyond. A negative beyond skips it. The result is not
+// exhausted if there was no time for all schedules.
 func searchMinimized(ctx context.Context, spec explore.Spec, beyond time.Duration) (interleave.Result, error) {
 	spec.First = true
 	first, err := explore.Search(ctx, spec)

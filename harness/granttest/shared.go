@@ -44,7 +44,7 @@ type sharing interface {
 
 func (Process[C]) takes() reflect.Type { return reflect.TypeFor[C]() }
 
-// of returns the process of a client, for its constructor.
+// of returns the Process of a client, which is the argument of its constructor.
 func (Process[C]) of(r *redis.Client) (any, bool) {
 	c, ok := any(r).(C)
 	return Process[C]{c}, ok

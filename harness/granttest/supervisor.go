@@ -39,7 +39,7 @@ type supervisor struct {
 	made   map[any]any // the last value by client, or in a load every value, to detect one that is returned twice
 }
 
-// newSupervisor returns a supervisor; lasting: for a search, so that contexts of calls last beyond the calls.
+// newSupervisor returns a supervisor. lasting is true for a search, in which the contexts of calls outlive the calls.
 func newSupervisor(limit time.Duration, lasting bool) *supervisor {
 	return &supervisor{limit: limit, lasting: lasting, trouble: make(chan struct{}), calls: map[*call]bool{},
 		callers: map[any]*caller{}, made: map[any]any{}}
@@ -181,7 +181,7 @@ func (g *supervisor) watch(stop <-chan struct{}) {
 	}
 }
 
-// oldest returns the longest running call among those that count; nil if there is none.
+// oldest returns the longest running call among those for which counts returns true; nil if there is none.
 func (g *supervisor) oldest(counts func(*call) bool) (oldest *call) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -355,9 +355,9 @@ func (g *supervisor) addHook(r redis.UniversalClient) {
 	}
 }
 
-// describePlace describes where the code under test is or was, in a stack whose innermost frame comes first; empty if
-// that is unknown. The code under test is the package that this package called. The place is that of its innermost
-// frame.
+// describePlace returns words followed by the place where the code under test is or was; empty if that is unknown. The
+// code under test is the package that this package called, and the place is that of its innermost frame. frames begins
+// with the innermost frame of the stack.
 func describePlace(words string, frames []frame) string {
 	ours := slices.IndexFunc(frames, func(f frame) bool { return packageOf(f.function) == ourPackage })
 	if ours < 1 {

@@ -58,8 +58,8 @@ func newClients(m harness.Meta) *clients {
 		unanswered: map[lockToken]unansweredOp{}}
 }
 
-// checkNext returns an error if op, which is on that line, cannot follow the operations before it. Operations come in
-// order of Return.
+// checkNext returns an error if op, which is on the given line, cannot follow the operations before it. Operations come
+// in order of Return.
 func (c *clients) checkNext(op harness.Op, line int) error {
 	worker := c.meta.Worker(op.Client)
 	s, known := c.states[worker]
@@ -197,10 +197,10 @@ func (c *clients) checkOwner(s *workerState, op harness.Op) error {
 const whoHint = "if they are one worker, give the number of workers in meta, and let each continue as its id plus " +
 	"that number; if they are different ones, give a number of workers above all ids"
 
-// otherToken returns the alphabetically first token under which s holds the lock key. It reports false if there is
-// none, or if asked is false.
-func (s *workerState) otherToken(key string, asked bool) (token string, held bool) {
-	if !asked {
+// otherToken returns the alphabetically first token under which s holds the lock key, and whether there is one. If
+// wanted is false, it does not look for any.
+func (s *workerState) otherToken(key string, wanted bool) (token string, held bool) {
+	if !wanted {
 		return "", false
 	}
 	for t := range s.held {
@@ -233,10 +233,10 @@ func (s *workerState) noteGrant(op harness.Op, drift float64) {
 	}
 }
 
-// lastInstant returns the last instant of the lease that op asked for, if it was executed before its Return (soundness
-// rule 1 in checkers/README.md). Redis counts in whole milliseconds and keeps a key to the end of its last one. A lease
-// below a millisecond is not Redis's and is not extended. Without a TTL the lease never ends: the result is
-// math.MaxInt64.
+// lastInstant returns the last instant of the lease that op asked for. It assumes that op was executed before its
+// Return (soundness rule 1 in checkers/README.md). Redis counts in whole milliseconds, and keeps a key until the end of
+// the last one. A lease below a millisecond is not Redis's and is not extended. A lease without a TTL never ends: the
+// result is math.MaxInt64.
 func lastInstant(op harness.Op, drift float64) time.Duration {
 	length := float64(op.TTL)
 	if op.TTL >= time.Millisecond {

@@ -24,7 +24,7 @@ type batch struct {
 	err  error // error of the line after the operations, or of the reader; the last batch has it
 }
 
-// batches hands over what was read ahead of the text form.
+// batches passes on the batches of lines that were read ahead.
 type batches struct {
 	next chan batch
 	used chan []harness.Op // slices of used batches, for the next ones
@@ -93,7 +93,7 @@ func (l *lines) next(b *batch) (more bool) {
 	}
 }
 
-// fill reads once and returns how many bytes are whole lines. At the end of the input all of them are.
+// fill reads once and returns how many bytes of the buffer are whole lines. At the end of the input, all bytes are.
 func (l *lines) fill() (whole int, end bool, err error) {
 	old := len(l.buf) // there is no line end before this
 	if old == cap(l.buf) {

@@ -93,8 +93,8 @@ func flawConditions(v workloads.Variant) (all []workloads.Condition) {
 }
 
 // certainlyFound reports whether a condition that is certainly met also shows the class for certain. A failover does
-// not if replicas acknowledge the variant's writes. A node that restarts empty has lost every number and write, but
-// only perhaps a lock in use, or a message that comes again.
+// not if replicas acknowledge the variant's writes. A node that restarts empty has certainly lost every number and
+// write. Whether it has lost a lock in use, or a message that comes again, is not certain.
 func certainlyFound(v workloads.Variant, c workloads.Condition, class harness.Class) bool {
 	switch c {
 	case workloads.Failover:

@@ -160,7 +160,8 @@ func (p Plan) SuiteCommand(file, redis string) string {
 	return p.withPlace(w)
 }
 
-// withPlace returns the line with a placeholder for the URL of an external Redis, which is not in the plan.
+// withPlace returns the line. For a plan on an external Redis it adds a placeholder for the URL, which is not in the
+// plan.
 func (p Plan) withPlace(w *commandLine) string {
 	if p.Topology == External {
 		return ExternalURL + "=URL " + w.String() + " --i-may-load=HOST:PORT"

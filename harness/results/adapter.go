@@ -14,11 +14,11 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// CheckAdapter asks an adapter for everything once, on its own Redis, or on as many masters as it needs. It calls say
-// for each step, with the error or nil. It returns the adapter with its description, and the first error. The error
-// wraps plan.ErrUsage if the adapter is at fault.
+// CheckAdapter asks an adapter once for each of its operations, on a Redis for it alone or on as many masters as it
+// needs. It calls say after each step, with the step's error or nil. It returns the adapter with its description, and
+// the first error. The error wraps plan.ErrUsage if the adapter is at fault.
 func CheckAdapter(ctx context.Context, c workloads.Adapter, o Options,
-	say func(step string, wrong error)) (workloads.Adapter, error) {
+	say func(step string, err error)) (workloads.Adapter, error) {
 	return onRedis(ctx, c, o, func(servers adapter.Servers) (workloads.Adapter, error) {
 		return adapter.Check(ctx, c, servers, say)
 	})
@@ -33,7 +33,7 @@ func DescribeAdapter(ctx context.Context, c workloads.Adapter, o Options) (workl
 	})
 }
 
-// onRedis starts the servers that do asks for, runs do with an adapter, and stops the servers.
+// onRedis runs do with an adapter. It starts the servers that do asks for, and stops them at the end.
 func onRedis(ctx context.Context, c workloads.Adapter, o Options,
 	do func(adapter.Servers) (workloads.Adapter, error)) (workloads.Adapter, error) {
 	if _, err := adapter.Variant(c); err != nil {

@@ -16,7 +16,7 @@ const kindCounterexample reports.Kind = "counterexample"
 // counterexampleFile is the content of a counterexample's file.
 type counterexampleFile struct {
 	reports.Head
-	Search         plan.Search               `json:"search"` // that found it
+	Search         plan.Search               `json:"search"` // the search that found it
 	Counterexample interleave.Counterexample `json:"counterexample"`
 }
 
@@ -64,8 +64,8 @@ func readCounterexample(path, variant string) (f counterexampleFile, err error) 
 	return f, nil
 }
 
-// savedByTest returns the command that repeats the test of granttest which saved the counterexample in b; empty: none
-// did.
+// savedByTest returns the command that repeats a test, if a test with granttest saved the counterexample in b. It is
+// empty otherwise.
 func savedByTest(b []byte) string {
 	var f struct{ Again, Kind string }
 	if json.Unmarshal(b, &f) != nil || f.Kind == "" {

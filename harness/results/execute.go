@@ -42,14 +42,14 @@ type Options struct {
 	Resume *Saved // saved search to resume; nil: begin anew
 
 	// Pieces returns where the pieces of a search are done; nil: this process runs the whole search. s has no limits,
-	// and server is this machine's.
+	// and server is the Redis of this machine.
 	Pieces func(s plan.Search, server string) *explore.Pieces
 
 	// Generators connects a plan with its n generators. If it is nil, plans with generators are an error.
 	Generators func(ctx context.Context, n int) (GeneratorOptions, error)
 
 	// OnViolation is called during the load for each violation, with the time since the start. The final report may
-	// give the violation another class. Found must not block.
+	// give the violation another class. OnViolation must not block.
 	OnViolation func(harness.Anomaly, time.Duration)
 }
 

@@ -69,7 +69,7 @@ type team struct {
 	plan   []byte
 	prefix string // of keys
 	nonce  string
-	expose string // see Way
+	expose string // see GeneratorOptions.Expose
 	system harness.System
 
 	done func(context.Context) error

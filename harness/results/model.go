@@ -34,8 +34,8 @@ func ModelNames() string {
 	return strings.Join(all, ", ")
 }
 
-// kinds returns three lists of kinds of operation. A history needs at least one that is ok of each kind in needed.
-// Kinds in judged are judged as well. Those in beside are allowed and not judged.
+// kinds returns three lists of kinds of operation. For each kind in needed, a history must have at least one operation
+// that ended in ok. Kinds in judged are judged as well. Kinds in beside are allowed and not judged.
 func (m Model) kinds() (needed, judged, beside []harness.Kind) {
 	switch m {
 	case LockModel:

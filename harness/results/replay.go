@@ -125,8 +125,8 @@ func (r recordedCounterexample) rerun(ctx context.Context, spec explore.Spec, ti
 	return c, err
 }
 
-// otherServer notes that the counterexample was found on another server than this one. It is empty if it was not, or if
-// that is unknown.
+// otherServer returns a remark if the counterexample was found on a server other than here. It is empty if the servers
+// are the same, or if the other is unknown.
 func (r recordedCounterexample) otherServer(here string) string {
 	if r.server == "" || r.server == here {
 		return ""

@@ -1,5 +1,5 @@
-// Package skeleton writes the first files of a test of one's own lock: in a language, as Lua scripts, or as a suite for
-// CI. Each is green as it is written, and says where one's own code goes.
+// Package skeleton writes the first files of a test of your own lock: in a language, as Lua scripts, or as a suite for
+// CI. Each skeleton passes as it is written, and says where your own code goes.
 package skeleton
 
 import (
@@ -19,7 +19,7 @@ var templates embed.FS
 // Skeleton is what is written for a language, or for a suite.
 type Skeleton struct {
 	Name     string   // a language, or suite
-	Change   string   // where one's own code goes
+	Change   string   // where the user's own code goes
 	Needs    string   // what has to be installed beside doublegrant and redis-server; may be empty
 	Commands []string // for a shell in the skeleton's folder; the last one ends with exit code 0
 	sources  []source

@@ -14,8 +14,8 @@ const (
 
 // Nearest lists up to three of names that word may be a misspelling of, the nearest first. A name that begins with word
 // is nearest, if word has at least three bytes. Other names may differ in a third of word's bytes, at least one and at
-// most three. A word without a slash may also be meant for what follows the slash in a name. There are none for an
-// empty word, or one of more than 60 bytes.
+// most three. A word without a slash may also be meant for what follows the slash in a name. Nearest returns nothing
+// for an empty word, or for one of more than 60 bytes.
 func Nearest(word string, names []string) (near []string) {
 	if word == "" || len(word) > longest {
 		return nil

@@ -156,7 +156,7 @@ func read(name string, text []byte, scripts func(*Entry) error) (s Suite, err er
 	return s, s.nameRuns()
 }
 
-// fieldNames lists the fields that a run gives itself, by their names of today.
+// fieldNames lists the fields that a run gives itself, by their current names.
 func fieldNames(n *yaml.Node) (all []string) {
 	n = fields.Followed(n)
 	for i := 0; i < len(n.Content); i += 2 {

@@ -38,8 +38,8 @@ const WarmUp = 5 * time.Minute
 // maxSamples bounds the samples of a curve.
 const maxSamples = 480
 
-// Restart drops all samples but keeps the maximum, since another process resumes the suite at the time at. Growth is
-// measured within one process.
+// Restart drops all samples but keeps the maximum. It is called when another process resumes the suite, since growth is
+// measured within one process. at is the time since the start of the suite.
 func (m *Memory) Restart(at time.Duration) { *m = Memory{Max: m.Max, WarmUp: at + WarmUp, from: at} }
 
 // AfterRun adds a sample taken after a run of the given pass, counted from 1.

@@ -52,10 +52,10 @@ type Table struct{ rows [][]string }
 // Add adds a row.
 func (t *Table) Add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// Write writes the table in lines of at most width runes, or of any length if width is 0. If that is too narrow, the
-// widest columns shrink, and their cells are wrapped: between words or, if that does not do, after a dash, slash or
-// comma. If even that is too wide, each row becomes a list of its cells. A word that is wider than width has a line of
-// its own, which is longer than width.
+// Write writes the table in lines of at most width runes, or of any length if width is 0. If the table is too wide, the
+// widest columns shrink, and their cells are wrapped: between words or, if that is not enough, after a dash, slash or
+// comma. If the table is still too wide, each row becomes a list of its cells. A word that is wider than width has a
+// line of its own, which is longer than width.
 func (t *Table) Write(w io.Writer, width int) error {
 	var b strings.Builder
 	if widths := t.fitted(width); widths != nil {

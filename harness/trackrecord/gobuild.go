@@ -14,8 +14,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads/bugs"
 )
 
-// goToolchain builds programs in Go, each as a module of its own. The module requires the pinned versions. Go takes the
-// least version that satisfies all requirements, so the build is the same each time.
+// goToolchain builds programs in Go, each as a separate module that requires the pinned versions. Go takes the least
+// version that satisfies all requirements, so the build is the same each time.
 var goToolchain = toolchain{
 	shared: map[string]string{"adapter.go": "go/adapter.go"},
 	make:   buildGo,
@@ -56,8 +56,8 @@ func buildGo(ctx context.Context, dir string, b bugs.Bug, build bugs.Build) erro
 	return err
 }
 
-// refusal returns what the go command failed for, as one line: its first word about anything but its progress, and what
-// is indented below it.
+// refusal returns the reason why the go command failed, as one line. The reason is the first line of its output that is
+// not about progress, with the lines that are indented below.
 func refusal(said []byte) (why string) {
 	for line := range strings.Lines(string(said)) {
 		switch text := strings.TrimSpace(line); {

@@ -19,13 +19,13 @@ import (
 	"github.com/doublegrant/doublegrant/workloads/bugs"
 )
 
-// Ending is what came of showing a bug.
+// Ending is the result of showing a bug, in a word.
 type Ending string
 
 // The endings.
 const (
-	Shown   Ending = "shown"     // as the entry states, and the other version holds
-	Refuted Ending = "refuted"   // another class, none, or the other version has it too
+	Shown   Ending = "shown"     // the bug was found as the entry states, and the other version holds
+	Refuted Ending = "refuted"   // another class or none was found, or the other version has the bug too
 	Unsaid  Ending = "undecided" // a search or run could tell nothing
 	Missing Ending = "missing"   // a version, an interpreter, a package or a server is missing
 )
@@ -51,8 +51,8 @@ type Trial struct {
 	Search  reports.Exploration `json:"-"`    // its zero value: a run
 }
 
-// Show shows a bug. It returns an error only if the harness or its environment failed, or ctx was cancelled. Whatever
-// is missing on this machine is an Outcome.
+// Show shows a bug. It returns an error only if the harness or its environment failed, or ctx was cancelled. If
+// something is missing on this machine, the Outcome says so.
 func Show(ctx context.Context, b bugs.Bug, o results.Options) (out Outcome, err error) {
 	out.Bug = b
 	if out.Shown, err = try(ctx, b, b.Shown, o); err != nil {
@@ -87,13 +87,13 @@ func Show(ctx context.Context, b bugs.Bug, o results.Options) (out Outcome, err 
 	return out.end(Shown, "")
 }
 
-// end sets how it ended.
+// end returns the outcome with its ending, and the reason for it.
 func (out Outcome) end(e Ending, why string, about ...any) (Outcome, error) {
 	out.Ending, out.Why = e, fmt.Sprintf(why, about...)
 	return out, nil
 }
 
-// missing ends with what is missing, or returns err if it is about something else.
+// missing returns the outcome with the ending Missing. If err does not say that something is missing, it returns err.
 func (out Outcome) missing(err error) (Outcome, error) {
 	if !errors.Is(err, ErrMissing) {
 		return out, err
@@ -177,8 +177,8 @@ func (t *Trial) search(ctx context.Context, b bugs.Bug, build bugs.Build, e suit
 	return nil
 }
 
-// named returns a search under the name of the bug. Paths of this machine's programs say nothing to others, and neither
-// do versions of the libraries that doublegrant links.
+// named returns a search under the name of the bug. It removes what says nothing to others: paths of programs on this
+// machine, and versions of the libraries that doublegrant links.
 func named(x reports.Exploration, b bugs.Bug, build bugs.Build) reports.Exploration {
 	x.Name, x.Variant, x.Command, x.Replay = b.Name(), b.Name(), "doublegrant reproduce "+b.Name(), ""
 	x.Doc, x.Source = b.Library+" "+build.Version+" ("+b.Language+"), unmodified", b.Package

@@ -17,8 +17,8 @@ const (
 	tableEnds   = "<!-- end -->\n"
 )
 
-// WriteTable replaces the table in a Markdown file by that of outs. The error wraps plan.ErrUsage if the file does not
-// have the lines between which it stands.
+// WriteTable replaces the table in a Markdown file by the table of outs. The error wraps plan.ErrUsage if the file
+// lacks the lines that mark the table's beginning and end.
 func WriteTable(file string, outs []Outcome) error {
 	text, err := os.ReadFile(file)
 	if err != nil {

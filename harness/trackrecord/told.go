@@ -22,7 +22,7 @@ func ExitCode(outs []Outcome) int {
 	return 0
 }
 
-// Line says in one line what came of it.
+// Line returns the outcome in one line.
 func (out Outcome) Line() string {
 	b := out.Bug
 	line := fmt.Sprintf("%s  %s: ", strings.ToUpper(string(out.Ending)), b.Name())

@@ -149,11 +149,11 @@ func (v memoryView) State(ctx context.Context, id string) (s UnitState, err erro
 }
 
 // HasOtherWorker implements Queue. A worker is present if it was active within the last lease.
-func (v memoryView) HasOtherWorker(ctx context.Context, is func(string) bool) (bool, error) {
+func (v memoryView) HasOtherWorker(ctx context.Context, suits func(name string) bool) (bool, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for worker, seen := range v.seen {
-		if worker != v.worker && time.Since(seen) < v.lease && is(worker) {
+		if worker != v.worker && time.Since(seen) < v.lease && suits(worker) {
 			return true, nil
 		}
 	}

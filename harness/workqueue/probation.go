@@ -58,8 +58,8 @@ func (p *probation) judge(ctx context.Context) error {
 	return fmt.Errorf("%w: %s", ErrBarred, why)
 }
 
-// shouldLeave reports whether the worker leaves a unit to others, and when the unit may be handed out again. One that
-// it has failed itself waits longer, so that other units come first.
+// shouldLeave reports whether the worker leaves a unit to others, and after which time the unit may be handed out
+// again. A unit that the worker itself has failed waits longer, so that other units come first.
 func (p *probation) shouldLeave(ctx context.Context, job Job) (leaves bool, after time.Duration, err error) {
 	tries := job.Tries()
 	mine := FailedBy(tries, p.name)

@@ -23,8 +23,8 @@ type Queue interface {
 	// State returns the state of a unit.
 	State(ctx context.Context, id string) (UnitState, error)
 
-	// HasOtherWorker reports whether there is another worker for whose name is returns true.
-	HasOtherWorker(ctx context.Context, is func(name string) bool) (bool, error)
+	// HasOtherWorker reports whether there is another worker whose name suits, that is, for which suits returns true.
+	HasOtherWorker(ctx context.Context, suits func(name string) bool) (bool, error)
 
 	// Withdraw tells the coordinator why this worker takes no more units.
 	Withdraw(ctx context.Context, why string) error

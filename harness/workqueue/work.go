@@ -13,9 +13,9 @@ import (
 
 // Worker takes units from a queue and does them one at a time.
 //
-// A worker that has failed a unit leaves it to other workers, if there are any. It takes no new unit until another
-// worker has done it or has failed it as well; in the latter case the unit is to blame. A worker that has failed
-// mostFailures units in a row which others then did is barred.
+// A worker that has failed a unit leaves the unit to other workers, if there are any. It takes no new unit until
+// another worker has done the failed one, or has failed it as well. In the latter case the unit is to blame. A worker
+// is barred if it fails two units in a row that others then do.
 type Worker struct {
 	// Do does a unit. Its ctx is canceled when the unit is not needed any more. An error that wraps ErrRefused ends the
 	// worker, and the unit goes to another. After any other error the try counts as failed.

@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// beliefBar is a client's belief that it holds a lock, in pixels: from its beginning, past the end of the lease, to its
-// end.
+// beliefBar is a client's belief that it holds a lock. from, lease and to are the positions, in pixels, of the belief's
+// beginning, the lease's end and the belief's end.
 type beliefBar struct {
 	interleave.Belief
 	from, lease, to float64

@@ -50,7 +50,7 @@ func generate[T any](t *testing.T, kind string) []byte {
 	return append(text, '\n')
 }
 
-// words returns the schema of a type whose values write themselves as these words.
+// words returns the schema of a type whose values are written as these words.
 func words[T fmt.Stringer](all ...T) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "string"}
 	for _, v := range all {
@@ -59,7 +59,7 @@ func words[T fmt.Stringer](all ...T) *jsonschema.Schema {
 	return s
 }
 
-// addTexts adds to all the types within typ that write themselves as text.
+// addTexts adds entries to the map all: a schema for each type within typ that is written as text.
 func addTexts(all map[reflect.Type]*jsonschema.Schema, typ reflect.Type, visited map[reflect.Type]bool) {
 	if visited[typ] || all[typ] != nil || typ == reflect.TypeFor[time.Time]() {
 		return
@@ -117,7 +117,8 @@ func (d describer) describeFields(s *jsonschema.Schema, typ reflect.Type) {
 	}
 }
 
-// comment returns the comment of what is called name beside typ, without the words that only Go programmers need.
+// comment returns the comment of the type or field called name in the package of typ. It leaves out the words that only
+// Go programmers need.
 func (d describer) comment(typ reflect.Type, name string) string {
 	inside, ours := strings.CutPrefix(typ.PkgPath(), module)
 	if !ours {

@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// version is that of all documents: reports.Schema, which cannot be imported by that package's tests.
+// version is the version of all documents. It equals reports.Schema, which this package cannot import, because tests of
+// package reports import this one.
 const version = 1
 
 var update = flag.Bool("update-schemas", false, "write the JSON Schemas anew")

@@ -15,9 +15,9 @@ const (
 	Standstill = 500 * time.Millisecond
 )
 
-// Clock counts the time in which this process was awake. Its goroutine reads it every tick. A long time without a
-// reading is one in which nothing in this process ran: the process was suspended, or the machine stood still or was too
-// busy. At most step of that time counts.
+// Clock counts the time in which this process was awake. Its goroutine reads it every tick. In a long time without a
+// reading, nothing in this process ran: the process was suspended, or the machine stood still or was too busy. At most
+// step of such a time counts.
 type Clock struct {
 	began time.Time
 	stop  chan struct{}

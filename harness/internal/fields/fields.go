@@ -109,9 +109,9 @@ func lineOf(err error) int {
 	return line
 }
 
-// Reader fills structs from a file's nodes. Neither yaml.v3 with KnownFields nor goccy/go-yaml in its strict mode is
-// strict enough: both read 1.5 into an int and ignore a second document. Their messages name Go types and suggest no
-// other name. Nor do they keep the line of each field, which later checks name.
+// Reader fills structs from a file's nodes. It exists because yaml.v3 with KnownFields and goccy/go-yaml in its strict
+// mode are not strict enough: both read 1.5 into an int and ignore a second document. Their messages name Go types and
+// suggest no other name. They do not keep the line of each field, which later checks name.
 type Reader struct{ File string }
 
 // Errorf returns an error that begins with the file and the line of the node.
@@ -327,8 +327,8 @@ func fieldNamed(t reflect.Type, name string) (field reflect.StructField, ok bool
 	return field, false
 }
 
-// Current returns the name of today of the field of t that has the name, or had it in earlier versions. It returns name
-// if there is no such field.
+// Current returns the current name of a field of t. name is that, or the field's name in an earlier version. If there
+// is no such field, it returns name.
 func Current(t reflect.Type, name string) string {
 	if f, ok := fieldNamed(t, name); ok {
 		return yamlName(f)
@@ -336,7 +336,7 @@ func Current(t reflect.Type, name string) string {
 	return name
 }
 
-// Given lists the names of the fields of s that are not zero.
+// Given lists the names of the fields of s that are not zero, as files write them.
 func Given(s any) (names []string) {
 	v := reflect.ValueOf(s)
 	for f := range Of(v.Type()) {

@@ -62,9 +62,9 @@ var (
 
 const (
 	pause       = 100 * time.Millisecond // between two attempts
-	firstTime   = 2 * time.Second        // for the first attempt at anything
-	attemptTime = 5 * time.Second        // for an attempt at something small
-	readTime    = time.Second            // for a question that is soon asked again
+	firstTime   = 2 * time.Second        // limit of the first attempt at anything
+	attemptTime = 5 * time.Second        // limit of an attempt at something small
+	readTime    = time.Second            // limit of a question that is soon asked again
 )
 
 // connect connects to NATS. It tries again until the patience is over, unless the error is permanent.
@@ -151,10 +151,10 @@ func (a Access) options(as string) ([]nats.Option, error) {
 
 func (a Access) patience() time.Duration { return cmp.Or(max(0, a.Patience), DefaultPatience) }
 
-// dialer limits the system's send buffer, since a sign of life waits behind it.
+// dialer limits the system's send buffer, since a sign of life has to wait for what is in it.
 type dialer struct{}
 
-// sendBuffer is the size of that buffer, in bytes.
+// sendBuffer is the size of the send buffer, in bytes.
 const sendBuffer = 128 << 10
 
 func (dialer) Dial(network, address string) (net.Conn, error) {
@@ -183,8 +183,8 @@ var (
 )
 
 // userinfos returns the positions of users, passwords and tokens in a list of URLs: between each scheme and the last @
-// before the next scheme. A password may contain an @, a comma or a slash, and the text need not be a valid URL, so it
-// is not parsed as one.
+// before the next scheme. It does not parse URLs, since text may be invalid: a password may contain an @, a comma or a
+// slash.
 func userinfos(text string) (all [][2]int) {
 	starts := []int{0}
 	for _, at := range scheme.FindAllStringIndex(text, -1) {
@@ -225,7 +225,7 @@ func (a Access) secrets() (all []string) {
 	return slices.Compact(all)
 }
 
-// redacted returns an error without the secrets that a library may have put into it.
+// redacted removes from an error the secrets that a library may have put into its text.
 func (a Access) redacted(err error) error {
 	if err == nil {
 		return nil

@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	stallTime = 30 * time.Second // time in which some of a body has to arrive
-	bodyTime  = time.Hour        // time for one attempt at a body, even if it makes progress
+	stallTime = 30 * time.Second // longest time in which nothing of a body arrives
+	bodyTime  = time.Hour        // longest time of one attempt to move a body, even if it makes progress
 
 	mostUnit = workqueue.MostBytes/3*4 + 1<<20 // most bytes of a unit in the object store, with its body in base64
 	window   = 8                               // pieces of a body, of 128 KiB, that are requested at a time
 )
 
-// tryBody is try for moving a body. An attempt may take as long as it makes progress, which do reports by calling
-// moved.
+// tryBody does what try does, for an attempt that moves a body. The attempt may go on, for at most bodyTime, as long as
+// it makes progress. It reports progress by calling moved.
 func (q *Queue) tryBody(ctx context.Context, what string, do func(_ context.Context, moved func()) error) error {
 	return q.retry(ctx, what, stallTime, func(ctx context.Context, allowed time.Duration) error {
 		one, cancel := context.WithTimeout(ctx, bodyTime)
@@ -55,8 +55,8 @@ func (t progressReader) Read(p []byte) (int, error) {
 	return t.Reader.Read(p)
 }
 
-// getBody returns a body of at most the given bytes. It requests a few pieces at a time, so that what is queued behind
-// them, such as the answer to a sign of life, comes soon.
+// getBody returns a body of at most the given bytes. It requests only a few pieces at a time, so that the answer to a
+// sign of life does not have to wait for many of them.
 func (q *Queue) getBody(ctx context.Context, name string, most int, moved func()) (body []byte, err error) {
 	info, err := q.objects.GetInfo(ctx, name)
 	if err != nil {
@@ -104,7 +104,7 @@ func (q *Queue) getBody(ctx context.Context, name string, most int, moved func()
 	return body, nil
 }
 
-// removeBody removes a body, or leaves it until the end.
+// removeBody removes a body. If that fails, the body stays until the end of the coordination.
 func (q *Queue) removeBody(ctx context.Context, name string) {
 	one, cancel := context.WithTimeout(ctx, attemptTime)
 	defer cancel()

@@ -167,7 +167,8 @@ func (q *Queue) accept(ctx context.Context, msg jetstream.Msg) (workqueue.Job, e
 // errHasOutcome says that a unit got its outcome meanwhile.
 var errHasOutcome = errors.New("the unit has an outcome already")
 
-// fetch reads the unit from the object store. A missing body may have been removed, so it first checks for an outcome.
+// fetch reads the unit from the object store. Units with an outcome are removed from there: if the unit is missing and
+// has one, the error is errHasOutcome.
 func (j *job) fetch(ctx context.Context) error {
 	return j.q.tryBody(ctx, "get a unit", func(ctx context.Context, moved func()) error {
 		text, err := j.q.getBody(ctx, unitObject(j.id), mostUnit, moved)
@@ -259,7 +260,7 @@ func (j *job) Renew(ctx context.Context) error {
 	return nil
 }
 
-// oneTry is a try of a unit. It is recorded at its beginning, so that a killed worker's try counts.
+// oneTry is the record of a try of a unit. It is written when the try begins, so that a killed worker's try counts.
 type oneTry struct {
 	Me string `json:"me"`
 	workqueue.Try
@@ -308,8 +309,8 @@ func (j *job) changeTries(ctx context.Context,
 	return all, err
 }
 
-// read reads a key's value into a variable, and returns its revision. If there is no key, the revision is 0 and the
-// variable is not changed.
+// read reads a key's value into the variable that into points to, and returns the key's revision. If there is no key,
+// the revision is 0 and the variable is not changed.
 func (q *Queue) read(ctx context.Context, key string, into any) (revision uint64, err error) {
 	e, err := q.keys.Get(ctx, key)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {

@@ -233,7 +233,7 @@ func (q *Queue) agree(ctx context.Context, head Head) error {
 	})
 }
 
-// differs says how the coordination to be continued differs from this one; empty: it does not.
+// differs says how h, the head of a coordination to be continued, differs from the head now; empty: it does not.
 func (h Head) differs(now Head) string {
 	switch {
 	case h.Format != now.Format || h.Program != now.Program:

@@ -23,12 +23,14 @@ const (
 // answerWithin is how long a working member may take to answer, even under high load or on a slow link.
 const answerWithin = 2 * time.Second
 
-// overSubject is where a coordinator announces the end, so that workers that wait for a unit need not ask.
+// overSubject returns the subject on which a coordinator announces the end. So workers that wait for a unit need not
+// ask.
 func (q *Queue) overSubject() string { return "doublegrant." + q.name + ".over" }
 
 func (q *Queue) hereSubject(r role) string { return "doublegrant." + q.name + ".here." + string(r) }
 
-// answerAs makes this process answer to questions who is there.
+// answerAs makes this process answer with its name when another member asks who has the role r. It also makes Take
+// notice the coordinator's announcement of the end.
 func (q *Queue) answerAs(r role) (err error) {
 	q.answers, err = q.nc.Subscribe(q.hereSubject(r), func(m *nats.Msg) {
 		_ = m.Respond([]byte(q.as)) // if that fails, the sender asks again
@@ -47,9 +49,9 @@ func (q *Queue) answerAs(r role) (err error) {
 	return nil
 }
 
-// findMember returns the name of another member with the role for which is returns true; empty: none answered in time.
+// findMember returns the name of another member that has the role r and whose name suits; empty: none answered in time.
 func (q *Queue) findMember(ctx context.Context, r role, within time.Duration,
-	is func(string) bool) (name string, err error) {
+	suits func(name string) bool) (name string, err error) {
 	inbox := q.nc.NewInbox()
 	sub, err := q.nc.SubscribeSync(inbox)
 	if err != nil {
@@ -69,16 +71,16 @@ func (q *Queue) findMember(ctx context.Context, r role, within time.Duration,
 			return "", nil
 		case err != nil:
 			return "", err
-		case string(m.Data) != q.as && is(string(m.Data)):
+		case string(m.Data) != q.as && suits(string(m.Data)):
 			return string(m.Data), nil
 		}
 	}
 }
 
 // HasOtherWorker implements workqueue.Queue.
-func (q *Queue) HasOtherWorker(ctx context.Context, is func(string) bool) (has bool, err error) {
+func (q *Queue) HasOtherWorker(ctx context.Context, suits func(name string) bool) (has bool, err error) {
 	err = q.try(ctx, "ask who works for "+q.name, attemptTime, func(ctx context.Context) error {
-		name, err := q.findMember(ctx, worker, answerWithin, is)
+		name, err := q.findMember(ctx, worker, answerWithin, suits)
 		has = name != ""
 		return err
 	})

@@ -53,7 +53,7 @@ func (q *Queue) Await(ctx context.Context, id string) (workqueue.Outcome, error)
 	}
 }
 
-// whole reads the body of an outcome.
+// whole returns a stored outcome with its body, which it reads from the object store.
 func (q *Queue) whole(ctx context.Context, k storedOutcome) (workqueue.Outcome, error) {
 	o := workqueue.Outcome{Result: workqueue.Result{Claim: k.Claim}, Worker: k.Worker, Failed: k.Failed}
 	if k.Object == "" {
@@ -134,7 +134,7 @@ func (j *job) dispute(ctx context.Context) error {
 	})
 }
 
-// giveUp stores that the unit came to no result.
+// giveUp stores that the unit was given up without a result.
 func (j *job) giveUp(ctx context.Context) error {
 	return j.keep(ctx, storedOutcome{Try: j.tryID, Failed: workqueue.Outcomes(j.Tries())})
 }

@@ -26,7 +26,7 @@ func (p Post) Ask(ctx context.Context, subject string, message []byte) ([]byte, 
 	return msg.Data, nil
 }
 
-// unanswerWithin is how long stop waits for the server to know that nothing answers any more.
+// unanswerWithin is how long stop waits for the server to confirm that this process no longer answers.
 const unanswerWithin = time.Second
 
 // Answer calls answer for messages to the subject, in order, until stop is called.

@@ -48,13 +48,13 @@ type Queue struct {
 	changed chan struct{} // closed and replaced when an outcome may have arrived
 	seen    watched
 
-	opened bool               // the keys have existed: if they do not, they were removed
-	leads  bool               // this is the coordinator
-	over   bool               // it took over a coordination that had ended
+	opened bool               // the keys have existed: if they are missing now, they were removed
+	leads  bool               // this process is the coordinator
+	over   bool               // this coordinator took over a coordination that had ended
 	stop   context.CancelFunc // ends the watch
 	watch  sync.WaitGroup
 
-	answers *nats.Subscription // to questions who is there
+	answers *nats.Subscription // receives the question which members there are
 	ending  chan struct{}      // for a worker: gets a value when the coordinator announces the end
 }
 

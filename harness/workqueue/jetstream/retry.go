@@ -15,9 +15,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// try calls do until it succeeds or the patience is over, since NATS may be away or choosing a leader. each bounds one
-// attempt; the first attempts are shorter, since an answer that was lost with a server never comes. A failed attempt
-// may have had its effect, so do has to tolerate being repeated.
+// try calls do until it succeeds or the patience is over, since NATS may be away or choosing a leader. An attempt takes
+// at most the time each. The first attempts are shorter, since an answer that was lost with a server never comes. A
+// failed attempt may have had its effect, so do has to tolerate being repeated.
 func (q *Queue) try(ctx context.Context, what string, each time.Duration, do func(context.Context) error) error {
 	return q.retry(ctx, what, each, func(ctx context.Context, allowed time.Duration) error {
 		one, cancel := context.WithTimeout(ctx, allowed)
@@ -26,7 +26,7 @@ func (q *Queue) try(ctx context.Context, what string, each time.Duration, do fun
 	})
 }
 
-// retry is try for attempts that enforce their own time limit.
+// retry does what try does, for attempts that enforce their time limit themselves.
 func (q *Queue) retry(ctx context.Context, what string, each time.Duration,
 	attempt func(_ context.Context, allowed time.Duration) error) error {
 	end, warned := time.Now().Add(q.access.patience()), false

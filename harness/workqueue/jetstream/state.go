@@ -22,7 +22,8 @@ const (
 	storeDir  = "jetstream"
 )
 
-// ErrFolder says that a folder cannot be a state folder, since it has other files with the names of ours.
+// ErrFolder says that a folder cannot be a state folder, since files that do not belong to doublegrant have the names
+// of its state files.
 var ErrFolder = errors.New("the state folder contains other files")
 
 // mostClaims bounds the attempts to claim a folder while other processes start and end there.
@@ -57,7 +58,7 @@ func claim(dir string) (lock *os.File, isNew bool, err error) {
 	return nil, false, cmp.Or(err, fmt.Errorf("%w: other processes change %s", ErrTaken, dir))
 }
 
-// claimFolder creates the folder, and returns an error if it has other files with the names of ours.
+// claimFolder creates the folder. It returns an error if files in it have the names of state files and are not ours.
 func claimFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("jetstream: %w", err)

@@ -24,7 +24,8 @@ type Open func(t *testing.T, lease time.Duration) func(worker string) workqueue.
 // InRealTime runs a test in real time, for a queue with a server. A queue inside one process uses synctest.Test.
 func InRealTime(t *testing.T, test func(*testing.T)) { test(t) }
 
-// Test runs the tests of a queue, or only those with the given names. in decides in what time each runs.
+// Test runs the tests of a queue, or only those with the given names. in runs each of them, in real time or in the time
+// of synctest.
 func Test(t *testing.T, in func(*testing.T, func(*testing.T)), open Open, names ...string) {
 	all := map[string]func(*testing.T, Open){
 		"each unit has one outcome":                  eachUnitHasOneOutcome,
@@ -253,8 +254,7 @@ func aLateResultOfAUnitGivenUp(t *testing.T, open Open) {
 	require.True(t, outcome(t, q, unit("1")).GivenUp(), "the first outcome stays")
 }
 
-// cutOff opens a queue with one unit, held by a worker that says nothing, so that the next worker gets it when the
-// lease ends.
+// cutOff opens a queue with one unit. A silent worker holds the unit, so the next worker gets it when the lease ends.
 func cutOff(t *testing.T, open Open,
 	worker string) (as func(string) workqueue.Queue, q workqueue.Queue, late workqueue.Job) {
 	t.Helper()
@@ -342,7 +342,7 @@ func whateverWorkersDo(t *testing.T, open Open) {
 	working.Wait()
 }
 
-// begin opens a queue with units of these bodies. q is the queue as its coordinator uses it.
+// begin opens a queue and puts units with these bodies into it. q is the queue as its coordinator uses it.
 func begin(t *testing.T, open Open, lease time.Duration,
 	bodies ...string) (as func(string) workqueue.Queue, q workqueue.Queue) {
 	t.Helper()

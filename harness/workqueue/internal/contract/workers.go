@@ -16,7 +16,8 @@ import (
 
 // This file tests a queue whose workers fail in different ways.
 
-// works runs workers until the queue is over. It returns how each ended, by name.
+// works starts workers, by name. The returned function waits until the queue is over, and returns the error with which
+// each worker ended.
 func works(t *testing.T, as func(string) workqueue.Queue,
 	workers map[string]func(workqueue.Unit) error) func() map[string]error {
 	var mu sync.Mutex
@@ -37,8 +38,8 @@ func works(t *testing.T, as func(string) workqueue.Queue,
 	return func() map[string]error { working.Wait(); return ended }
 }
 
-// aWorkerThatFailsWhereAnotherDoesNot has a failing worker that is faster than the other: without precautions it would
-// use up all tries.
+// aWorkerThatFailsWhereAnotherDoesNot runs a worker that fails, and is faster than the other. Without precautions it
+// would use up all tries.
 func aWorkerThatFailsWhereAnotherDoesNot(t *testing.T, open Open) {
 	as, q := begin(t, open, someLease)
 	failed := make(chan struct{}, 1000)
@@ -111,7 +112,7 @@ func aWorkerThatFailsAndIsAlone(t *testing.T, open Open) {
 	require.Equal(t, map[string]error{"a": nil}, ended())
 }
 
-// aWorkerThatFailedOnce keeps working after others have done what it failed.
+// aWorkerThatFailedOnce checks that a worker goes on working after others have done the unit that it failed.
 func aWorkerThatFailedOnce(t *testing.T, open Open) {
 	as, q := begin(t, open, someLease)
 	var failed atomic.Bool
