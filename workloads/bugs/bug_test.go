@@ -133,6 +133,7 @@ func TestAFileThatIsNoneIsNamed(t *testing.T) {
 	t.Parallel()
 	for arg, want := range map[string]string{
 		"/nowhere/go.mod": "no such file", "bug.go": "none of the files that are read", "README.md": "Gemfile.lock",
+		"package.json": "there is no file package.json", "nowhere/go.sum": "there is no file",
 	} {
 		_, err := ParseUse(arg)
 		require.ErrorContains(t, err, want)
