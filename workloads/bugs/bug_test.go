@@ -52,7 +52,7 @@ func TestFindSuggestsWhatWasMeant(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "bug/redislock-token", b.Name())
 	_, err = Find("redislock-tokens")
-	require.ErrorContains(t, err, "did you mean redislock-token?")
+	require.ErrorContains(t, err, "did you mean bug/redislock-token?")
 	require.Equal(t, harness.DoubleGrant, b.Class)
 }
 
