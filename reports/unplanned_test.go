@@ -63,7 +63,7 @@ func TestAPageShowsItsFailoverFirst(t *testing.T) {
 	}
 	require.Less(t, at(`<section id="failovers">`), at(`<div class="facts">`))
 	require.Contains(t, page, "a quorum misses it")
-	require.Contains(t, copied(page), "This is the split-brain window: r1 was cut off or stood still")
+	require.Contains(t, copied(page), "This is the split-brain window: r1 was cut off, stood still or had been killed")
 
 	page = textOf(t, HTML, report(t, harness.History{}, valid()))
 	require.Greater(t, at(`<section id="failovers">`), at(`<div class="facts">`), "there is none to show")

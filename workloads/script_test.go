@@ -231,7 +231,7 @@ func TestMistakesOnLoad(t *testing.T) {
 	fails(releasing("redis.call('del', KEYS[1])"), "the release of script x answered nil "+noYes+"lock is the caller's")
 	fails(releasing("return 1"), "script x answered 0 "+noYes+"lock has been released")
 	fails(Script{As: Lock, Source: "return 'faild'"},
-		`script x answered "faild" `+noYes+"lock is free: a yes is 1, OK or true")
+		`script x answered "faild" `+noYes+"lock is free: a yes is 1, OK or true, or what yes (--yes) names")
 	fails(Script{As: Dedup, Source: lua.DedupGetSet, Args: articleFilter.Args}, "answered 0 "+noYes+"message is new")
 	// the number of keys, each time
 	another := Script{As: Lock, Source: lua.LockFenced, Keys: []string{"{key}", "{{key}}:fence"}}

@@ -72,14 +72,14 @@ func (a *app) listBugs(all []bugs.Match) error {
 func (a *app) bugsOf(arg string) error {
 	use, err := bugs.ParseUse(arg)
 	if err != nil {
-		return err
+		return usage("%w", err)
 	}
 	found, err := use.Bugs()
 	switch {
 	case err != nil:
 		return err
 	case len(found) == 0 && !a.json:
-		a.println("%s: no bug of the table", arg)
+		a.println("%s: no bug of the table%s", arg, use.Meant())
 		return nil
 	case len(found) > 0 && use.Pinned():
 		a.code = ExitInvalid

@@ -255,8 +255,8 @@ func withInterpreters(f finding, used []string, without map[string]string) findi
 	}
 	for _, path := range slices.Sorted(maps.Keys(without)) {
 		f.Warn = true
-		f.Is += fmt.Sprintf("; %s, the first in the PATH, lacks a library: start your own adapters with %s", path,
-			without[path])
+		f.Is = fmt.Sprintf("%s, the first in the PATH, lacks a library: start your own adapters with %s; %s", path,
+			without[path], f.Is)
 	}
 	return f
 }
@@ -264,7 +264,7 @@ func withInterpreters(f finding, used []string, without map[string]string) findi
 // librariesFinding names the packages that are missing. The image of this program has none of them, and nothing can be
 // installed into it.
 func librariesFinding(missing []error, insideImage bool) finding {
-	f := finding{What: "libraries", OK: true, Is: "all that variants in other languages need are installed"}
+	f := finding{What: "libraries", OK: true, Is: "all that variants in other languages need is installed"}
 	if len(missing) == 0 {
 		return f
 	}

@@ -23,9 +23,9 @@ func TestDoctorNamesTheInterpretersItLookedAt(t *testing.T) {
 	f := withInterpreters(librariesFinding(nil, false), []string{"/usr/bin/php", "/usr/bin/python3"},
 		map[string]string{"/home/me/bin/python3": "/usr/bin/python3"})
 	require.Equal(t, "warn", f.word())
-	require.Equal(t, "all that variants in other languages need are installed; looked at /usr/bin/php and "+
-		"/usr/bin/python3; /home/me/bin/python3, the first in the PATH, lacks a library: start your own adapters with "+
-		"/usr/bin/python3", f.text())
+	require.Equal(t, "/home/me/bin/python3, the first in the PATH, lacks a library: start your own adapters with "+
+		"/usr/bin/python3; all that variants in other languages need is installed; looked at /usr/bin/php and "+
+		"/usr/bin/python3", f.text(), "the warning comes first")
 	f = withInterpreters(librariesFinding(nil, false), []string{"/usr/bin/python3"}, nil)
 	require.Equal(t, "ok", f.word())
 }

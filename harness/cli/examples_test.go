@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -133,6 +134,8 @@ func TestExamplesHaveAsManyJobsAsShards(t *testing.T) {
 	shard := commandsIn(at(t, github, "jobs", "shards"))[0]
 	require.Contains(t, strings.Join(shard, " "), "--shard ${{ matrix.shard }}/${{ strategy.job-total }}")
 	require.Equal(t, "shards", at(t, github, "jobs", "report", "needs"))
+	require.NotContains(t, fmt.Sprint(at(t, github, "jobs", "report")), "GITHUB_STEP_SUMMARY",
+		"merge writes the summary itself, so it would be there twice")
 
 	gitlab := exampleOf(t, "suite/examples/gitlab.yaml")[0]
 	require.Equal(t, 4, at(t, gitlab, "shard", "parallel"))

@@ -79,6 +79,9 @@ func (l listing) choose(words []string) (out listing, err error) {
 	for _, word := range words {
 		known := slices.ContainsFunc(l.names(), func(name string) bool { return l.means(word, name) })
 		if !known && !slices.Contains([]string{allVariants, allFaults, allRegimes}, word) {
+			if isBug(word) {
+				return out, usage("bugs of libraries are not among the variants: doublegrant bugs lists them")
+			}
 			meant := suggest.Question("", word, append(l.names(), allVariants, allFaults, allRegimes))
 			return out, usage("no variant, fault or regime has a name that begins with %q: %s", word,
 				cmp.Or(meant, "doublegrant list shows them all"))

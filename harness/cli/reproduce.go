@@ -14,6 +14,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/experiments"
 	"github.com/doublegrant/doublegrant/harness/texttable"
 	"github.com/doublegrant/doublegrant/reports"
+	"github.com/doublegrant/doublegrant/workloads/bugs"
 )
 
 func (a *app) reproduceCommand() *cobra.Command {
@@ -88,6 +89,9 @@ func chosenExperiments(names []string, all bool) (chosen []experiments.Experimen
 	for _, name := range names {
 		e, err := experiments.Find(name)
 		if err != nil {
+			if _, notABug := bugs.Find(name); notABug == nil {
+				return nil, usage("%s is the name of a bug: write it %s%[1]s", name, bugs.Prefix)
+			}
 			return nil, err
 		}
 		chosen = append(chosen, e)

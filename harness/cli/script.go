@@ -62,6 +62,9 @@ func (a *app) variants(cmd *cobra.Command, f *variantFlags, args []string) ([]ch
 		return out, err
 	}
 	for _, id := range args {
+		if err := notAVariant(cmd.Name(), id); err != nil {
+			return out, err
+		}
 		out = append(out, chosen{id: id})
 	}
 	if c != nil && c.Announces { // it cannot be asked
@@ -115,6 +118,30 @@ func (f *scriptFlags) read() (*workloads.Script, error) {
 		s.Release, s.ReleaseFile, s.ReleaseName = string(text), f.release, filepath.Base(f.release)
 	}
 	return s, nil
+}
+
+// notAVariant refuses what is no variant, but something else that exists: a bug, a Lua script, a suite or another file,
+// such as the program of an adapter. The error says how to give it to the command.
+func notAVariant(command, arg string) error {
+	if isBug(arg) {
+		return usage("%s is the name of a bug of a library: doublegrant reproduce %[1]s", arg)
+	}
+	if f, err := os.Stat(arg); err != nil || !f.Mode().IsRegular() {
+		return nil
+	}
+	if _, err := workloads.Find(arg); err == nil {
+		return nil
+	}
+	switch filepath.Ext(arg) {
+	case ".lua":
+		return usage("%s is a file, not a variant: your own script is given by --script %[1]s --as lock, dedup or "+
+			"sequence", arg)
+	case ".yaml", ".yml":
+		return usage("%s is a file, not a variant: a suite is run by doublegrant suite %[1]s, and a plan by "+
+			"doublegrant run --plan %[1]s", arg)
+	}
+	return usage("%s is a file, not a variant: your own program is given by its whole command line, such as "+
+		"doublegrant %s -- python3 %[1]s", arg, command)
 }
 
 // wantOneVariant refuses a command line with no variant or several. It gives an example of the command.

@@ -71,6 +71,7 @@ func TestWrongUsageIsOneLineWithTheRemedy(t *testing.T) {
 		`did you mean jepsen-redis-2013?`:                            "reproduce jepsen-redis-2012",
 		"did you mean lock/set-nx-px?":                               "run lock/set-nx-pxx",
 		`begins with "dedpu": doublegrant list shows them`:           "list dedpu",
+		"doublegrant bugs lists them":                                "list bug/",
 		`begins with "fixd": did you mean fixed?`:                    "list fixd",
 		"--list shows every experiment: leave --all out":             "reproduce --list --all",
 		"no variant given":                                           "compare",
@@ -89,11 +90,15 @@ func TestWrongUsageIsOneLineWithTheRemedy(t *testing.T) {
 
 func TestASearchThatCannotBeIsOneLineWithTheRemedy(t *testing.T) {
 	refused(t, map[string]string{
-		"ok.lua": "return redis.call('incr', KEYS[1])", "foreign": "x",
+		"ok.lua": "return redis.call('incr', KEYS[1])", "foreign": "x", "our.yaml": "name: ours",
 	}, map[string]string{
-		"list cannot write markdown: choose text or json":     "list -o markdown",
-		`unknown output "xml": choose text, markdown or json`: "explore lock/set-nx-px -o xml",
-		"name a variant instead of --all":                     "explore --all -o markdown",
+		"a suite is run by doublegrant suite ":                                  "run @/our.yaml",
+		"ok.lua is a file, not a variant: your own script is given by --script": "explore @/ok.lua",
+		"such as doublegrant explore -- python3 ":                               "explore python3 @/foreign",
+		"such as doublegrant run -- python3 ":                                   "run --adapter python3 @/foreign",
+		"list cannot write markdown: choose text or json":                       "list -o markdown",
+		`unknown output "xml": choose text, markdown or json`:                   "explore lock/set-nx-px -o xml",
+		"name a variant instead of --all":                                       "explore --all -o markdown",
 		"leave --all, -o json and -o markdown out": "explore lock/set-nx-px --situation 'client crashed' " +
 			"-o markdown",
 		`there is no "client crashd" here: did you mean`: "explore lock/set-nx-px --situation 'client crashd'",

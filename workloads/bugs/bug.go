@@ -122,7 +122,10 @@ func Find(id string) (Bug, error) {
 		}
 		ids[i] = b.ID
 	}
-	return Bug{}, fmt.Errorf("unknown bug %q: %s", id, suggest.DidYouMean(id, ids))
+	if meant := suggest.Question(Prefix, id, ids); meant != "" {
+		return Bug{}, fmt.Errorf("unknown bug %q: %s", Prefix+id, meant)
+	}
+	return Bug{}, fmt.Errorf("unknown bug %q: choose one that doublegrant bugs lists", Prefix+id)
 }
 
 // About lists the names of the bugs in the library that a variant of the catalogue runs, by the variant's id.

@@ -52,7 +52,7 @@ func TestFindSuggestsWhatWasMeant(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "bug/redislock-token", b.Name())
 	_, err = Find("redislock-tokens")
-	require.ErrorContains(t, err, "did you mean redislock-token?")
+	require.ErrorContains(t, err, "did you mean bug/redislock-token?")
 	require.Equal(t, harness.DoubleGrant, b.Class)
 }
 
@@ -133,6 +133,7 @@ func TestAFileThatIsNoneIsNamed(t *testing.T) {
 	t.Parallel()
 	for arg, want := range map[string]string{
 		"/nowhere/go.mod": "no such file", "bug.go": "none of the files that are read", "README.md": "Gemfile.lock",
+		"package.json": "there is no file package.json", "nowhere/go.sum": "there is no file",
 	} {
 		_, err := ParseUse(arg)
 		require.ErrorContains(t, err, want)

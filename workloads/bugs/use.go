@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
+
+	"github.com/doublegrant/doublegrant/harness/suggest"
 )
 
 // Use is what somebody uses: a library, a version of one, or all versions that a file pins. The zero value is every
@@ -59,14 +63,39 @@ func ParseUse(arg string) (Use, error) {
 		return Use{}, fmt.Errorf("no versions: %s is none of the files that are read: go.mod, requirements.txt, "+
 			"package-lock.json, composer.lock, Gemfile.lock", arg)
 	}
-	if arg == "" {
-		return Use{}, nil
+	switch strings.ToLower(filepath.Ext(arg)) {
+	case ".json", ".lock", ".mod", ".sum", ".toml", ".txt", ".xml", ".yaml", ".yml":
+		return Use{}, fmt.Errorf("no versions: there is no file %s", arg)
+	case "":
+		if arg == "" {
+			return Use{}, nil
+		}
 	}
 	at := strings.LastIndex(arg, "@")
 	if at <= 0 { // the name of a scope begins with it
 		return Use{name: arg}, nil
 	}
 	return Use{name: arg[:at], versions: map[string]string{arg[:at]: arg[at+1:]}}, nil
+}
+
+// Meant returns ": did you mean a?" if a library was asked for that no entry is about, and whose name is nearly that of
+// one. Else it is empty.
+func (u Use) Meant() string {
+	all, err := All()
+	if err != nil || u.name == "" {
+		return ""
+	}
+	var names []string
+	for _, b := range all {
+		if _, used := u.of(b); used {
+			return ""
+		}
+		names = append(names, b.Library)
+	}
+	if meant := suggest.Question("", path.Base(u.name), slices.Compact(names)); meant != "" {
+		return ": " + meant
+	}
+	return ""
 }
 
 // Pinned reports whether versions are known.
