@@ -71,11 +71,11 @@ func (f *FixedClock) Set(now time.Time) {
 	f.store(clockFixedAt, now.UnixNano())
 }
 
-// SetDuring makes the clock jump to later while a node executes its next command. The server still sees the time of Set
-// when it reads the clock before the command. A TIME inside the command returns later, if the server reads the clock
-// anew for it, as Redis 7.0 does. SetDuring stays in force until the next Set. Nodes with a library of an older version
-// ignore it.
-func (f *FixedClock) SetDuring(later time.Time) { f.store(clockThenAt, later.UnixNano()) }
+// SetDuring makes the clock show commandTime while a node executes its next command. The server still sees the time of
+// Set when it reads the clock before the command. A TIME inside the command returns commandTime, if the server reads
+// the clock anew for it, as Redis 7.0 does. SetDuring stays in force until the next Set. Nodes with a library of an
+// older version ignore it.
+func (f *FixedClock) SetDuring(commandTime time.Time) { f.store(clockThenAt, commandTime.UnixNano()) }
 
 // store writes one field in the file of each clock.
 func (f *FixedClock) store(field int, value int64) {

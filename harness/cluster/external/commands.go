@@ -13,9 +13,10 @@ type keysOf func(args []string) ([]string, error)
 var allowed = map[string]keysOf{
 	"hello": none, "auth": none, "select": none, "ping": none, "echo": none, "time": none, "quit": none, "reset": none,
 	"multi": none, "exec": none, "discard": none, "unwatch": none, "wait": none, "waitaof": none,
-	"client": only("setinfo", "setname", "getname", "id", "maint_notifications"), "script": only("load", "exists"),
+	"client": allowSubcommands("setinfo", "setname", "getname", "id", "maint_notifications"),
+	"script": allowSubcommands("load", "exists"),
 	// to Sentinels that a client has discovered
-	"sentinel":  only("get-master-addr-by-name", "sentinels", "replicas", "slaves", "master"),
+	"sentinel":  allowSubcommands("get-master-addr-by-name", "sentinels", "replicas", "slaves", "master"),
 	"subscribe": channels, "unsubscribe": none, "psubscribe": all, "punsubscribe": none, "publish": first,
 
 	"get": first, "set": first, "setnx": first, "setex": first, "psetex": first, "getset": first, "getdel": first,
@@ -72,8 +73,9 @@ func counted(args []string) ([]string, error) {
 	return args[3 : 3+n], nil
 }
 
-// only returns a keysOf that allows the harmless subcommands of a command, which touch no key, and refuses all others.
-func only(harmless ...string) keysOf {
+// allowSubcommands returns a keysOf that allows the harmless subcommands of a command, which touch no key. It refuses
+// all others.
+func allowSubcommands(harmless ...string) keysOf {
 	return func(args []string) ([]string, error) {
 		for _, h := range harmless {
 			if len(args) > 1 && strings.EqualFold(args[1], h) {

@@ -89,9 +89,9 @@ func (c *dialed) returnDirect() {
 	c.signal()
 }
 
-// pipelineEnded is called when a pipeline has delivered all that it can. up says which one, and whole is false if bytes
-// were lost on the way. As with a proxy between two sockets, the end of one direction closes its destination's socket,
-// and that ends the other direction too. A loss of bytes does the same.
+// pipelineEnded is called when a pipeline has delivered all that it can. up is true for the pipeline from the opener to
+// the host. whole is false if bytes were lost on the way. As with a proxy between two sockets, the end of one direction
+// closes its destination's socket, and that ends the other direction too. A loss of bytes does the same.
 func (c *dialed) pipelineEnded(up, whole bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
