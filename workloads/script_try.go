@@ -118,8 +118,12 @@ func (t *luaText) mustSayYes(ctx context.Context, v values, reason string) error
 	if err != nil || slices.Contains(t.yes, reply) {
 		return err
 	}
-	return &ScriptError{t.name, fmt.Sprintf("answered %s where the answer has to be yes, since %s: a yes is %s",
-		quoteReply(reply), reason, t.yesInLua())}
+	problem := fmt.Sprintf("answered %s where the answer has to be yes, since %s: a yes is %s", quoteReply(reply),
+		reason, t.yesInLua())
+	if isMain := strings.HasPrefix(t.name, "script "); isMain && reply != noReply && reply != "0" {
+		problem += ", or what yes (--yes) names"
+	}
+	return &ScriptError{t.name, problem}
 }
 
 // clean deletes the KEYS of the trial, one by one since they may be in different slots.
