@@ -169,7 +169,7 @@ func OpenShare(ctx context.Context, s ShareSpec) (*ShareLoad, error) {
 			"%d", ErrSpec, s.Share.First,
 			s.Share.End, r.meta.Workers)
 	case s.Record == nil || s.Groups < 1:
-		return nil, fmt.Errorf("harness: %w: a share needs Take and Groups", ErrSpec)
+		return nil, fmt.Errorf("harness: %w: a share needs Record and Groups", ErrSpec)
 	}
 	r.rec = newRecorder(s.Clock, max(1, s.Share.End-s.Share.First), nil, func([]Op) {
 	}, func(err error) {
