@@ -133,7 +133,7 @@ func (f Configured) Can(what Consequences) bool {
 // be seen.
 func checkBounds(field string, value, least, most time.Duration) (string, error) {
 	if value < least || value > most {
-		return field, fmt.Errorf("%s value %v: ask for %v to %v", field, value, least, most)
+		return field, fmt.Errorf("%s is %v: ask for %v to %v", field, value, least, most)
 	}
 	return "", nil
 }

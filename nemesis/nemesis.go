@@ -188,7 +188,7 @@ func awaitReachable(ctx context.Context, c probed, node string) error {
 // why the node should be silent.
 func checkSilent(ctx context.Context, c probed, node, reason string) error {
 	if c.Probe(ctx, c.ClientGroups()[0], node) == nil {
-		return fmt.Errorf("%s answers reason %s", node, reason)
+		return fmt.Errorf("%s answers although %s", node, reason)
 	}
 	return nil
 }
