@@ -260,8 +260,9 @@ func (m *failoverMeter) measure(op harness.Op, node string, refused bool) {
 // has taken over.
 func (t *takeover) ends() time.Duration { return min(t.next, t.demotedAt) }
 
-// isByNew reports whether the new primary executed op, which node answered. If the new primary is not known, isByNew
-// assumes that it executed what was called after the promotion.
+// isByNew reports whether the new primary executed op. node is the node that executed it, as far as is known. If it is
+// not known which node is the new primary, isByNew returns true for what was called after the promotion and before the
+// next one, unless node is the old primary.
 func (m *failoverMeter) isByNew(op harness.Op, node string) bool {
 	if m.new == "" {
 		return op.Call > m.promotedAt && op.Call < m.next && (m.old == "" || node != m.old)

@@ -22,7 +22,8 @@ const ClockLibraryEnv = "DOUBLEGRANT_CLOCK_LIBRARY"
 // PreloadLibrary does.
 func CompileClocks(ctx context.Context) ([]byte, error) { return PreloadLibrary(ctx, clockSource) }
 
-// HasClockLibrary reports whether the clocks of nodes that run as processes can be set without a compiler.
+// HasClockLibrary reports whether ClockLibraryEnv names a file. The clocks of nodes that run as processes can then be
+// set on a machine without a compiler.
 func HasClockLibrary() bool {
 	path := os.Getenv(ClockLibraryEnv)
 	if path == "" {

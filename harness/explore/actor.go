@@ -17,8 +17,9 @@ import (
 // errCrashed is the error that connections return to a client that crashed.
 var errCrashed = errors.New("explore: this client has crashed")
 
-// actor is one thread of a client in one schedule. It is a goroutine, parked most of the time, or the path by which a
-// subscription's commands reach Redis. The holder of the world's turn may use its fields.
+// actor is one thread of a client in one schedule. Most actors are goroutines, parked most of the time. An actor with a
+// subscriptionConn has no goroutine: each of its steps sends a command of that connection to Redis. The holder of
+// world.turn may use an actor's fields.
 type actor struct {
 	index            int   // its client, from 0
 	thread           int   // its number among the client's threads; the client's Step runs in thread 0

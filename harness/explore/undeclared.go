@@ -135,8 +135,8 @@ func (ex *live) keysOf(words []string) ([]string, error) {
 	return slices.DeleteFunc(keys, command.IsNoKey), nil
 }
 
-// noteUndeclared records the first undeclared key that a client's script touches. description is what touched of
-// watchScripts returned.
+// noteUndeclared records that a client's script touched an undeclared key. Only the first such key of a schedule is
+// kept. description comes from undeclaredIn and begins with the key; empty: there is none.
 func (ex *execution) noteUndeclared(client int, c command.Command, description string) {
 	if description == "" || ex.undeclared != nil {
 		return

@@ -174,7 +174,8 @@ func workingDir() string {
 }
 
 // replay replays a saved counterexample, and reports whether the test may go on. If the violation happens again, the
-// failure shows a go test command with flags that repeats this replay. Without flags it repeats the whole test.
+// failure shows a go test command to repeat it. flags are added to that command and select this replay; if there are
+// none, the command repeats the whole test.
 func (s subject) replay(t TB, path string, f saved, flags ...string) (goOn bool) {
 	t.Helper()
 	g := newSupervisor(callTime, true)

@@ -54,7 +54,8 @@ func Question(before, word string, names []string) string {
 	return "did you mean " + before + strings.Join(near, ", or "+before) + "?"
 }
 
-// DidYouMean returns a Question for an unknown word, or a list of all names to choose from.
+// DidYouMean returns what to say about an unknown word: the Question that suggests the nearest names or, if none is
+// near, "choose one of" and all names.
 func DidYouMean(word string, names []string) string {
 	return cmp.Or(Question("", word, names), "choose one of "+strings.Join(names, ", "))
 }

@@ -128,7 +128,7 @@ func Find(id string) (Bug, error) {
 	return Bug{}, fmt.Errorf("unknown bug %q: choose one that doublegrant bugs lists", Prefix+id)
 }
 
-// About lists the names of the bugs in the library that a variant of the catalogue runs, by the variant's id.
+// About takes the id of a variant. It lists the names of the bugs in the library that this variant runs.
 func About(variant string) (names []string, err error) {
 	all, err := All()
 	for _, b := range all {

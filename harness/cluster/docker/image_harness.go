@@ -86,7 +86,8 @@ func (h Harness) files(ctx context.Context, redis string, clocks []byte) *imageF
 	return files
 }
 
-// lines returns the rest of the image, as lines of a Dockerfile. HOME is /tmp, which any user can write to.
+// lines returns what the image has besides files, as lines of a Dockerfile: environment, labels, user, working folder
+// and entry point. HOME is /tmp, which any user can write to.
 func (h Harness) lines(made BuiltImage) []string {
 	return []string{
 		"ENV PATH=" + path.Dir(imageProgram), "ENV HOME=/tmp", "ENV TMPDIR=/tmp",

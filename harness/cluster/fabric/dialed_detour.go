@@ -115,7 +115,8 @@ func (c *dialed) pipelineEnded(up, whole bool) {
 	c.signal()
 }
 
-// endDetour is called when both pipelines have ended. The caller holds c.mu.
+// endDetour lets reads and writes use the socket directly again. If a direction ended on the detour, or lost bytes, it
+// closes the socket instead. Both pipelines have ended, and the caller holds c.mu.
 func (c *dialed) endDetour() {
 	if c.broken != nil {
 		return

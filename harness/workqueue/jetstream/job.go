@@ -187,7 +187,7 @@ func (j *job) fetch(ctx context.Context) error {
 	})
 }
 
-// discard removes a unit with an outcome from the stream and the object store.
+// discard removes the unit from the stream and the object store, since it has an outcome.
 func (j *job) discard(ctx context.Context) {
 	if len(j.unit.Body) == 0 || len(j.unit.Body) > mostNoted { // it was not part of its message
 		j.q.removeBody(ctx, unitObject(j.id))

@@ -196,8 +196,8 @@ func (t *Trace) Passed(d time.Duration, gone []string, timeLeft string, last []s
 // rounded returns d without the microseconds that steps took.
 func rounded(d time.Duration) time.Duration { return keyspace.RoundUp(d, keyspace.Grain) }
 
-// FinishStep ends a step. ended lists the operations that ended in it, and seen the operations with which the program
-// then read the store.
+// FinishStep ends a step. ended lists the operations that ended in it. seen lists the operations of the program's
+// Observe, which read the store after them.
 func (t *Trace) FinishStep(ended, seen []harness.Op) {
 	s := t.Current()
 	if s == nil {

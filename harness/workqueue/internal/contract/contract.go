@@ -342,7 +342,8 @@ func whateverWorkersDo(t *testing.T, open Open) {
 	working.Wait()
 }
 
-// begin opens a queue and puts units with these bodies into it. q is the queue as its coordinator uses it.
+// begin opens a queue and puts units with these bodies into it. as gives the queue to the worker with that name. q is
+// the queue for the coordinator.
 func begin(t *testing.T, open Open, lease time.Duration,
 	bodies ...string) (as func(string) workqueue.Queue, q workqueue.Queue) {
 	t.Helper()
