@@ -93,7 +93,7 @@ test-busy:
 # What `test` leaves out, in parts of some minutes. SEED chooses the cases where a run takes only some. The figures of
 # failovers are compared with an observer's, to within 50 ms, so they run alone, at the end of the faults.
 SEED  ?= 0
-PARTS := users algorithms searches faults raced
+PARTS := pages users algorithms searches faults raced
 LONG   = DOUBLEGRANT_TESTS=long DOUBLEGRANT_TEST_SEED=$(SEED) $(GO) test -count 1 $(TESTING) -run '^TestLong'
 
 test-long:
@@ -104,8 +104,12 @@ test-long:
 test-long-algorithms: redis
 	$(LONG) -p 2 ./workloads ./harness/results
 
+# Pages in browsers, and bugs of libraries.
+test-long-pages: redis
+	$(LONG) -p 2 ./harness/trackrecord ./reports
+
 test-long-users: redis
-	$(LONG) -p 2 ./harness/granttest ./workloads/adapters ./harness/trackrecord ./reports
+	$(LONG) -p 2 ./harness/granttest ./workloads/adapters
 
 test-long-searches: redis
 	$(LONG) -skip '^TestLongRandom' ./harness/explore
