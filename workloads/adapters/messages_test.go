@@ -351,7 +351,7 @@ func TestLongProgramsThatListenAndBreakDown(t *testing.T) {
 	requireBreakDown(t, listening, map[string]badProgram{
 		"it reads": {
 			acquires + "p.subscribe('x'); p.parse_response(); p.parse_response(); return False",
-			"^client [12] neither sent a command nor finished within 2s: it may read a message without asking " +
+			"^client [12] neither sent a command nor finished within 5s: it may read a message without asking " +
 				"first: " + page,
 		},
 		"it does not wait for the confirmation": {
@@ -362,7 +362,7 @@ func TestLongProgramsThatListenAndBreakDown(t *testing.T) {
 		},
 		"it announces and does not subscribe": {
 			acquires + "ask('subscribe'); return False",
-			"^client [12] has asked for subscribe, and sent no SUBSCRIBE on a new connection within 2s: " + page,
+			"^client [12] has asked for subscribe, and sent no SUBSCRIBE on a new connection within 5s: " + page,
 		},
 	})
 }

@@ -186,7 +186,7 @@ func TestLongThreadsOfAnAdapterThatBreakDown(t *testing.T) {
 	t.Parallel()
 	requireBreakDown(t, watchdog, map[string]badProgram{
 		"one waits for something else": {"    def watch(self, *_): time.sleep(3600)",
-			"client 1's thread 2 neither sent a command nor finished within 2s"},
+			"client 1's thread 2 neither sent a command nor finished within 5s"},
 		"too many": {
 			"    def release(self, key, owner):\n        for _ in range(40): Beside(lambda: Beside.sleep(1000))\n" +
 				"        return super().release(key, owner)",
