@@ -157,9 +157,6 @@ func (c Counterexample) Owners(clients int) []string {
 		}
 	}
 	owners := make([]string, len(c.Steps))
-	if clients < 1 { // then nothing says whose an operation is
-		return owners
-	}
 	for i, step := range c.CompletingSteps(clients) {
 		op := c.Ops[i]
 		if step != Never && usesLock(op) && len(under[useOf(op)]) > 1 &&
