@@ -6,11 +6,11 @@ MISSPELL    ?= github.com/golangci/misspell/cmd/misspell@v0.7.0
 BIN         := bin/doublegrant
 RESULTS     ?= results
 
-.PHONY: all build demo explore bugs test test-raced test-others left-out test-busy test-long test-long-algorithms \
-	test-long-users test-long-pages test-long-searches test-long-random test-long-faults test-long-raced test-long-today \
-	test-readmes test-deep verify-checkers verify-planted mutate mutate-today mutate-checkers mutate-interleave mutate-strategy lint \
-	bench bench-load image \
-	harness-image redis cc adapters clients browser clean help
+.PHONY: all build demo explore bugs test test-raced test-others left-out test-busy test-long \
+	test-long-algorithms test-long-users test-long-pages test-long-searches test-long-random test-long-faults \
+	test-long-raced test-long-today test-readmes test-deep verify-checkers verify-planted mutate mutate-today \
+	mutate-checkers mutate-interleave mutate-strategy lint bench bench-load image harness-image redis cc adapters \
+	clients browser clean help
 
 all: build
 

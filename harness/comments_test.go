@@ -6,8 +6,6 @@ import (
 	"go/doc/comment"
 	"go/parser"
 	"go/token"
-	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -60,9 +58,7 @@ func f() {
 		"b/b.go":      "package b\n\n// B is not in b_test.go.\ntype B interface{ Do() }\n",
 		"b/c_test.go": "package b_test\n\n// See [D], b.go and a/a.go.\ntype D int\n",
 	} {
-		at := filepath.Join(root, file)
-		require.NoError(t, os.MkdirAll(filepath.Dir(at), 0o755))
-		require.NoError(t, os.WriteFile(at, []byte(text), 0o644))
+		writeFile(t, filepath.Join(root, file), text)
 	}
 	all, err := commentsOf(root)
 	require.NoError(t, err)
@@ -99,25 +95,11 @@ type commentGroup struct {
 func commentsOf(root string) (*comments, error) {
 	all := &comments{files: map[string]bool{}, declared: map[string]map[string]bool{}, embeds: map[string]bool{},
 		imports: map[string]map[string]string{}}
-	return all, filepath.WalkDir(root, func(at string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && at != root && notOurs(at):
-			return filepath.SkipDir
-		case d.IsDir() || !strings.HasSuffix(at, ".go"):
-			return nil
-		}
-		name, err := filepath.Rel(root, at)
-		if err != nil {
-			return err
-		}
-		return all.read(at, filepath.ToSlash(name))
-	})
+	return all, eachGoFile(root, all.read)
 }
 
 // read adds the file name, which is at the path at.
-func (c *comments) read(at, name string) error {
+func (c *comments) read(name, at string) error {
 	positions := token.NewFileSet()
 	file, err := parser.ParseFile(positions, at, nil, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -36,13 +37,18 @@ func TestInitFunctionsAreSeen(t *testing.T) {
 		"d/go.mod":    "module y",
 		"d/d.go":      "package d\nfunc init() {}\n",
 	} {
-		path := filepath.Join(root, file)
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		writeFile(t, filepath.Join(root, file), text)
 	}
 	found, err := initsOf(root)
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"a": "a/a.go"}, found)
+}
+
+// writeFile writes a file, and its folder if that is not there.
+func writeFile(t *testing.T, at, text string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(at), 0o755))
+	require.NoError(t, os.WriteFile(at, []byte(text), 0o644))
 }
 
 // initsOf finds the packages below root that have an init function, with a file of each that has one. Tests are left
@@ -62,27 +68,38 @@ func initsOf(root string) (map[string]string, error) {
 // eachSource calls f for each source file of the module at root, with the folder of its package. Tests, and modules
 // inside this one, are left out.
 func eachSource(root string, f func(name, path string, file *ast.File)) error {
-	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	return eachGoFile(root, func(name, at string) error {
+		if strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		if text, err := os.ReadFile(at); err != nil || bytes.HasPrefix(text, []byte("//go:build ignore\n")) {
+			return err // a file that is built elsewhere
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), at, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		f(path.Dir(name), at, file)
+		return nil
+	})
+}
+
+// eachGoFile calls f for each Go file of the module at root, tests included, with its path from the root. Modules
+// inside this one are left out.
+func eachGoFile(root string, f func(name, at string) error) error {
+	return filepath.WalkDir(root, func(at string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && path != root && notOurs(path):
+		case d.IsDir() && at != root && notOurs(at):
 			return filepath.SkipDir
-		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+		case d.IsDir() || !strings.HasSuffix(at, ".go"):
 			return nil
 		}
-		if text, err := os.ReadFile(path); err != nil || bytes.HasPrefix(text, []byte("//go:build ignore\n")) {
-			return err // a file that is built elsewhere
-		}
-		folder, err := filepath.Rel(root, filepath.Dir(path))
+		name, err := filepath.Rel(root, at)
 		if err != nil {
 			return err
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		f(filepath.ToSlash(folder), path, file)
-		return nil
+		return f(filepath.ToSlash(name), at)
 	})
 }

@@ -20,9 +20,9 @@ func (a *app) bugsCommand() *cobra.Command {
 		Short: "list bugs of real libraries that reproduce shows; or say whether the versions that you use have one",
 		Long: "Lists the bugs of real libraries that doublegrant reproduce shows. With a library, lists that library's; " +
 			"with a\n" +
-			"version too, or a file that pins versions (go.mod, requirements.txt, package-lock.json, composer.lock, " +
-			"Gemfile.lock),\n" +
-			"says which bugs those versions have. Nothing is asked of the network. Exit code 1: a version has a bug of the table.",
+			"version too, or a file that pins versions (" + bugs.Files() + "),\n" +
+			"says which bugs those versions have. Nothing is asked of the network. Exit code 1: a version has a bug of " +
+			"the table.",
 		Example: "  doublegrant bugs\n" +
 			"  doublegrant bugs redsync\n" +
 			"  doublegrant bugs redsync@v4.10.0\n" +

@@ -34,48 +34,63 @@ type Match struct {
 // lockFile describes a kind of file that pins versions. The language matters because redis is a package of three
 // languages.
 type lockFile struct {
+	name     string
 	language string
 	read     func(text []byte) (map[string]string, error)
 }
 
-// lockFiles lists the kinds of files that can be read, by the name of the file.
-var lockFiles = map[string]lockFile{
-	"go.mod": {"Go", readGoMod}, "requirements.txt": {"Python", readRequirements},
-	"package-lock.json": {"JavaScript", readPackageLock}, "composer.lock": {"PHP", readComposerLock},
-	"Gemfile.lock": {"Ruby", readGemfileLock},
+// lockFiles lists the kinds of files that can be read.
+var lockFiles = []lockFile{
+	{"go.mod", "Go", readGoMod}, {"requirements.txt", "Python", readRequirements},
+	{"package-lock.json", "JavaScript", readPackageLock}, {"composer.lock", "PHP", readComposerLock},
+	{"Gemfile.lock", "Ruby", readGemfileLock},
+}
+
+// Files lists the names of the files that [ParseUse] reads, as part of a sentence.
+func Files() string {
+	var all []string
+	for _, f := range lockFiles {
+		all = append(all, f.name)
+	}
+	return strings.Join(all, ", ")
 }
 
 // ParseUse parses a user's argument. It is a library (redsync), a version of one (redsync@v4.10.0), the path of a file
 // that pins versions, or empty, which means every library. The error names what is wrong with the file.
 func ParseUse(arg string) (Use, error) {
-	if file, ok := lockFiles[filepath.Base(arg)]; ok {
-		text, err := os.ReadFile(arg)
-		if err != nil {
-			return Use{}, fmt.Errorf("no versions: %w", err)
+	if arg == "" {
+		return Use{}, nil
+	}
+	for _, file := range lockFiles {
+		if filepath.Base(arg) == file.name {
+			return file.use(arg)
 		}
-		versions, err := file.read(text)
-		if err != nil {
-			return Use{}, fmt.Errorf("no versions: %s cannot be read: %w", arg, err)
-		}
-		return Use{language: file.language, versions: versions}, nil
 	}
 	if _, err := os.Stat(arg); err == nil {
-		return Use{}, fmt.Errorf("no versions: %s is none of the files that are read: go.mod, requirements.txt, "+
-			"package-lock.json, composer.lock, Gemfile.lock", arg)
+		return Use{}, fmt.Errorf("no versions: %s is none of the files that are read: %s", arg, Files())
 	}
 	switch strings.ToLower(filepath.Ext(arg)) {
 	case ".json", ".lock", ".mod", ".sum", ".toml", ".txt", ".xml", ".yaml", ".yml":
 		return Use{}, fmt.Errorf("no versions: there is no file %s", arg)
-	case "":
-		if arg == "" {
-			return Use{}, nil
-		}
 	}
 	at := strings.LastIndex(arg, "@")
 	if at <= 0 { // the name of a scope begins with it
 		return Use{name: arg}, nil
 	}
 	return Use{name: arg[:at], versions: map[string]string{arg[:at]: arg[at+1:]}}, nil
+}
+
+// use returns the versions that the file at path pins.
+func (f lockFile) use(path string) (Use, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Use{}, fmt.Errorf("no versions: %w", err)
+	}
+	versions, err := f.read(text)
+	if err != nil {
+		return Use{}, fmt.Errorf("no versions: %s cannot be read: %w", path, err)
+	}
+	return Use{language: f.language, versions: versions}, nil
 }
 
 // Meant returns ": did you mean a?" if a library was asked for that no entry is about, and whose name is nearly that of
