@@ -97,7 +97,7 @@ func (d Downtime) Length() time.Duration { return d.To - d.From }
 // in a row or at the same time. Each covers the time until the next one's promotion.
 type Failover struct {
 	Fault       int      `json:"fault"`            // index of the cause in History.Faults, of several the first; -1: none
-	Name        string   `json:"name"`             // of the cause; "one of A, B" if there are several; "no fault caused it"
+	Name        string   `json:"name"`             // of the cause; "one of A, B" if several; "no fault caused it"
 	Candidates  []int    `json:"oneOf,omitempty"`  // indexes of the candidates in History.Faults, if there are several
 	OtherFaults []string `json:"beside,omitempty"` // names of other faults in force between the cause and the promotion
 

@@ -113,8 +113,8 @@ func TestTheCommandThatRepeatsARunOfASuiteIsTheSameRun(t *testing.T) {
 func TestTheCommandThatRepeatsARunRepeatsTheLimitOfItsFailover(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.write("mine.yaml", "runs:\n  - {name: it's slow, variant: lock/set-nx-px, nemesis: kill-primary, clients: 10, rate: 500, "+
-		"duration: 300ms, expect: {may: [double-grant, stolen-release]}, failover: {firstWrite: 1ms}}\n")
+	p.write("mine.yaml", "runs:\n  - {name: it's slow, variant: lock/set-nx-px, nemesis: kill-primary, clients: 10, "+
+		"rate: 500, duration: 300ms, expect: {may: [double-grant, stolen-release]}, failover: {firstWrite: 1ms}}\n")
 	out, _ := p.ends(1, "suite", "mine.yaml")
 	holds := func(out string) {
 		require.Regexp(t, `not met it's slow, seed \d+: the first write of a client came [0-9.]+ m?s after the fault; `+
