@@ -1,0 +1,100 @@
+package explore
+
+import (
+	"slices"
+
+	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
+)
+
+// This file learns what clients do after what they have read.
+
+// noteAct stores an act of the actor until it waits again.
+func (a *actor) noteAct(done model.Act) {
+	if a.live.memory != nil {
+		done.Op.Call, done.Op.Return = 0, 0
+		a.acts = append(a.acts, done)
+	}
+}
+
+// learnMind stores what a client has done between its last two waits. The error wraps schedule.ErrNotRepeated if it did
+// something else the last time.
+func (ex *live) learnMind(a *actor) error {
+	m := ex.memory
+	if !ex.learns() {
+		return nil
+	}
+	first := ex.actors[a.index]
+	if why := ex.whyUnknowable(a); why != "" {
+		m.Disable("%s", why)
+		return nil
+	}
+	acts := a.acts
+	a.acts = nil
+	watches := ex.dialerOf(a.index).watching()
+	if watches > 1 || watches > 0 && a.hasThreads() {
+		m.Disable("a client watches keys on two connections, or in several threads")
+	}
+	if watches == 0 {
+		a.watched = nil
+	}
+	if first.clockReads > first.records+1 || slices.ContainsFunc(acts, func(d model.Act) bool {
+		return d.Op.Until != 0 || d.Op.Due != 0
+	}) {
+		m.Disable("a client looks at the time of the schedule")
+	}
+	did := model.Reaction{Acts: acts, Stop: model.Stop{Kind: a.parkedAt.Kind}, Watches: watches > 0,
+		Threads: len(ex.threadsOf(a.index)) - 1, Cancelled: ex.cancelled(a.index)}
+	switch did.Stop.Kind {
+	case model.InCommand:
+		did.Stop.Pending = a.parkedAt.Pending.Snapshot()
+	case model.InJoin:
+		did.Stop.Joins = a.parkedAt.thread.thread
+	case model.InSleep, model.InClock, model.InMillis, model.InWork, model.InNap, model.AtEnd:
+	default:
+		m.Disable("a client waits for something other than an answer")
+	}
+	a.lastEvent.Promoted, a.lastEvent.Thread = ex.promoted, a.thread
+	next, err := m.Learn(a, first.mind, a.lastEvent, did, ex.w.Scripts)
+	if err == nil {
+		first.mind = next
+	}
+	return err
+}
+
+// whyUnknowable says why a mind cannot hold all that a client's next action depends on; empty: it can. a is the thread
+// that has just begun to wait.
+func (ex *live) whyUnknowable(a *actor) string {
+	if len(ex.waiters) > 0 {
+		return "a client waits in Redis, or listens to messages"
+	}
+	for _, t := range ex.threadsOf(a.index) {
+		if t.subscriptionConn != nil {
+			return "a client listens to messages"
+		}
+		if t != a && len(t.acts) > 0 {
+			return "one thread of a client acts for another"
+		}
+	}
+	return ""
+}
+
+// cancelled returns a bit for each thread of a client whose sleep was canceled by its context. Threads of a crashed
+// client do not count, since they do the same either way.
+func (ex *live) cancelled(client int) (bits uint32) {
+	for _, t := range ex.threadsOf(client) {
+		if !t.done && !t.isCrashed() && t.parkedAt.Kind == model.InNap && t.parkedAt.isCancelled() {
+			bits |= 1 << t.thread
+		}
+	}
+	return bits
+}
+
+// watching counts the connections on which the client watches keys.
+func (s *dialer) watching() (n int) {
+	for _, c := range s.watchers {
+		if len(c.Watched) > 0 && !c.isGone() && c.wire != nil {
+			n++
+		}
+	}
+	return n
+}
