@@ -1,15 +1,16 @@
 //go:build ignore
 
 /*
- * The clock of one process, set ahead or back, or fixed: loaded by LD_PRELOAD, it adds the nanoseconds in the first 8
+ * The clock of one process, set ahead or back, or fixed. LD_PRELOAD loads it. It adds the nanoseconds in the first 8
  * bytes of the file $DOUBLEGRANT_CLOCK to CLOCK_REALTIME. If the next 8 bytes are not zero, they are the time itself, in
- * nanoseconds since 1970, and it stands still. If 8 more are not zero, they are the time that is shown from the fourth look on
- * after the process has got something to do (epoll_wait), as if time passed while it does that: Redis 7.0 looks two or three
- * times before a command, and then at each TIME. Only the thread that waits for something to do is meant: a thread of jemalloc
- * looks at the time now and then, also in the middle of a command. The file is mapped: a change is seen at once.
- * CLOCK_MONOTONIC stays true.
+ * nanoseconds since 1970, and the clock stands still. If 8 more are not zero, they are a second time, which the clock
+ * shows from the fourth look on after the event loop has read a command, as if time passed during the command. Redis
+ * 7.0 looks two or three times before it executes a script or transaction, and then at each TIME. Looks are counted
+ * from the read and not from epoll_wait, since one epoll_wait may return commands of several connections. Only the
+ * thread that calls epoll_wait counts: a thread of jemalloc looks at the time now and then, also during a command.
+ * The file is mapped, so a change is seen at once. CLOCK_MONOTONIC stays true.
  *
- * It is linked against nothing, so that it also loads in a container with another C library than the machine's.
+ * The library is linked against nothing, so that it also loads in a container with another C library than the machine's.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -34,7 +35,7 @@ enum { BEFORE = 3 }; /* looks before a command: 2 to 4 with Redis 7.0.15, by EVA
 static const int64_t unset[FIELDS];
 static const volatile int64_t *file = unset;
 static clock_function *true_clock = ask_kernel;
-static int busy, looks; /* since the process has got something to do */
+static int busy, looks; /* since the event loop has read a command */
 static volatile long loop; /* the thread of its event loop */
 
 __attribute__((constructor)) static void start(void) {
@@ -73,9 +74,20 @@ int epoll_wait(int fd, struct epoll_event *events, int most, int timeout) {
 
 	if (!wait && dlsym)
 		wait = (int (*)(int, struct epoll_event *, int, int))dlsym(RTLD_NEXT, "epoll_wait");
-	int n = wait ? wait(fd, events, most, timeout) : (int)syscall(SYS_epoll_pwait, fd, events, most, timeout, NULL, 0);
-	busy = n > 0;
-	looks = 0;
+	busy = 0;
 	loop = syscall(SYS_gettid);
+	return wait ? wait(fd, events, most, timeout) : (int)syscall(SYS_epoll_pwait, fd, events, most, timeout, NULL, 0);
+}
+
+ssize_t read(int fd, void *bytes, size_t most) {
+	static ssize_t (*true_read)(int, void *, size_t);
+
+	if (!true_read && dlsym)
+		true_read = (ssize_t (*)(int, void *, size_t))dlsym(RTLD_NEXT, "read");
+	ssize_t n = true_read ? true_read(fd, bytes, most) : syscall(SYS_read, fd, bytes, most);
+	if (n > 0 && file[THEN] && syscall(SYS_gettid) == loop) {
+		busy = 1;
+		looks = 0;
+	}
 	return n;
 }
