@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// MostDrift bounds how much a generator's clock may gain or lose on the coordinator's, as a fraction. Crystals are
-// wrong by some 50 millionths, and NTP slews clocks by up to 500.
+// MostDrift is the fraction of the elapsed time by which a generator's clock may drift from the coordinator's. Crystals
+// are wrong by some 50 millionths, and NTP slews clocks by up to 500.
 const MostDrift = 0.001
 
 // ErrClock says that a generator's clock drifts more than MostDrift allows, or was set.
@@ -17,22 +17,23 @@ var ErrClock = errors.New("this clock cannot be trusted")
 // read after ours showed asked and before ours showed answered. This is Cristian's method (1989), which NTP uses.
 // Bounds keeps both ends instead of the middle, since the way there and the way back may take different times.
 //
-// Between exchanges it assumes that the clocks drift by at most MostDrift. Its bounds hold as long as they do. An
-// exchange that contradicts earlier ones shows that they do not.
+// The bounds are right as long as the clocks drift by at most MostDrift. Exchanges that contradict each other show that
+// the clocks drift by more.
 type Bounds struct {
 	recent []exchange // the latest, in order
-	// best has two older exchanges: those with the narrowest bounds on later times, the earliest and the latest.
+	// best holds two exchanges older than recent: the one with the highest lower bound on later times, and the one with
+	// the lowest upper bound.
 	best []exchange
 }
 
 // exchange is one reading of their clock, and the readings of ours before and after it.
 type exchange struct{ asked, theirs, answered time.Duration }
 
-// mostRecent is the number of exchanges that are kept in full. At ten a second they span more time than an operation
-// takes.
+// mostRecent is the number of exchanges that are kept in full. At ten a second they span six seconds, more than an
+// operation takes.
 const mostRecent = 64
 
-// Add adds an exchange. The error wraps ErrClock if it contradicts earlier ones: then no bounds are certain.
+// Add adds an exchange. If it contradicts earlier ones, no bounds are certain, and the error wraps ErrClock.
 func (b *Bounds) Add(asked, theirs, answered time.Duration) error {
 	x := exchange{asked, theirs, answered}
 	if answered < asked {
@@ -52,7 +53,7 @@ func (b *Bounds) Add(asked, theirs, answered time.Duration) error {
 	return nil
 }
 
-// retire keeps an old exchange only if its bounds on later times are narrower than those of the kept ones.
+// retire replaces a kept exchange by the old exchange x if x gives a narrower bound on later times.
 func (b *Bounds) retire(x exchange) {
 	if b.best == nil {
 		b.best = []exchange{x, x}
@@ -66,8 +67,8 @@ func (b *Bounds) retire(x exchange) {
 	}
 }
 
-// Earliest returns the earliest reading of our clock at which theirs can have shown the given time. There must be an
-// exchange.
+// Earliest returns the earliest reading of our clock at which theirs can have shown the given time. It panics if there
+// is no exchange.
 func (b *Bounds) Earliest(theirs time.Duration) time.Duration {
 	earliest := b.recent[0].earliest(theirs)
 	for _, x := range b.recent[1:] {
@@ -79,8 +80,8 @@ func (b *Bounds) Earliest(theirs time.Duration) time.Duration {
 	return earliest
 }
 
-// Latest returns the latest reading of our clock at which theirs can have shown the given time. There must be an
-// exchange.
+// Latest returns the latest reading of our clock at which theirs can have shown the given time. It panics if there is
+// no exchange.
 func (b *Bounds) Latest(theirs time.Duration) time.Duration {
 	latest := b.recent[0].latest(theirs)
 	for _, x := range b.recent[1:] {
@@ -111,7 +112,7 @@ func (x exchange) latest(theirs time.Duration) time.Duration {
 	return x.answered + since + drifted(since)
 }
 
-// drifted returns the most that two clocks can have drifted apart while one of them advanced by d.
+// drifted returns by how much two clocks can have drifted apart while one of them advanced by d.
 func drifted(d time.Duration) time.Duration {
 	return time.Duration(float64(d.Abs())*MostDrift) + 1 // rounded up
 }

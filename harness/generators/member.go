@@ -34,8 +34,8 @@ type member struct {
 	mu            sync.Mutex
 	feed          *harness.Feed // nil: there is no load
 	bounds        Bounds
-	widest        time.Duration // largest uncertainty of an operation's time since the last event about it
-	boundReported time.Duration // when the last such event was
+	widest        time.Duration // largest uncertainty of an operation's time since boundReported
+	boundReported time.Duration // when reportBound last recorded an event
 	record        int           // number of the last record that was taken
 	latest        time.Duration // the latest Return so far, on our clock
 	mark          time.Duration
@@ -54,7 +54,7 @@ func (m *member) Name() string { return fmt.Sprintf("generator %d", m.place.Numb
 
 func (m *member) number() int { return int(m.orders.Add(1)) }
 
-// ask sends the generator an order and waits until it was carried out.
+// ask sends the generator a new order and waits until it was carried out.
 func (m *member) ask(ctx context.Context, o order) (orderReply, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -62,8 +62,8 @@ func (m *member) ask(ctx context.Context, o order) (orderReply, error) {
 	return m.askAs(ctx, m.number(), o)
 }
 
-// askAs repeats an order with the given number until there is an answer. The generator carries out each number only
-// once.
+// askAs is ask with an order's number of the caller's choice. It repeats the order until there is an answer; the
+// generator carries out each number only once.
 func (m *member) askAs(ctx context.Context, number int, o order) (d orderReply, err error) {
 	o.Number = number
 	// if the order takes longer than one attempt, a later attempt gets the answer
@@ -102,7 +102,8 @@ func (m *member) watch() {
 	}
 }
 
-// exchange reads the generator's clock once. If there is a load, it adds the reading to the bounds.
+// exchange reads the generator's clock once. During a load it adds the reading to the bounds; before, it only shows
+// that the generator is there.
 func (m *member) exchange() error {
 	m.mu.Lock()
 	feed := m.feed
@@ -126,7 +127,7 @@ func (m *member) exchange() error {
 	return m.bounds.Add(asked, theirs, answered)
 }
 
-// distrust ends the load: nothing that this generator has recorded can be relied on.
+// distrust ends the load, since the times that this generator has recorded prove nothing.
 func (m *member) distrust(err error) {
 	m.mu.Lock()
 	feed := m.feed
@@ -224,7 +225,7 @@ func (m *member) end(err error) {
 	}
 }
 
-// take passes a record to the feed, after it has put the record's times on our clock.
+// take passes a record to the feed, with all times converted to our clock.
 func (m *member) take(r record) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -247,8 +248,8 @@ func (m *member) take(r record) error {
 	return m.feed.Record(r.ops, m.mark)
 }
 
-// widen puts an operation's times on our clock: the earliest possible Call and Until, and the latest possible Return.
-// Operations keep their order, so a Return may become even later.
+// widen converts an operation's times to our clock: Call and Until to the earliest possible time, Return to the latest.
+// A Return is never before an earlier operation's, so it may become even later.
 func (m *member) widen(op *harness.Op) {
 	call, answered := m.bounds.Earliest(op.Call), m.bounds.Latest(op.Return)
 	m.widest = max(m.widest, m.bounds.Latest(op.Call)-call, answered-m.bounds.Earliest(op.Return))
@@ -262,7 +263,7 @@ func (m *member) widen(op *harness.Op) {
 	}
 }
 
-// reportBound records the uncertainty of the clock, once a second and at the end.
+// reportBound records the uncertainty of the clock, at most once a second. over says that this is the last record.
 func (m *member) reportBound(over bool) {
 	now := m.feed.Now()
 	if m.widest == 0 || !over && now-m.boundReported < boundEvery && m.boundReported > 0 {

@@ -17,7 +17,7 @@ func (s *server) answerTime(_ []byte, reply func([]byte)) {
 	s.noteContact()
 }
 
-// handleOrder carries out an order, unless it was received before, and answers when it is done.
+// handleOrder answers an order once it is carried out. A repeated order is carried out once.
 func (s *server) handleOrder(message []byte, reply func([]byte)) {
 	var o order
 	if err := json.Unmarshal(message, &o); err != nil {
