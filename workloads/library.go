@@ -62,7 +62,7 @@ func redisPy(args ...string) Library {
 
 // lib/rq-scheduler-lock, the locks by which rq's schedulers share queues, unmodified.
 //
-//	acquire  SET NX EX, for the interval and a minute
+//	acquire  SET NX EX, for the scheduler's interval plus a minute
 //	extend   EXPIRE, whoever has the lock
 //	release  DEL, whoever has the lock
 func libRQScheduler() Variant {
@@ -76,8 +76,8 @@ func libRQScheduler() Variant {
 	})
 }
 
-// lib/rq-scheduler-two-queues, schedulers of two queues each. One that stops deletes the locks of both, including one
-// that it never got.
+// lib/rq-scheduler-two-queues, schedulers of two queues each. A scheduler that stops deletes the locks of both queues,
+// even one that another scheduler has.
 func libRQSchedulerTwoQueues() Variant {
 	return foreignLock("lib/rq-scheduler-two-queues", canLock, rqScheduler("two-queues"), Variant{
 		Doc: "rq's schedulers (Python) of two queues; one that stops deletes locks that it never got", Claim: Nothing,
@@ -162,7 +162,7 @@ func foreignLock(id string, can []string, l Library, v Variant) Variant {
 // variants.
 func (v Variant) Library() (Library, bool) { return v.library, v.library.File != "" }
 
-// RunBy returns the variant of a library with a runner for its adapter. Without one the variant can only be listed.
+// RunBy returns the variant of a library with a runner for its adapter. Only a variant with a runner can be run.
 func (v Variant) RunBy(runner AdapterRunner) Variant {
 	c := Adapter{As: Lock, Name: v.ID, Command: []string{v.library.File}, Can: v.can, Symmetric: true}
 	made, _ := c.variant(runner) // only an unknown family is an error
@@ -175,7 +175,7 @@ func (v Variant) RunBy(runner AdapterRunner) Variant {
 	return v
 }
 
-// notRun is the lock of a library's variant without a runner. Its operations return errNotRun.
+// notRun is the lock of a library's variant that has no runner. Its operations return errNotRun.
 type notRun struct{ Operations }
 
 var errNotRun = errors.New("this variant is of a listing, and nothing runs its adapter")

@@ -43,7 +43,7 @@ type lockKeyState struct {
 	lateHolds *lateHolds // bounds the late holds of all locks; nil: no bound
 
 	mu      sync.Mutex
-	turn    int           // index of the lateWay of the next late hold
+	turn    int           // number of the next late hold, which chooses its lateWay
 	turned  bool          // turn is set
 	lateDue time.Duration // when the next late hold may begin, or by when the current one has to be over
 	late    bool          // a late hold is under way
@@ -102,8 +102,8 @@ type lateHolds struct {
 	started atomic.Int64 // locks that were held late at least once
 }
 
-// takeFirstWay returns the index of the lateWay of a lock's first late hold. Each call returns the next index. So the
-// first ways are tried in every load, however few of its locks are held late before it ends.
+// takeFirstWay returns the turn with which a lock's late holds begin: 0 for the first lock that is held late, 1 for the
+// second, and so on. So several ways are tried even in a load that is over after one late hold of each lock.
 func (l *lateHolds) takeFirstWay() int {
 	if l == nil {
 		return 0
@@ -170,8 +170,9 @@ func (c *lockClient) holdLate(ctx context.Context, s *harness.Session, k *lockKe
 // lastInstant is the length of a lease's last instant: more than the millisecond in which Redis counts.
 const lastInstant = 1500 * time.Microsecond
 
-// aroundEnd draws when to extend a lease, relative to its end: close to it on either side, or some milliseconds before,
-// since timers may be late by that much. trip is how long a request takes.
+// aroundEnd draws when to extend a lease, as a time relative to the lease's end. Half of the times are up to 6 ms
+// before the end, since timers may be late by that much; the others are close to the end on either side. trip is how
+// long a request takes.
 func aroundEnd(rng *rand.Rand, trip time.Duration) time.Duration {
 	if rng.IntN(2) == 0 {
 		return -drawPart(rng, lastInstant, 0, 4)
@@ -184,8 +185,8 @@ func drawPart(rng *rand.Rand, d time.Duration, from, to float64) time.Duration {
 	return time.Duration((from + (to-from)*rng.Float64()) * float64(d))
 }
 
-// lateExtends bounds how often an owner tries to renew a lease after its end. Whether a wrong renewal is granted may
-// depend on who has the lock just then.
+// lateExtends bounds how often an owner tries to renew a lease after its end. It tries more than once, since a faulty
+// lock may grant such a renewal only while the lock is free, or only while another owner has it.
 const lateExtends = 4
 
 // extendLate tries to renew a lease after its end, until a renewal is granted or lateExtends were refused. If one is

@@ -18,9 +18,8 @@ import (
 // ExploredLease is the default lease of explored clients.
 const ExploredLease = 10 * time.Second
 
-// Program returns what the clients of the variant do under the explorer. It returns false for the family Writes, for
-// variants that need several masters, since the explorer has one, and for a library's variant without a program: see
-// RunBy.
+// Program returns what the clients of the variant do under the explorer. It returns false for what cannot be explored:
+// the family Writes, a lock on several masters, and a library of another language that has no runner (RunBy).
 func (v Variant) Program(o Options) (interleave.Program, bool) {
 	if v.newQuorum != nil || v.library.File != "" && v.runner == nil {
 		return interleave.Program{}, false
@@ -93,11 +92,11 @@ func (f clientFunc) Step(ctx context.Context, s *harness.Session) { f(ctx, s) }
 
 // LockProgram lets each client try one lock once. If the client is granted the lock, it renews it, if it can be
 // renewed, and releases it. A client that gets no answer on the way releases the lock, whether or not it has it, and
-// acquires it once more. If it has goroutines of harness.Go by then, which may renew the second lock, it releases that
-// as well.
+// acquires it once more. It does not release this second grant, unless goroutines of harness.Go might renew it for
+// ever.
 //
-// When all clients are done or crashed, the harness tries the lock if it was refused to its own owner. When every lease
-// has ended, the lock has to be free.
+// When all clients are done or crashed, and a release or renewal of the lock's owner was refused, the harness tries the
+// lock. When every lease has ended, the lock has to be free.
 func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) interleave.Program {
 	o.TTL = cmp.Or(o.TTL, ExploredLease)
 	const key = exploredLock
@@ -192,9 +191,9 @@ func (c *lockClient) attempt(ctx context.Context, s *harness.Session, key, owner
 }
 
 // DedupProgram gives one message to every client. A client whose claim got no answer claims once more, as if a queue
-// had sent the message again. A client that is told that it is first delivers the message, and confirms it if the
-// filter asks for that. When all are done or crashed, the message has to be delivered or free to be claimed again, and
-// its mark has to end.
+// had sent the message again. A client that is told that the message is new delivers it, and confirms it if the filter
+// asks for that. When all are done or crashed, the message has to be delivered or free to be claimed again, and its
+// mark has to end.
 func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper) interleave.Program {
 	o.Window = cmp.Or(o.Window, 2*ExploredLease)
 	o.AtMostOnce = o.AtMostOnce && !slices.Contains(dedupKinds(newDeduper), harness.Confirm)
@@ -256,8 +255,8 @@ func mayHaveClaimed(op harness.Op) bool {
 		(op.Outcome == harness.Info || op.Result == harness.ResultFirst)
 }
 
-// firstClientDraws is the number of draws of a sequence's first client. With three draws in a row, a delayed draw that
-// takes the sequence back leads to a smaller number in the end, not only to a duplicate.
+// firstClientDraws is how many numbers the first client draws in a row. With two, another client's delayed SET leads
+// only to a number that was drawn before; with three, also to a number smaller than the one before.
 const firstClientDraws = 3
 
 // SequenceProgram lets each client draw one number, and the first client three, whether or not they get an answer.
@@ -289,7 +288,7 @@ func exploredSequenceClient(generator Sequencer, o SequenceOptions, i int) harne
 	})
 }
 
-// observe inspects the store after each number that was drawn.
+// observe inspects what is stored after each draw.
 func (v Variant) observe(ctx context.Context, s *harness.Session, r redis.UniversalClient, op harness.Op) {
 	if op.Kind == harness.Next {
 		s.Invoke(harness.Op{Kind: harness.Inspect, Key: op.Key}, func(op *harness.Op) { v.inspect(ctx, r, op) })

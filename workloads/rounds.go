@@ -39,15 +39,15 @@ type RoundsOptions struct {
 // once until it has caught up. After its last round it idles until the load ends: make Spec.Duration some seconds
 // longer than Rounds*Every, and end faults before that.
 //
-// With Acks each write is followed by WAIT on the same connection. An integer that too few replicas have ends in info.
-// A lock that too few replicas have is released, by its own name. The acquire is a fail if the lock was still there,
+// With Acks each write is followed by WAIT on the same connection. If too few replicas have the write, an integer ends
+// in info, and a lock is released again, if its value is the client's own name: a fail if the lock was still there,
 // else info.
 //
 // At the end the harness reads the set, as with [SAdd]. Checkers: Writes, and Mutex with Lock.
 //
 // Jepsen's clients asked the Sentinel of their own node for the primary before each operation. Here the clients of a
-// group share one go-redis failover client. For a new connection it asks the Sentinels in order. It keeps its
-// connections until one of them announces a switch. So a group whose Sentinels disagree may stay with its first primary
+// group share one go-redis failover client, which asks the Sentinels in order, and only for a new connection. It keeps
+// a connection until a Sentinel announces a switch. So a group whose Sentinels disagree may stay with its first primary
 // for longer. A group that sees a single Sentinel, as each side of a split brain may, follows that one.
 func Rounds(c Connector, o RoundsOptions) harness.Workload {
 	o.Name = cmp.Or(o.Name, "rounds")
@@ -71,9 +71,10 @@ type rounds struct {
 	extra        int // workers beyond opts.Clients
 }
 
-// participant is a worker's place in the experiment. The worker's client ids may change, as its clients crash.
+// participant is a worker's place in the experiment. It stays when a client of the worker crashes and the next one has
+// another id.
 type participant struct {
-	number  int // w; opts.Clients for a worker that is too many
+	number  int // w; opts.Clients if all places were taken: such a worker does nothing
 	round   int // the next round
 	firstAt time.Duration
 }

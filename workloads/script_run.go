@@ -30,7 +30,7 @@ func (s Script) releaseText(r redis.UniversalClient) luaText {
 	return luaText{name, s.As, r, redis.NewScript(s.Release), s.Keys, s.ReleaseArgs, defaultYes, nil}
 }
 
-// asReply returns the reply that Redis makes of a script's return value: 1 for true, nil for false.
+// asReply returns what a Lua value becomes in a reply: 1 for true, nil for false.
 func asReply(yes string) string {
 	switch yes {
 	case "true":
@@ -159,8 +159,7 @@ var (
 		`| script: [0-9a-f]{40}, on @user_script:\d+\.$`)
 )
 
-// failed returns err as a ScriptError if the script caused it. Redis may also have refused the script for other
-// reasons, or never have received it.
+// failed returns err as a ScriptError if it shows a mistake in the script, and otherwise err.
 func (t *luaText) failed(err error) error {
 	if reply := redis.Error(nil); !errors.As(err, &reply) || notExecuted(err) || !luaLine.MatchString(err.Error()) {
 		return err

@@ -29,8 +29,8 @@ type SequenceOptions struct {
 
 	Prefix string // prefix of every sequence's name
 
-	// Habits adds to a search a client that uses its generator for two sequences. It has a part of the search of its own:
-	// see habits.go.
+	// Habits adds a client to a search that uses its generator for two sequences: see habits.go. The search has a separate
+	// part for it.
 	Habits bool
 	// Goroutines is how many clients of a search share one generator: see interleave.Program. 0 or 1: none do.
 	Goroutines int
@@ -93,9 +93,9 @@ func (q *sequences) Open(_ context.Context, group int) (harness.Client, error) {
 type sequenceClient struct {
 	generator Sequencer
 
-	// The load that gives out keys and proposals, and the client with which to empty the store. Both are nil if Step is
-	// not called.
-	load  *sequences
+	// load gives out keys and proposals. It is nil for a client of a search.
+	load *sequences
+	// redis is the client that generator uses.
 	redis redis.UniversalClient
 }
 

@@ -11,9 +11,9 @@ import (
 //	write    SADD writes n, each n once; WAIT n 20, in one pipeline; with fewer acknowledgements the write is unknown
 //	finally  read the whole set from the primary
 //
-// Source: Kingsbury, "Redis redux", 2013, on WAIT. A write with too few acknowledgements may survive, as 9 to 63 did in
-// a split brain of five seconds, so it ends in info. A write that has reached only one replica is lost if another
-// replica is promoted.
+// Source: Kingsbury, "Redis redux", 2013, on WAIT. A write with too few acknowledgements ends in info, since it may
+// survive, as 9 to 63 such writes did in a split brain of five seconds. A write that has reached only one replica is
+// lost if another replica is promoted.
 func saddWait(acks int) Variant {
 	return Variant{
 		ID: "writes/sadd-wait", Family: Writes,

@@ -31,7 +31,7 @@ type Bug struct {
 	Shown Build  `yaml:"shown" json:"shown"`                     // the build that shows it
 	Holds *Build `yaml:"holds,omitempty" json:"holds,omitempty"` // one in which the search finds nothing; may be nil
 
-	// Variant begins the ids of the catalogue's variants that run the same library, such as lib/redislock; optional.
+	// Variant is the prefix of the ids of catalogue variants that run the same library, such as lib/redislock; optional.
 	Variant string `yaml:"variant,omitempty" json:"variant,omitempty"`
 	// Program is the id of the entry whose program this one runs; empty: its own.
 	Program string `yaml:"program,omitempty" json:"program,omitempty"`
@@ -46,7 +46,8 @@ type Bug struct {
 	// Suggestion tells the maintainers what they could do. It is required if no issue is known.
 	Suggestion string `yaml:"suggestion,omitempty" json:"suggestion,omitempty"`
 
-	// Run has the fields of a run of a suite, without adapter and expect: see harness/suite. A search has explore.
+	// Run has the fields of a run of a suite, see harness/suite, without adapter and expect. To be a search it has
+	// explore.
 	Run map[string]any `yaml:"run" json:"run"`
 }
 

@@ -1,6 +1,7 @@
 //go:build ignore
 
-// A message filter that is asynq's Unique, with an id of the caller's own, of which one task is pending at a time.
+// A message filter that is asynq's Unique with a TaskID. The tasks of all messages have the same id, so only one of
+// them can be pending at a time.
 package main
 
 import (
