@@ -149,11 +149,12 @@ func AdapterVariant(c Adapter, runner AdapterRunner) (Variant, error) {
 	if err := c.check(); err != nil {
 		return Variant{}, err
 	}
-	made, err := c.variant(runner)
+	v, err := c.variant(runner)
+	v.habits = true
 	if c.Announces {
-		made.program = func(o Options) interleave.Program { return c.announcedProgram(o, runner) }
+		v.program = func(o Options) interleave.Program { return c.announcedProgram(o, runner) }
 	}
-	return made, err
+	return v, err
 }
 
 // variant makes the variant of an adapter whose settings were checked.
@@ -171,19 +172,17 @@ func (c Adapter) variant(run AdapterRunner) (Variant, error) {
 	case Dedup:
 		v.Flaws = []Flaw{{harness.LostMessage, Crash}, {harness.DuplicateDelivery, Failover}}
 		v.program = func(o Options) interleave.Program {
-			p := DedupProgram(DedupOptions{Name: id, Window: o.TTL, AtMostOnce: o.AtMostOnce, Habits: true},
-				func(r redis.UniversalClient) Deduper { return c.deduper(run.Observer(r)) })
+			p := DedupProgram(o, func(r redis.UniversalClient) Deduper { return c.deduper(run.Observer(r)) })
 			return c.adapterProgram(p, run, func(i int, ops Operations) harness.Client {
-				return exploredDedupClient(c.deduper(ops), DedupOptions{Window: p.Lease}, i)
+				return exploredDedupClient(c.deduper(ops), Options{TTL: p.Lease}, i)
 			})
 		}
 		return dedupVariant(id, func(r redis.UniversalClient) Deduper { return c.deduper(run.LoadClient(r)) }, v), nil
 	case Sequence:
 		v.Flaws = []Flaw{{harness.DuplicateNumber, Failover}, {harness.Regression, Failover}}
 		v.program = func(o Options) interleave.Program {
-			p := SequenceProgram(SequenceOptions{Name: id, Regime: o.Regime, Habits: true}, nil)
-			return c.adapterProgram(p, run, func(i int, ops Operations) harness.Client {
-				return exploredSequenceClient(ops, SequenceOptions{Regime: o.Regime}, i)
+			return c.adapterProgram(SequenceProgram(o, nil), run, func(i int, ops Operations) harness.Client {
+				return exploredSequenceClient(ops, o, i)
 			})
 		}
 		return sequenceVariant(id, func(r redis.UniversalClient) Sequencer { return run.LoadClient(r) }, v), nil
@@ -193,10 +192,9 @@ func (c Adapter) variant(run AdapterRunner) (Variant, error) {
 		}
 		v.Flaws = []Flaw{{harness.DoubleGrant, Failover}}
 		v.program = func(o Options) interleave.Program {
-			p := LockProgram(LockOptions{Name: id, TTL: o.TTL, Habits: true},
-				func(r redis.UniversalClient) Locker { return c.locker(run.Observer(r)) })
+			p := LockProgram(o, func(r redis.UniversalClient) Locker { return c.locker(run.Observer(r)) })
 			return c.adapterProgram(p, run, func(i int, ops Operations) harness.Client {
-				return exploredLockClient(c.locker(ops), LockOptions{TTL: p.Lease}, exploredLock, i)
+				return exploredLockClient(c.locker(ops), Options{TTL: p.Lease}, i)
 			})
 		}
 		return lockVariant(id, func(r redis.UniversalClient) Locker { return c.locker(run.LoadClient(r)) }, v), nil

@@ -33,7 +33,7 @@ var announcedKinds = map[Family]map[string]harness.Kind{
 // announcedProgram returns the search program of an adapter that announces its operations.
 func (c Adapter) announcedProgram(o Options, runner AdapterRunner) interleave.Program {
 	p := interleave.Program{
-		Name: c.ID(), Lease: cmp.Or(o.TTL, ExploredLease),
+		Name: o.Name, Lease: cmp.Or(o.TTL, ExploredLease),
 		Kinds: []harness.Kind{announcedKinds[c.As][requiredOperations[c.As][0]]}, NoBackgroundWork: true,
 		Announced: runner.OnAnnounced,
 	}

@@ -40,27 +40,6 @@ type Inspector interface {
 	Inspect(ctx context.Context, id string) (marked bool, remaining time.Duration, err error)
 }
 
-// DedupOptions shape the load on a filter. Zero values mean the defaults.
-type DedupOptions struct {
-	Name string // name of the workload in reports; default "dedup"
-	// Window is how long a message stays marked; default 1.3s, so that a run of seconds outlives several windows.
-	Window time.Duration
-	FanOut int    // how many workers receive each message at about the same time; default 8
-	Share  Share  // the share of one of several generators; default: the whole load
-	Prefix string // prefix of every message's name
-
-	// Habits adds clients to a search that use their filter more than once: see habits.go. For each of these clients the
-	// search has a separate part.
-	Habits bool
-	// Goroutines is how many clients of a search share one filter: see interleave.Program. 0 or 1: none do.
-	Goroutines int
-
-	// AtMostOnce lets a search accept that a message is lost if its worker crashed or got no answer, which a filter of one
-	// step cannot avoid. It does not accept a mark that never ends, nor a message that all workers were told is not new.
-	// It has no effect on a Confirmer, which must lose nothing.
-	AtMostOnce bool
-}
-
 // Dedups lets workers claim messages from a filter that newDeduper makes. A worker that is told that a message is new
 // delivers it at once.
 //
@@ -72,12 +51,12 @@ type DedupOptions struct {
 // claimed and not delivered. A message that nobody has delivered and that is not new to the filter is lost. A message
 // whose window has just ended is not claimed, since a filter may keep its marks somewhat longer. With a [Confirmer] the
 // harness first waits for the leases of all claims to end; if a lease is longer than 15 seconds, it claims nothing.
-func Dedups(c Connector, o DedupOptions, newDeduper func(redis.UniversalClient) Deduper) harness.Workload {
+func Dedups(c Connector, o Options, newDeduper func(redis.UniversalClient) Deduper) harness.Workload {
 	o.Name = cmp.Or(o.Name, "dedup")
-	o.Window = cmp.Or(o.Window, defaultWindow)
+	o.TTL = cmp.Or(o.TTL, defaultWindow)
 	o.FanOut = cmp.Or(o.FanOut, 8)
 	d := &dedups{pool: newPool(c), opts: o, newDeduper: newDeduper}
-	d.marks.window, d.received.window = o.Window, o.Window
+	d.marks.window, d.received.window = o.TTL, o.TTL
 	return d
 }
 
@@ -86,7 +65,7 @@ const defaultWindow = 1300 * time.Millisecond
 
 type dedups struct {
 	pool       *pool
-	opts       DedupOptions
+	opts       Options
 	newDeduper func(redis.UniversalClient) Deduper
 	delivered  atomic.Int64 // deliveries to all workers so far
 	claimed    undelivered
@@ -120,7 +99,7 @@ func (d *dedups) open(group int) (*dedupClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &dedupClient{filter: d.newDeduper(r), window: d.opts.Window, load: d}, nil
+	return &dedupClient{filter: d.newDeduper(r), window: d.opts.TTL, load: d}, nil
 }
 
 type dedupClient struct {

@@ -34,7 +34,7 @@ func (d *dedups) drawRepeated(s *harness.Session) (int64, bool) {
 	if number, ok := d.slow.draw(s.Rand); ok && s.Rand.IntN(4) == 0 {
 		return number, true
 	}
-	p, now, window := s.Rand.Float64(), s.Now(), float64(d.opts.Window)
+	p, now, window := s.Rand.Float64(), s.Now(), float64(d.opts.TTL)
 	for _, b := range ageBands {
 		if p -= b.share; p < 0 {
 			return d.marks.draw(s.Rand, now-time.Duration(b.to*window), now-time.Duration(b.from*window))

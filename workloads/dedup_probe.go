@@ -56,7 +56,7 @@ func (d *dedups) Finish(ctx context.Context, s *harness.Session) error {
 		return err
 	}
 	if f, ok := c.filter.(Confirmer); ok {
-		lease := f.Lease(d.opts.Window)
+		lease := f.Lease(d.opts.TTL)
 		if lease > longestLeaseAwaited {
 			return nil
 		}
@@ -90,13 +90,13 @@ const mostOldProbed = 100 // old messages that are probed
 // certainlyGoneAge returns the age from which a message has to be new again: three windows and a quarter, and a second.
 // The load may have repeated the message after its window, which marks it again. A filter may round windows up to
 // seconds, and keep marks in buckets of two windows.
-func (d *dedups) certainlyGoneAge() time.Duration { return d.opts.Window*13/4 + time.Second }
+func (d *dedups) certainlyGoneAge() time.Duration { return d.opts.TTL*13/4 + time.Second }
 
 // isConclusive reports whether the answer to a claim at now proves anything: inside the message's window and long after
 // it does, around the window's end it does not.
 func (d *dedups) isConclusive(number int64, now time.Duration) bool {
 	age := now - d.received.timeOf(number)
-	return age < d.opts.Window*97/100 || age > d.certainlyGoneAge()
+	return age < d.opts.TTL*97/100 || age > d.certainlyGoneAge()
 }
 
 // probe inspects the message's mark, if the filter can, and claims the message. If it gets no answer, it tries again,

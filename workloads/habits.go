@@ -38,7 +38,7 @@ var (
 
 // lockHabits returns the places of clients that use a lock more than once. A lock that cannot be renewed has no client
 // that renews.
-func lockHabits(o LockOptions, newLocker func(redis.UniversalClient) Locker) []int {
+func lockHabits(o Options, newLocker func(redis.UniversalClient) Locker) []int {
 	places := habits(o.Habits, placeTwoNames, placeComesBack)
 	if o.Habits {
 		if _, extends := newLocker(nil).(Extender); extends {

@@ -8,7 +8,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // Library says how to run a variant whose algorithm is an unmodified library of another language. The zero value is no
@@ -166,12 +165,7 @@ func (v Variant) Library() (Library, bool) { return v.library, v.library.File !=
 func (v Variant) RunBy(runner AdapterRunner) Variant {
 	c := Adapter{As: Lock, Name: v.ID, Command: []string{v.library.File}, Can: v.can, Symmetric: true}
 	made, _ := c.variant(runner) // only an unknown family is an error
-	v.newLocker, v.runner = made.newLocker, runner
-	v.program = func(o Options) interleave.Program {
-		p := made.program(o)
-		p.SpecialPlaces = nil // a search of the whole catalogue has no time for that
-		return p
-	}
+	v.newLocker, v.runner, v.program = made.newLocker, runner, made.program
 	return v
 }
 

@@ -39,31 +39,6 @@ type Fencer interface {
 	Fence() string
 }
 
-// LockOptions shape the load on a lock. Zero values mean the defaults.
-type LockOptions struct {
-	Name string        // name of the workload in reports; default "lock"
-	Keys int           // locks to race for; default 5
-	TTL  time.Duration // lease asked for; default: different for each lock, see [Locks]
-	Hold time.Duration // mean length of a usual hold; default 5ms
-
-	// Share is the share of one of several generators; default: the whole load. For each lock, only one generator's
-	// clients hold it late.
-	Share Share
-
-	Prefix string // prefix of every lock's name
-
-	// Habits adds clients to a search that use their lock more than once: see habits.go. For each of these clients the
-	// search has a separate part.
-	Habits bool
-	// Goroutines is how many clients of a search share one lock: see interleave.Program. 0 or 1: none do.
-	Goroutines int
-
-	// Resource gives each lock a value to guard. Its owner reads the value, thinks for as long as it usually holds the
-	// lock, and writes the value back with a number of its own added. The values live in the harness, which records them
-	// at the end. With a [Fencer], reads and writes carry the token, and are refused if a later token was seen.
-	Resource bool
-}
-
 // Locks lets clients race for locks that newLocker makes. Each time, a client tries a random lock once. If it is
 // granted the lock, it holds the lock and releases it.
 //
@@ -78,7 +53,7 @@ type LockOptions struct {
 //
 // After the load, when every lease has ended, the harness itself tries each lock. If it is refused, the lock is stuck.
 // The harness does not wait for leases of more than a minute; then a refusal proves nothing.
-func Locks(c Connector, o LockOptions, newLocker func(redis.UniversalClient) Locker) harness.Workload {
+func Locks(c Connector, o Options, newLocker func(redis.UniversalClient) Locker) harness.Workload {
 	o.Name = cmp.Or(o.Name, "lock")
 	o.Keys = cmp.Or(o.Keys, 5)
 	l := &locks{pool: newPool(c), newLocker: newLocker, keys: map[string]*lockKeyState{}}
@@ -98,7 +73,7 @@ func Locks(c Connector, o LockOptions, newLocker func(redis.UniversalClient) Loc
 
 type locks struct {
 	pool      *pool
-	opts      LockOptions
+	opts      Options
 	newLocker func(redis.UniversalClient) Locker
 	quorum                             // in place of newLocker, for a lock on several masters
 	resource  guardedResource          // what the locks guard
@@ -182,13 +157,13 @@ func waitOutLease(s *harness.Session, lease time.Duration) {
 	s.Sleep(lease + lease/20 + 50*time.Millisecond)
 }
 
-func (o LockOptions) key(i int) string { return o.Prefix + lockKey(i) }
+func (o Options) key(i int) string { return o.Prefix + lockKey(i) }
 
 func lockKey(i int) string { return fmt.Sprintf("lock-%d", i) }
 
 type lockClient struct {
 	lock     Locker
-	opts     LockOptions
+	opts     Options
 	resource *guardedResource // updated by Step if the options ask for it
 	// keys has the state of each lock, by the lock's name. All clients of a load share it. In a search it is nil, and
 	// every lock has the lease of opts.

@@ -25,29 +25,26 @@ func (v Variant) Program(o Options) (interleave.Program, bool) {
 		return interleave.Program{}, false
 	}
 	v, _ = v.Waiting(o.Acks)
-	lease := cmp.Or(o.TTL, v.Lease)
-	o.TTL = lease
+	o.Name, o.TTL, o.Habits = v.ID, cmp.Or(o.TTL, v.Lease), v.habits
 	var p interleave.Program
-	switch v.Family {
-	case Lock:
+	switch {
+	case v.program != nil:
+		p = v.program(o)
+	case v.Family == Lock:
 		newLocker := v.newLocker
 		if v.newExplored != nil {
 			newLocker = v.newExplored
 		}
-		p = LockProgram(LockOptions{Name: v.ID, TTL: lease, Habits: v.habits}, newLocker)
-	case Dedup:
-		p = DedupProgram(DedupOptions{Name: v.ID, Window: lease, AtMostOnce: o.AtMostOnce, Habits: v.habits},
-			v.newDeduper)
-	case Sequence:
-		p = SequenceProgram(SequenceOptions{Name: v.ID, Regime: o.Regime, Habits: v.habits}, v.newSequencer)
+		p = LockProgram(o, newLocker)
+	case v.Family == Dedup:
+		p = DedupProgram(o, v.newDeduper)
+	case v.Family == Sequence:
+		p = SequenceProgram(o, v.newSequencer)
 		if v.inspect != nil {
 			p.Observe = v.observe
 		}
 	default:
 		return p, false
-	}
-	if v.program != nil {
-		p = v.program(o)
 	}
 	p.Replicas, p.Scripts = v.Acks > 0, v.scripts()
 	if p.Retries = v.Retries; p.Retries > 0 {
@@ -97,7 +94,7 @@ func (f clientFunc) Step(ctx context.Context, s *harness.Session) { f(ctx, s) }
 //
 // When all clients are done or crashed, and a release or renewal of the lock's owner was refused, the harness tries the
 // lock. When every lease has ended, the lock has to be free.
-func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) interleave.Program {
+func LockProgram(o Options, newLocker func(redis.UniversalClient) Locker) interleave.Program {
 	o.TTL = cmp.Or(o.TTL, ExploredLease)
 	const key = exploredLock
 	return withClients(interleave.Program{
@@ -126,7 +123,7 @@ func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) in
 			}
 			return nil
 		},
-	}, newLocker, func(lock Locker, i int) harness.Client { return exploredLockClient(lock, o, key, i) })
+	}, newLocker, func(lock Locker, i int) harness.Client { return exploredLockClient(lock, o, i) })
 }
 
 // withClients returns p with the clients that client makes. Each uses an algorithm of its own, made by newAlgorithm.
@@ -148,7 +145,8 @@ func afterLease(lease time.Duration) time.Duration { return max(2*lease, lease+t
 // exploredLock is the name of the lock that explored clients try.
 const exploredLock = "lock"
 
-func exploredLockClient(lock Locker, o LockOptions, key string, place int) harness.Client {
+func exploredLockClient(lock Locker, o Options, place int) harness.Client {
+	const key = exploredLock
 	c, owner := &lockClient{lock: lock, opts: o}, exploredNames[place]
 	return clientFunc(func(ctx context.Context, s *harness.Session) {
 		switch place {
@@ -194,27 +192,27 @@ func (c *lockClient) attempt(ctx context.Context, s *harness.Session, key, owner
 // had sent the message again. A client that is told that the message is new delivers it, and confirms it if the filter
 // asks for that. When all are done or crashed, the message has to be delivered or free to be claimed again, and its
 // mark has to end.
-func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper) interleave.Program {
-	o.Window = cmp.Or(o.Window, 2*ExploredLease)
+func DedupProgram(o Options, newDeduper func(redis.UniversalClient) Deduper) interleave.Program {
+	o.TTL = cmp.Or(o.TTL, 2*ExploredLease)
 	o.AtMostOnce = o.AtMostOnce && !slices.Contains(dedupKinds(newDeduper), harness.Confirm)
 	const id = exploredMessage
 	return withClients(interleave.Program{
-		Name: cmp.Or(o.Name, "dedup"), Lease: o.Window, Hooks: []redis.Hook{tracer{}},
+		Name: cmp.Or(o.Name, "dedup"), Lease: o.TTL, Hooks: []redis.Hook{tracer{}},
 		Kinds: dedupKinds(newDeduper), SpecialPlaces: habits(o.Habits, placeTwoNames, placeComesBack),
 		Roles:      dedupRoles,
 		Goroutines: o.Goroutines,
 		Finally: func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after interleave.After) error {
-			c := &dedupClient{filter: newDeduper(r), window: o.Window}
+			c := &dedupClient{filter: newDeduper(r), window: o.TTL}
 			ctx = withTokens(ctx, "harness")
 			delivered := func(op harness.Op) bool { return op.Key == id && op.Kind == harness.Deliver }
 			ops := after.Ops()
 			if !slices.ContainsFunc(ops, delivered) && !(o.AtMostOnce && slices.ContainsFunc(ops, mayHaveClaimed)) {
-				if err := after.Pass(o.Window / 2); err != nil { // a claim has ended by then, a mark has not
+				if err := after.Pass(o.TTL / 2); err != nil { // a claim has ended by then, a mark has not
 					return err
 				}
 				c.claim(ctx, s, id)
 			}
-			remaining, err := after.PassAll(afterLease(o.Window))
+			remaining, err := after.PassAll(afterLease(o.TTL))
 			if remaining == 0 || err != nil {
 				return err // the message is new, as in the beginning
 			}
@@ -227,9 +225,9 @@ func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper
 // exploredMessage is the name of the message that explored clients get.
 const exploredMessage = "msg"
 
-func exploredDedupClient(filter Deduper, o DedupOptions, place int) harness.Client {
+func exploredDedupClient(filter Deduper, o Options, place int) harness.Client {
 	const id = exploredMessage
-	c := &dedupClient{filter: filter, window: o.Window}
+	c := &dedupClient{filter: filter, window: o.TTL}
 	return clientFunc(func(ctx context.Context, s *harness.Session) {
 		ctx = withTokens(ctx, exploredNames[place])
 		switch place {
@@ -260,7 +258,7 @@ func mayHaveClaimed(op harness.Op) bool {
 const firstClientDraws = 3
 
 // SequenceProgram lets each client draw one number, and the first client three, whether or not they get an answer.
-func SequenceProgram(o SequenceOptions, newSequencer func(redis.UniversalClient) Sequencer) interleave.Program {
+func SequenceProgram(o Options, newSequencer func(redis.UniversalClient) Sequencer) interleave.Program {
 	return withClients(interleave.Program{
 		Name: cmp.Or(o.Name, "sequence"), Lease: ExploredLease, Timeless: true, Hooks: []redis.Hook{tracer{}},
 		Kinds: []harness.Kind{harness.Next}, SpecialPlaces: habits(o.Habits, placeTwoNames),
@@ -269,7 +267,7 @@ func SequenceProgram(o SequenceOptions, newSequencer func(redis.UniversalClient)
 	}, newSequencer, func(generator Sequencer, i int) harness.Client { return exploredSequenceClient(generator, o, i) })
 }
 
-func exploredSequenceClient(generator Sequencer, o SequenceOptions, i int) harness.Client {
+func exploredSequenceClient(generator Sequencer, o Options, i int) harness.Client {
 	const key = "seq"
 	regime := cmp.Or(o.Regime, Fixed)
 	c := &sequenceClient{generator: generator}

@@ -24,11 +24,11 @@ type QuorumConnector interface {
 // A no counts as a fail only if it is known what the operation left on every master: the last command to it was
 // answered, or no command can have been executed there. Otherwise the no counts as info: a SET without an answer, or
 // whose DEL had none, may have left a key that keeps others out until its lease is over.
-func QuorumLocks(c QuorumConnector, o LockOptions, newLocker func([]redis.UniversalClient) Locker) harness.Workload {
+func QuorumLocks(c QuorumConnector, o Options, newLocker func([]redis.UniversalClient) Locker) harness.Workload {
 	return quorumLocks(c, o, quorum{newQuorum: newLocker, minMasters: 1})
 }
 
-func quorumLocks(c Connector, o LockOptions, q quorum) harness.Workload {
+func quorumLocks(c Connector, o Options, q quorum) harness.Workload {
 	l := Locks(c, o, nil).(*locks)
 	l.quorum = q
 	return l

@@ -99,7 +99,7 @@ func (w *rounds) Open(_ context.Context, group int) (harness.Client, error) {
 		newLocker = newSetNXPXWait(w.wait())
 	}
 	return &roundsClient{rounds: w, redis: r,
-		lock: &lockClient{lock: newLocker(r), opts: LockOptions{TTL: w.opts.TTL}}}, nil
+		lock: &lockClient{lock: newLocker(r), opts: Options{TTL: w.opts.TTL}}}, nil
 }
 
 func (w *rounds) wait() waitArguments { return waitArguments{w.opts.Acks, w.opts.Within} }

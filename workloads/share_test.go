@@ -63,13 +63,13 @@ func TestTheSameMessageComesToEveryGenerator(t *testing.T) {
 func TestALockIsHeldLateByOneGenerator(t *testing.T) {
 	late, most := map[string]int{}, int64(0)
 	for _, s := range shares(3) {
-		l := Locks(nil, LockOptions{Keys: 5, Share: s}, nil).(*locks)
+		l := Locks(nil, Options{Keys: 5, Share: s}, nil).(*locks)
 		for key, k := range l.keys {
 			if k.lateDue < math.MaxInt64 {
 				late[key]++
 			}
 		}
-		most += l.keys[LockOptions{}.key(0)].lateHolds.free.Load()
+		most += l.keys[Options{}.key(0)].lateHolds.free.Load()
 	}
 	require.Len(t, late, 5)
 	for key, n := range late {
@@ -80,7 +80,7 @@ func TestALockIsHeldLateByOneGenerator(t *testing.T) {
 
 // In the end a filter is probed for messages that other generators claimed.
 func TestAFilterIsAskedForWhatOthersClaimed(t *testing.T) {
-	d := Dedups(nil, DedupOptions{Prefix: "p:"}, nil).(*dedups)
+	d := Dedups(nil, Options{Prefix: "p:"}, nil).(*dedups)
 	op := func(kind harness.Kind, number int64, result string, outcome harness.Outcome) {
 		d.Observe(harness.Op{Kind: kind, Key: d.message(number), Result: result, Outcome: outcome,
 			Call: time.Duration(number) * time.Second})

@@ -121,7 +121,7 @@ type Variant struct {
 	// mechanism explains violations by values in their evidence. If it is nil, Mechanism uses the conditions of Flaws.
 	mechanism func([]harness.Anomaly) string
 
-	// habits says that explored clients use it more than once, see LockOptions.Habits. It is set for a user's own
+	// habits says that explored clients use it more than once, see Options.Habits. It is set for a user's own
 	// program or script.
 	habits bool
 
@@ -177,22 +177,6 @@ func (v Variant) Close() {
 	}
 }
 
-// Options are the settings that variants share. Each family uses those that concern it. Zero values mean the family's
-// defaults.
-type Options struct {
-	Keys     int           // locks or sequences
-	TTL      time.Duration // lease of a lock, window of a message
-	Regime   Regime        // proposals to a sequence; default: every regime under load, Fixed under the explorer
-	Acks     int           // replicas that a variant with a WAIT waits for; default: the variant's own
-	Hold     time.Duration // mean length of a usual hold
-	Resource bool          // locks guard a resource, which their owners update
-	Share    Share         // the share of one of several generators; default: the whole load
-	Prefix   string        // prefix of every name of a lock, message, sequence or set
-
-	AtMostOnce bool          // see DedupOptions
-	Rounds     RoundsOptions // settings of writes/rounds, except Name, Acks and Prefix, which the variant sets
-}
-
 // Under lists the classes of anomaly that the variant may show under a condition, according to its documentation.
 //
 // A variant on one node declares what a failover does to it. Everything else that makes Redis forget an acknowledged
@@ -235,30 +219,23 @@ func (v Variant) Waiting(acks int) (Variant, bool) {
 // that system has fewer masters than the variant needs.
 func (v Variant) Workload(c Connector, o Options) harness.Workload {
 	v, _ = v.Waiting(o.Acks)
+	o.Name = v.ID
 	switch v.Family {
 	case Lock:
-		lock := LockOptions{Name: v.ID, Keys: o.Keys, TTL: o.TTL, Hold: o.Hold, Resource: o.Resource, Prefix: o.Prefix,
-			Share: o.Share}
 		if v.newQuorum != nil {
-			return quorumLocks(c, lock, quorum{v.newQuorum, v.Masters})
+			return quorumLocks(c, o, quorum{v.newQuorum, v.Masters})
 		}
-		return Locks(c, lock, v.newLocker)
+		return Locks(c, o, v.newLocker)
 	case Dedup:
-		return Dedups(c, DedupOptions{Name: v.ID, Window: o.TTL, Prefix: o.Prefix, Share: o.Share}, v.newDeduper)
+		return Dedups(c, o, v.newDeduper)
 	case Sequence:
-		return Sequences(c, SequenceOptions{Name: v.ID, Keys: o.Keys, Regime: v.regime(o.Regime), OneKey: v.OneKey,
-			Prefix: o.Prefix}, v.newSequencer)
+		if o.OneKey = v.OneKey; v.OwnNumbers { // one regime is as good as another
+			o.Regime = cmp.Or(o.Regime, Fixed)
+		}
+		return Sequences(c, o, v.newSequencer)
 	default:
 		return v.build(c, o)
 	}
-}
-
-// regime returns how callers propose: as asked, or by default Fixed if the variant ignores proposals.
-func (v Variant) regime(asked Regime) Regime {
-	if v.OwnNumbers {
-		return cmp.Or(asked, Fixed)
-	}
-	return asked
 }
 
 // Fenced reports whether the variant is a lock whose grants carry fencing tokens.
