@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -22,10 +21,9 @@ const (
 
 // member is one generator as the coordinator sees it.
 type member struct {
-	team   *Team
-	name   string // of the Generator
-	place  place
-	orders atomic.Int64
+	team  *Team
+	name  string // of the Generator
+	place place
 
 	ctx    context.Context // ends when the generator is lost, or has left
 	cancel context.CancelCauseFunc
@@ -52,20 +50,19 @@ func newMember(t *Team, name string, number int) *member {
 // Name returns the generator's name in errors and events.
 func (m *member) Name() string { return fmt.Sprintf("generator %d", m.place.Number) }
 
-func (m *member) number() int { return int(m.orders.Add(1)) }
-
-// ask sends the generator a new order and waits until it was carried out.
+// ask sends the generator an order and waits until it was carried out. It fails at once if the generator is lost.
 func (m *member) ask(ctx context.Context, o order) (orderReply, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(m.ctx, func() { cancel(context.Cause(m.ctx)) })()
-	return m.askAs(ctx, m.number(), o)
+	return m.keepAsking(ctx, o)
 }
 
-// askAs is ask with an order's number of the caller's choice. It repeats the order until there is an answer; the
-// generator carries out each number only once.
-func (m *member) askAs(ctx context.Context, number int, o order) (d orderReply, err error) {
-	o.Number = number
+// keepAsking repeats an order until there is an answer or ctx ends. Without a number the order gets the next one.
+func (m *member) keepAsking(ctx context.Context, o order) (d orderReply, err error) {
+	if o.Number == 0 {
+		o.Number = m.team.nextOrder()
+	}
 	// if the order takes longer than one attempt, a later attempt gets the answer
 	answer, err := keepAsking(ctx, m.team.post, m.place.do(), encode(o))
 	if err != nil {
@@ -279,7 +276,7 @@ func (m *member) dismiss() {
 	cause := context.Cause(m.ctx)
 	if _, gone := errors.AsType[EndedError](cause); !gone && !errors.Is(cause, ErrLost) {
 		// a generator that does not get this notices that it is no longer asked for the time
-		_, _ = m.askAs(ctx, m.number(), order{Do: doLeave})
+		_, _ = m.keepAsking(ctx, order{Do: doLeave})
 	}
 	m.cancel(errors.New("the run is over"))
 	m.alive.Wait()

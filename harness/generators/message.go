@@ -44,7 +44,7 @@ type welcome struct {
 // order is a request of the coordinator to a generator. Do says which of the other fields count. The coordinator
 // repeats an order, with the same Number, until it gets an answer.
 type order struct {
-	Number int    `json:"number"`
+	Number int    `json:"number"` // unique among the orders to one generator
 	Do     string `json:"do"`
 
 	Share harness.Share     `json:"share,omitzero"`

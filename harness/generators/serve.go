@@ -69,7 +69,7 @@ func (w Generator) Serve(ctx context.Context, post Post) (err error) {
 	defer cancel(nil)
 	s := &server{
 		Generator: w, post: post, clock: w.Clock(), ctx: ctx, cancel: cancel, sending: sending,
-		orders: map[int]*orderState{}, heals: map[int]func() error{}, heard: time.Now(),
+		orders: map[int]*orderState{}, heard: time.Now(),
 		stop: make(chan struct{}), runOver: make(chan struct{}),
 	}
 	if err := s.join(ctx); err != nil {
@@ -116,9 +116,8 @@ type server struct {
 	mu     sync.Mutex
 	heard  time.Time // when the coordinator last asked for something
 	orders map[int]*orderState
-	closed bool                 // no order is carried out from now on
-	heals  map[int]func() error // by the number of the doImpair order
-	events []harness.Event      // for the next record
+	closed bool            // no order is carried out from now on
+	events []harness.Event // for the next record
 	setup  *Setup
 	load   *harness.ShareLoad
 
@@ -136,6 +135,7 @@ type server struct {
 type orderState struct {
 	finished chan struct{} // closed when reply is set
 	reply    []byte
+	heal     func() error // undoes a doImpair order; nil for other orders
 }
 
 func (s *server) join(ctx context.Context) error {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -17,6 +18,8 @@ type Team struct {
 	post  Post
 	nonce string // unique id of the team
 	task  func(context.Context) ([]byte, error)
+
+	orders atomic.Int64 // number of the latest order
 
 	taskMu     sync.Mutex // held while the task is made
 	cachedTask []byte     // the task; nil: not yet
@@ -212,28 +215,15 @@ func (t *Team) askAllBriefly(o order) ([]orderReply, error) {
 // Impair applies a fault to links of client groups, in every generator. heal undoes it, may be called more than once,
 // and is never nil.
 func (t *Team) Impair(links []harness.Link, f harness.LinkFault) (heal func() error, err error) {
-	numbers, errs := make([]int, len(t.members)), make([]error, len(t.members))
-	ctx, cancel := context.WithTimeout(context.Background(), orderWithin)
-	defer cancel()
-	var asking sync.WaitGroup
-	for i, m := range t.members {
-		numbers[i] = m.number()
-		asking.Go(func() { _, errs[i] = m.askAs(ctx, numbers[i], order{Do: doImpair, Links: links, Fault: f}) })
-	}
-	asking.Wait()
-	heal = sync.OnceValue(func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), orderWithin)
-		defer cancel()
-		var healing sync.WaitGroup
-		failed := make([]error, len(t.members))
-		for i, m := range t.members {
-			healing.Go(func() { _, failed[i] = m.ask(ctx, order{Do: doHeal, Heals: numbers[i]}) })
-		}
-		healing.Wait()
-		return errors.Join(failed...)
-	})
-	return heal, errors.Join(errs...)
+	number := t.nextOrder()
+	_, err = t.askAllBriefly(order{Number: number, Do: doImpair, Links: links, Fault: f})
+	return sync.OnceValue(func() error {
+		_, err := t.askAllBriefly(order{Do: doHeal, Heals: number})
+		return err
+	}), err
 }
+
+func (t *Team) nextOrder() int { return int(t.orders.Add(1)) }
 
 // Touched sums up what faults have touched on the link in every generator. A generator that does not answer counts as
 // zero.
