@@ -3,6 +3,7 @@ package generators
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -20,18 +21,16 @@ var ErrClock = errors.New("this clock cannot be trusted")
 // The bounds are right as long as the clocks drift by at most MostDrift. Exchanges that contradict each other show that
 // the clocks drift by more.
 type Bounds struct {
-	recent []exchange // the latest, in order
-	// best holds two exchanges older than recent: the one with the highest lower bound on later times, and the one with
-	// the lowest upper bound.
-	best []exchange
+	// kept holds first the older exchange with the highest lower bound on later times, then the one with the lowest upper
+	// bound, then the latest exchanges in order.
+	kept []exchange
 }
 
 // exchange is one reading of their clock, and the readings of ours before and after it.
 type exchange struct{ asked, theirs, answered time.Duration }
 
-// mostRecent is the number of exchanges that are kept in full. At ten a second they span six seconds, more than an
-// operation takes.
-const mostRecent = 64
+// mostKept bounds the exchanges that are kept. At ten a second they span six seconds, more than an operation takes.
+const mostKept = 66
 
 // Add adds an exchange. If it contradicts earlier ones, no bounds are certain, and the error wraps ErrClock.
 func (b *Bounds) Add(asked, theirs, answered time.Duration) error {
@@ -39,42 +38,36 @@ func (b *Bounds) Add(asked, theirs, answered time.Duration) error {
 	if answered < asked {
 		return fmt.Errorf("%w: it was asked at %v, but answered at %v, before that", ErrClock, asked, answered)
 	}
-	if len(b.recent) > 0 {
-		if earliest, latest := b.Earliest(theirs), b.Latest(theirs); answered < earliest || asked > latest {
-			off := max(earliest-answered, asked-latest)
-			return fmt.Errorf("%w: it was off by %v more than a drift of at most %v ppm explains",
-				ErrClock, off, int(MostDrift*1e6))
-		}
+	if len(b.kept) == 0 {
+		b.kept = []exchange{x, x}
 	}
-	if b.recent = append(b.recent, x); len(b.recent) > mostRecent {
-		b.retire(b.recent[0])
-		b.recent = append(b.recent[:0], b.recent[1:]...)
+	if earliest, latest := b.Earliest(theirs), b.Latest(theirs); answered < earliest || asked > latest {
+		off := max(earliest-answered, asked-latest)
+		return fmt.Errorf("%w: it was off by %v more than a drift of at most %v ppm explains", ErrClock, off,
+			int(MostDrift*1e6))
+	}
+	if b.kept = append(b.kept, x); len(b.kept) > mostKept {
+		b.retire(b.kept[2])
+		b.kept = slices.Delete(b.kept, 2, 3)
 	}
 	return nil
 }
 
-// retire replaces a kept exchange by the old exchange x if x gives a narrower bound on later times.
+// retire replaces an older exchange by x, the next one, if x gives a narrower bound on later times.
 func (b *Bounds) retire(x exchange) {
-	if b.best == nil {
-		b.best = []exchange{x, x}
-		return
+	if x.asked > b.kept[0].earliest(x.theirs) {
+		b.kept[0] = x
 	}
-	if x.asked > b.best[0].earliest(x.theirs) {
-		b.best[0] = x
-	}
-	if x.answered < b.best[1].latest(x.theirs) {
-		b.best[1] = x
+	if x.answered < b.kept[1].latest(x.theirs) {
+		b.kept[1] = x
 	}
 }
 
 // Earliest returns the earliest reading of our clock at which theirs can have shown the given time. It panics if there
 // is no exchange.
 func (b *Bounds) Earliest(theirs time.Duration) time.Duration {
-	earliest := b.recent[0].earliest(theirs)
-	for _, x := range b.recent[1:] {
-		earliest = max(earliest, x.earliest(theirs))
-	}
-	for _, x := range b.best {
+	earliest := b.kept[0].earliest(theirs)
+	for _, x := range b.kept[1:] {
 		earliest = max(earliest, x.earliest(theirs))
 	}
 	return earliest
@@ -83,11 +76,8 @@ func (b *Bounds) Earliest(theirs time.Duration) time.Duration {
 // Latest returns the latest reading of our clock at which theirs can have shown the given time. It panics if there is
 // no exchange.
 func (b *Bounds) Latest(theirs time.Duration) time.Duration {
-	latest := b.recent[0].latest(theirs)
-	for _, x := range b.recent[1:] {
-		latest = min(latest, x.latest(theirs))
-	}
-	for _, x := range b.best {
+	latest := b.kept[0].latest(theirs)
+	for _, x := range b.kept[1:] {
 		latest = min(latest, x.latest(theirs))
 	}
 	return latest
@@ -95,10 +85,10 @@ func (b *Bounds) Latest(theirs time.Duration) time.Duration {
 
 // Ahead returns about how far our clock is ahead of theirs, or 0 without an exchange.
 func (b *Bounds) Ahead() time.Duration {
-	if len(b.recent) == 0 {
+	if len(b.kept) == 0 {
 		return 0
 	}
-	latest := b.recent[len(b.recent)-1].theirs
+	latest := b.kept[len(b.kept)-1].theirs
 	return (b.Earliest(latest)+b.Latest(latest))/2 - latest
 }
 
