@@ -75,9 +75,11 @@ type locks struct {
 	pool      *pool
 	opts      Options
 	newLocker func(redis.UniversalClient) Locker
-	quorum                             // in place of newLocker, for a lock on several masters
 	resource  guardedResource          // what the locks guard
 	keys      map[string]*lockKeyState // by name of the lock
+
+	newQuorum  func([]redis.UniversalClient) Locker // in place of newLocker, for a lock on several masters
+	minMasters int
 }
 
 func (l *locks) Name() string { return l.opts.Name }

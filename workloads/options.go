@@ -36,7 +36,7 @@ type Options struct {
 	// take turns of a fraction of a second each, and the store is emptied in between.
 	OneKey bool
 
-	Rounds RoundsOptions // settings of writes/rounds, except Name, Acks and Prefix, which the variant sets
+	Rounds RoundsOptions // settings of writes/rounds
 
 	// Habits adds clients to a search that use their algorithm more than once: see habits.go. For each of these clients
 	// the search has a separate part.

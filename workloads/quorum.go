@@ -18,26 +18,18 @@ type QuorumConnector interface {
 	ConnectAll(group int) ([]redis.UniversalClient, error)
 }
 
-// QuorumLocks is [Locks] for a lock that asks several masters. newLocker gets a client for each master. The Locker
-// answers for all masters together.
+// quorumLocks is [Locks] for a lock that asks several masters, and needs at least minMasters. newLocker gets a client
+// for each master. The Locker answers for all masters together.
 //
 // A no counts as a fail only if it is known what the operation left on every master: the last command to it was
 // answered, or no command can have been executed there. Otherwise the no counts as info: a SET without an answer, or
 // whose DEL had none, may have left a key that keeps others out until its lease is over.
-func QuorumLocks(c QuorumConnector, o Options, newLocker func([]redis.UniversalClient) Locker) harness.Workload {
-	return quorumLocks(c, o, quorum{newQuorum: newLocker, minMasters: 1})
-}
-
-func quorumLocks(c Connector, o Options, q quorum) harness.Workload {
+func quorumLocks(
+	c Connector, o Options, newLocker func([]redis.UniversalClient) Locker, minMasters int,
+) harness.Workload {
 	l := Locks(c, o, nil).(*locks)
-	l.quorum = q
+	l.newQuorum, l.minMasters = newLocker, minMasters
 	return l
-}
-
-// quorum holds the constructor of a lock on several masters. The zero value stands for a lock on one.
-type quorum struct {
-	newQuorum  func([]redis.UniversalClient) Locker
-	minMasters int // masters that it needs
 }
 
 // locker makes the lock of a client in that group.

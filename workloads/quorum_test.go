@@ -236,8 +236,6 @@ func TestAQuorumLockSaysHowManyMastersItNeeds(t *testing.T) {
 		_, ok := v.Program(Options{})
 		require.False(t, ok, "the explorer has one master")
 	}
-	_, err := QuorumLocks(c, Options{}, newRedlock).Open(t.Context(), 0)
-	require.NoError(t, err, "its own lock decides how many it needs")
 }
 
 // oneRedis is a Connector and nothing else.

@@ -219,11 +219,11 @@ func (v Variant) Waiting(acks int) (Variant, bool) {
 // that system has fewer masters than the variant needs.
 func (v Variant) Workload(c Connector, o Options) harness.Workload {
 	v, _ = v.Waiting(o.Acks)
-	o.Name = v.ID
+	o.Name, o.Acks = v.ID, v.Acks
 	switch v.Family {
 	case Lock:
 		if v.newQuorum != nil {
-			return quorumLocks(c, o, quorum{v.newQuorum, v.Masters})
+			return quorumLocks(c, o, v.newQuorum, v.Masters)
 		}
 		return Locks(c, o, v.newLocker)
 	case Dedup:

@@ -24,19 +24,6 @@ func saddWait(acks int) Variant {
 		Acks:    acks,
 		waiting: saddWait,
 		Flaws:   []Flaw{{harness.LostWrite, Failover}},
-		build: func(c Connector, o Options) harness.Workload {
-			return saddWaitInto(c, o.Prefix+saddWaitKey, acks, o.Share)
-		},
+		build:   func(c Connector, o Options) harness.Workload { return saddInto(c, "writes-wait", o) },
 	}
-}
-
-// SAddWait returns the load of [SAdd] with a WAIT for acks replicas after each integer.
-func SAddWait(c Connector, acks int) harness.Workload {
-	return saddWaitInto(c, saddWaitKey, acks, Share{})
-}
-
-const saddWaitKey = "writes-wait"
-
-func saddWaitInto(c Connector, key string, acks int, share Share) harness.Workload {
-	return &sadd{name: "writes/sadd-wait", key: key, pool: newPool(c), wait: waitFor(acks), share: share}
 }
