@@ -57,7 +57,7 @@ func Locks(c Connector, o Options, newLocker func(redis.UniversalClient) Locker)
 	o.Name = cmp.Or(o.Name, "lock")
 	o.Keys = cmp.Or(o.Keys, 5)
 	l := &locks{pool: newPool(c), newLocker: newLocker, keys: map[string]*lockKeyState{}}
-	late := newLateHolds(o.Share.part((o.Keys + 1) / 2))
+	late := &lateHolds{places: make(chan struct{}, o.Share.part((o.Keys+1)/2))}
 	for i := range o.Keys {
 		lease := cmp.Or(o.TTL, leaseOf(i, o.Keys))
 		k := &lockKeyState{lease: lease, lateHolds: late, lateDue: lease / 4}

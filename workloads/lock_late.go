@@ -40,7 +40,7 @@ func leaseOf(i, locks int) time.Duration {
 // lockKeyState holds what the clients of a load share about one lock.
 type lockKeyState struct {
 	lease     time.Duration
-	lateHolds *lateHolds // bounds the late holds of all locks; nil: no bound
+	lateHolds *lateHolds // bounds the late holds of all locks
 
 	mu      sync.Mutex
 	turn    int           // number of the next late hold, which chooses its lateWay
@@ -91,45 +91,30 @@ func (k *lockKeyState) endLate(now, mean time.Duration) {
 	k.watched = watchedLease{}
 	if k.late {
 		k.late = false
-		k.lateHolds.end()
+		<-k.lateHolds.places
 	}
 }
 
 // lateHolds bounds how many locks are held late at one time: to the end of their lease or beyond. So there are always
 // other locks to race for.
 type lateHolds struct {
-	free    atomic.Int64 // free places
-	started atomic.Int64 // locks that were held late at least once
+	places  chan struct{} // has an element for each lock that is held late
+	started atomic.Int64  // locks that were held late at least once
 }
 
 // takeFirstWay returns the turn with which a lock's late holds begin: 0 for the first lock that is held late, 1 for the
 // second, and so on. So several ways are tried even in a load that is over after one late hold of each lock.
 func (l *lateHolds) takeFirstWay() int {
-	if l == nil {
-		return 0
-	}
 	return int(l.started.Add(1) - 1)
-}
-
-// newLateHolds allows at most limit locks to be held late at one time.
-func newLateHolds(limit int) *lateHolds {
-	l := &lateHolds{}
-	l.free.Store(int64(limit))
-	return l
 }
 
 // begin takes a place and returns true, if one is free.
 func (l *lateHolds) begin() bool {
-	if l == nil || l.free.Add(-1) >= 0 {
+	select {
+	case l.places <- struct{}{}:
 		return true
-	}
-	l.end()
-	return false
-}
-
-func (l *lateHolds) end() {
-	if l != nil {
-		l.free.Add(1)
+	default:
+		return false
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 
 // theLock returns the state of one lock that has not been held late yet.
 func theLock(lease time.Duration) map[string]*lockKeyState {
-	return map[string]*lockKeyState{lockKey(0): {lease: lease}}
+	return map[string]*lockKeyState{lockKey(0): {lease: lease, lateHolds: &lateHolds{places: make(chan struct{}, 1)}}}
 }
 
 // leaseTime is an operation on a lock and its time, in leases from the grant before it.
