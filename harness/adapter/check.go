@@ -49,9 +49,9 @@ func (p *Runner) tryOn(ctx context.Context, servers Servers, say func(string, er
 		return p.adapter, err
 	}
 	var told []func() // the steps of the first try, which count unless there is a second
-	c, err := p.try(ctx, one, func(step string, wrong error) { told = append(told, func() { say(step, wrong) }) }, all)
-	var waits awaitsReplicas
-	replicated := errors.As(err, &waits)
+	c, awaits, err := p.try(ctx, one,
+		func(step string, wrong error) { told = append(told, func() { say(step, wrong) }) }, all)
+	replicated := err != nil && awaits
 	if !replicated && !errors.Is(err, errAsksMore) {
 		for _, tell := range told {
 			tell()
@@ -62,24 +62,19 @@ func (p *Runner) tryOn(ctx context.Context, servers Servers, say func(string, er
 	if err != nil {
 		return c, err
 	}
-	if c, err = p.try(ctx, more, say, all); errors.As(err, &waits) {
-		err = waits.error
-	}
+	c, _, err = p.try(ctx, more, say, all)
 	return c, err
 }
 
 // errAsksMore is the error of a trial on fewer masters than the program needs.
 var errAsksMore = errors.New("it asks more masters than there are")
 
-// awaitsReplicas is the error of a failed trial in which the program has sent WAIT.
-type awaitsReplicas struct{ error }
-
-// try starts the program on the masters and runs the steps.
+// try starts the program on the masters and runs the steps. awaits is true if the program has sent WAIT.
 func (p *Runner) try(ctx context.Context, masters []redis.UniversalClient, say func(string, error),
-	all func(*trial, workloads.Adapter)) (workloads.Adapter, error) {
+	all func(*trial, workloads.Adapter)) (c workloads.Adapter, awaits bool, err error) {
 	to, err := relaysTo(masters, true)
 	if err != nil {
-		return p.adapter, err
+		return p.adapter, false, err
 	}
 	defer to.close()
 	t := &trial{ctx: ctx, to: to, say: say}
@@ -89,19 +84,16 @@ func (p *Runner) try(ctx context.Context, masters []redis.UniversalClient, say f
 		}
 	}()
 	began := time.Now()
-	c, err := t.begin(p)
+	c, err = t.begin(p)
 	if err == nil && c.Masters > len(to) {
-		return c, errAsksMore
+		return c, false, errAsksMore
 	}
 	say(fmt.Sprintf("init: it begins within %v (took %v)", startWithin, time.Since(began).Round(time.Millisecond)), err)
 	if err != nil {
-		return c, err
+		return c, false, err
 	}
 	all(t, c)
-	if t.first != nil && t.to.awaited() {
-		return c, awaitsReplicas{t.first}
-	}
-	return c, t.first
+	return c, to.awaited(), t.first
 }
 
 // trial asks a program for one thing after the other, until something is wrong.

@@ -105,7 +105,7 @@ func (p *Runner) directTo(masters []redis.UniversalClient) (to endpoints) {
 	}
 	if !s.tried {
 		s.tried = true
-		_, err := p.try(context.Background(), masters, func(string, error) {}, (*trial).askOnce)
+		_, _, err := p.try(context.Background(), masters, func(string, error) {}, (*trial).askOnce)
 		s.heard = err == nil
 	}
 	if !s.heard {
