@@ -96,7 +96,7 @@ type Operations interface {
 	Confirm(ctx context.Context, id string, window time.Duration) (bool, error)
 }
 
-// ErrNoEffect is the error of an operation that certainly changed nothing, but to which the algorithm has not said no.
+// ErrNoEffect is wrapped by the errors of operations that certainly changed nothing.
 var ErrNoEffect = errors.New("certainly nothing was done")
 
 // requiredOperations lists the operations that a program of each family has to offer, the one that names the family

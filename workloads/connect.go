@@ -53,7 +53,7 @@ func (c *call) finish(op *harness.Op, err error) bool {
 	}
 	op.Outcome, op.Err = harness.Info, reason(err)
 	// If no command was seen, they were sent in another context, so nothing is known about them.
-	if c.sent.Load() && !c.mayHaveRun.Load() || errors.Is(err, errScriptNo) || errors.Is(err, ErrNoEffect) {
+	if c.sent.Load() && !c.mayHaveRun.Load() || errors.Is(err, ErrNoEffect) {
 		op.Outcome = harness.Fail
 	}
 	return false
@@ -184,7 +184,7 @@ func reason(err error) string {
 	var network net.Error
 	switch {
 	case errors.As(err, &reply):
-		word, _, _ := strings.Cut(err.Error(), " ")
+		word, _, _ := strings.Cut(reply.Error(), " ")
 		return word
 	case strings.Contains(err.Error(), "sentinels specified"):
 		return "no Sentinel"

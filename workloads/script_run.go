@@ -52,9 +52,6 @@ type luaText struct {
 	noErrors   []string // beginnings of error replies that mean no
 }
 
-// errScriptNo wraps an error reply by which a script says no, having changed nothing.
-var errScriptNo = errors.New("the script says no")
-
 // isNoError reports whether err is an error reply by which the text says no.
 func (t *luaText) isNoError(err error) bool {
 	var reply redis.Error
@@ -68,7 +65,7 @@ func (t *luaText) answer(ctx context.Context, v values) (string, error) {
 	reply, err := t.script.Run(ctx, t.redis, v.keys(t.keys), v.args(t.args)...).Result()
 	switch {
 	case t.isNoError(err) && t.family == Sequence:
-		return "", fmt.Errorf("%w: %w", errScriptNo, err)
+		return "", fmt.Errorf("%w: %w", ErrNoEffect, err)
 	case t.isNoError(err):
 		return err.Error(), nil // like any other reply that is not a yes
 	case err != nil && err != redis.Nil:
