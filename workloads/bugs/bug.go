@@ -140,7 +140,7 @@ func About(variant string) (names []string, err error) {
 	return names, err
 }
 
-// Files returns the files of the entry beside its description, by name: the adapter, and what it needs.
+// Files returns the files of the entry's program, by name: the adapter, and what it needs.
 func (b Bug) Files() (map[string][]byte, error) {
 	all := map[string][]byte{}
 	folder := cmp.Or(b.Program, b.ID)
@@ -160,14 +160,14 @@ func (b Bug) Files() (map[string][]byte, error) {
 }
 
 // Example returns the program to show to the library's maintainers. It is the entry's file example.*, which runs
-// without doublegrant, or the adapter if there is no such file.
+// without doublegrant, or else the adapter.
 func (b Bug) Example() (name string, text []byte, err error) {
-	all, err := b.Files()
-	for n, t := range all {
-		base, _, _ := strings.Cut(n, ".")
-		if base == "example" || base == "main" && name == "" {
-			name, text = n, t
+	for _, pattern := range []string{b.ID + "/example.*", cmp.Or(b.Program, b.ID) + "/main.*"} {
+		found, err := fs.Glob(files, pattern)
+		if err == nil && len(found) > 0 {
+			text, err = files.ReadFile(found[0])
+			return path.Base(found[0]), text, err
 		}
 	}
-	return name, text, err
+	return "", nil, nil
 }
