@@ -33,8 +33,8 @@ type Adapter struct {
 	// RealCrash says that a crash in a search kills the process. Otherwise it only cuts the connection to Redis.
 	RealCrash bool `json:"realCrash,omitempty" yaml:"realCrash,omitempty"`
 
-	// Can lists the operations that the program can do, by their names in the protocol. It is empty until the program was
-	// asked. The program's answer overwrites Can, Symmetric, Masters and Clock. A program that Announces is not asked: its
+	// Can lists the operations that the program can do, by their names in the protocol. The program's answer to init
+	// overwrites Can, Symmetric, Masters and Clock; until then Can is empty. A program that Announces gets no init: its
 	// user sets Clock.
 	Can       []string     `json:"can,omitempty" yaml:"can,omitempty"`
 	Symmetric bool         `json:"symmetric,omitempty" yaml:"symmetric,omitempty"` // compares tokens for equality only
@@ -61,26 +61,27 @@ func (c AdapterClock) IsKnown() bool {
 
 // AdapterRunner runs an Adapter. Package harness/adapter has one.
 type AdapterRunner interface {
-	// SearchClient returns the client of a search whose Redis is at address, for one schedule. If its process breaks
-	// down later, it calls harness.Abandon.
+	// SearchClient returns the operations of one client for one schedule of a search. address is where the client's
+	// process finds Redis. If the process breaks down later, it calls harness.Abandon.
 	SearchClient(address string) (Operations, error)
-	// LoadClient returns a further client of a load, with a Redis client for each of its masters; most algorithms have
-	// one. If the first is nil, the client does nothing.
+	// LoadClient returns the operations of one more client of a load, given a Redis client for each master. Without a
+	// first Redis client, the operations only tell which there are.
 	LoadClient(masters ...redis.UniversalClient) Operations
-	// Observer returns the client with which the harness itself looks at the end of a schedule, one for each r.
+	// Observer returns the operations by which the harness itself looks at Redis at the end of a schedule. The same r
+	// always gets the same ones.
 	Observer(r redis.UniversalClient) Operations
-	// Kill ends the process of the client of a search whose Redis is at address. The next schedule has a new one.
+	// Kill ends the process of the search client whose Redis is at address. The next schedule has a new one.
 	Kill(address string)
-	// StartAnnouncing starts a program that drives itself, as the client of a search whose Redis is at address, for one
-	// schedule.
+	// StartAnnouncing starts a process that announces its operations, as the search client whose Redis is at address, for
+	// one schedule.
 	StartAnnouncing(address string, environment ...string) (AnnouncingProcess, error)
-	// OnAnnounced passes on what the program whose Redis is at address has announced. It returns when the program may
-	// go on.
+	// OnAnnounced passes an announcement to the search client whose Redis is at address. It returns when the client's
+	// process may go on.
 	OnAnnounced(address, text string)
 	// LogTo writes the standard error of processes that start from now on to files in the folder dir.
 	LogTo(dir string)
-	// ConnectDirectly lets processes of a load connect to a node, at the address that address returns for the Redis
-	// client of their group. Where it returns "", they still connect through this process.
+	// ConnectDirectly lets processes of a load connect to nodes themselves. For the Redis client of their group, address
+	// returns the node's address, or "" if they still have to connect through this process.
 	ConnectDirectly(address func(redis.UniversalClient) string)
 	// Close ends all processes. It may be called twice.
 	Close()
@@ -95,14 +96,15 @@ type Operations interface {
 	Confirm(ctx context.Context, id string, window time.Duration) (bool, error)
 }
 
-// ErrNoEffect is the error of an operation that certainly changed nothing, and is not an answer of the algorithm.
+// ErrNoEffect is wrapped by the errors of operations that certainly changed nothing.
 var ErrNoEffect = errors.New("certainly nothing was done")
 
-// requiredOperations lists what a program of each family has to be able to do, by the names of the protocol.
+// requiredOperations lists the operations that a program of each family has to offer, the one that names the family
+// first.
 var requiredOperations = map[Family][]string{Lock: {DoAcquire, DoRelease}, Dedup: {DoClaim}, Sequence: {DoNext}}
 
-// WithDescription returns the adapter with what its program says it can do. An error says why it is not an algorithm of
-// any family.
+// WithDescription returns the adapter completed by what its program says about itself. The error says why the program
+// cannot be tested as it describes itself.
 func (c Adapter) WithDescription(can []string, symmetric bool, clock AdapterClock, masters int) (Adapter, error) {
 	if c.As == "" {
 		for _, f := range []Family{Lock, Dedup, Sequence} {
@@ -134,8 +136,8 @@ func (c Adapter) WithDescription(can []string, symmetric bool, clock AdapterCloc
 	return c, nil
 }
 
-// FamilyUnknown reports whether the family of the program is not known yet: its user has not said it, and the program
-// was not asked. It returns false for nil.
+// FamilyUnknown reports whether the program's family is still open: its user has not named it, and the program was not
+// asked. A nil adapter has none, so it returns false.
 func (c *Adapter) FamilyUnknown() bool { return c != nil && c.As == "" && len(c.Can) == 0 }
 
 // mostMasters is the largest number of masters that a topology has.
@@ -147,14 +149,15 @@ func AdapterVariant(c Adapter, runner AdapterRunner) (Variant, error) {
 	if err := c.check(); err != nil {
 		return Variant{}, err
 	}
-	made, err := c.variant(runner)
+	v, err := c.variant(runner)
+	v.habits = true
 	if c.Announces {
-		made.program = func(o Options) interleave.Program { return c.announcedProgram(o, runner) }
+		v.program = func(o Options) interleave.Program { return c.announcedProgram(o, runner) }
 	}
-	return made, err
+	return v, err
 }
 
-// variant makes the variant of an adapter whose settings are checked.
+// variant makes the variant of an adapter whose settings were checked.
 func (c Adapter) variant(run AdapterRunner) (Variant, error) {
 	if c.As != "" && requiredOperations[c.As] == nil {
 		return Variant{}, fmt.Errorf("adapter %s: %q is not a family: choose %s, %s or %s", c.name(), c.As,
@@ -169,19 +172,17 @@ func (c Adapter) variant(run AdapterRunner) (Variant, error) {
 	case Dedup:
 		v.Flaws = []Flaw{{harness.LostMessage, Crash}, {harness.DuplicateDelivery, Failover}}
 		v.program = func(o Options) interleave.Program {
-			p := DedupProgram(DedupOptions{Name: id, Window: o.TTL, AtMostOnce: o.AtMostOnce, Habits: true},
-				func(r redis.UniversalClient) Deduper { return c.deduper(run.Observer(r)) })
+			p := DedupProgram(o, func(r redis.UniversalClient) Deduper { return c.deduper(run.Observer(r)) })
 			return c.adapterProgram(p, run, func(i int, ops Operations) harness.Client {
-				return exploredDedupClient(c.deduper(ops), DedupOptions{Window: p.Lease}, i)
+				return exploredDedupClient(c.deduper(ops), Options{TTL: p.Lease}, i)
 			})
 		}
 		return dedupVariant(id, func(r redis.UniversalClient) Deduper { return c.deduper(run.LoadClient(r)) }, v), nil
 	case Sequence:
 		v.Flaws = []Flaw{{harness.DuplicateNumber, Failover}, {harness.Regression, Failover}}
 		v.program = func(o Options) interleave.Program {
-			p := SequenceProgram(SequenceOptions{Name: id, Regime: o.Regime, Habits: true}, nil)
-			return c.adapterProgram(p, run, func(i int, ops Operations) harness.Client {
-				return exploredSequenceClient(ops, SequenceOptions{Regime: o.Regime}, i)
+			return c.adapterProgram(SequenceProgram(o, nil), run, func(i int, ops Operations) harness.Client {
+				return exploredSequenceClient(ops, o, i)
 			})
 		}
 		return sequenceVariant(id, func(r redis.UniversalClient) Sequencer { return run.LoadClient(r) }, v), nil
@@ -191,18 +192,16 @@ func (c Adapter) variant(run AdapterRunner) (Variant, error) {
 		}
 		v.Flaws = []Flaw{{harness.DoubleGrant, Failover}}
 		v.program = func(o Options) interleave.Program {
-			p := LockProgram(LockOptions{Name: id, TTL: o.TTL, Habits: true},
-				func(r redis.UniversalClient) Locker { return c.locker(run.Observer(r)) })
+			p := LockProgram(o, func(r redis.UniversalClient) Locker { return c.locker(run.Observer(r)) })
 			return c.adapterProgram(p, run, func(i int, ops Operations) harness.Client {
-				return exploredLockClient(c.locker(ops), LockOptions{TTL: p.Lease}, exploredLock, i)
+				return exploredLockClient(c.locker(ops), Options{TTL: p.Lease}, i)
 			})
 		}
 		return lockVariant(id, func(r redis.UniversalClient) Locker { return c.locker(run.LoadClient(r)) }, v), nil
 	}
 }
 
-// onMasters makes the variant of a lock that asks several masters. The variant has no program for the explorer, which
-// has one Redis.
+// onMasters makes the variant of a lock on several masters. It cannot be explored, since a search has one Redis.
 func (c Adapter) onMasters(id string, runner AdapterRunner, v Variant) Variant {
 	v.Flaws = forgottenByAMaster()
 	v = quorumVariant(id, func(masters []redis.UniversalClient) Locker { return c.locker(runner.LoadClient(masters...)) },
@@ -211,8 +210,8 @@ func (c Adapter) onMasters(id string, runner AdapterRunner, v Variant) Variant {
 	return v
 }
 
-// adapterProgram turns p into a program whose clients are processes, each with a gate of its own. client makes the
-// client at place i. That client sends its operations to its process through ops.
+// adapterProgram returns p with clients whose operations are done by processes, one for each client. client makes the
+// client at place i; ops are the operations of its process.
 func (c Adapter) adapterProgram(
 	p interleave.Program, runner AdapterRunner, client func(i int, ops Operations) harness.Client,
 ) interleave.Program {
@@ -229,7 +228,8 @@ func (c Adapter) adapterProgram(
 	}, kill)
 }
 
-// gatedProgram turns p into a program whose clients are made by openAt. Each client has a gate of its own.
+// gatedProgram returns p with clients that connect to Redis themselves, each by a gate: an address of its own, at which
+// the search holds back each command until the schedule lets it pass. openAt makes the client at place i.
 func (c Adapter) gatedProgram(
 	p interleave.Program, openAt func(i int, address string) (harness.Client, error), kill func(address string),
 ) interleave.Program {
@@ -312,7 +312,7 @@ func (c Adapter) name() string {
 	return strings.TrimSuffix(base, filepath.Ext(base))
 }
 
-// locker returns the operations of a lock, with only those methods that the program can do.
+// locker returns a lock that has the methods which the program can do.
 func (c Adapter) locker(o Operations) Locker {
 	if slices.Contains(c.Can, DoExtend) {
 		return struct{ Extender }{o}
@@ -320,7 +320,7 @@ func (c Adapter) locker(o Operations) Locker {
 	return struct{ Locker }{o}
 }
 
-// deduper returns the operations of a filter, with only those methods that the program can do.
+// deduper returns a filter that has the methods which the program can do.
 func (c Adapter) deduper(o Operations) Deduper {
 	if slices.Contains(c.Can, DoConfirm) {
 		return adapterClaims{o}

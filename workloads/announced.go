@@ -12,28 +12,28 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file is for programs that drive themselves, such as tests that a user has already. They announce each operation
-// and its outcome, over their own connection to Redis.
+// This file is for programs that are not told what to do, such as tests that a user has already. They announce each
+// operation and its outcome, over their own connection to Redis.
 
-// AnnouncingProcess is one process that drives itself, in one schedule.
+// AnnouncingProcess is a process that announces its operations, in one schedule.
 type AnnouncingProcess interface {
-	// Next lets the process go on until its next announcement, and returns the announcement's text. more is false when the
-	// process has ended. If the process asks a preloaded clock meanwhile, the clock of ctx answers. An error says that the
-	// process has broken down.
+	// Next lets the process go on until its next announcement, and returns that announcement. more is false if the process
+	// has ended instead. A process with a preloaded clock meanwhile gets the time of ctx. The error says why the process
+	// can no longer be used.
 	Next(ctx context.Context) (text string, more bool, err error)
 }
 
-// announcedKinds lists the operations that a program of each family can announce, by their names in the protocol.
+// announcedKinds lists the operations that programs of each family can announce, by their names in the announcement.
 var announcedKinds = map[Family]map[string]harness.Kind{
 	Lock:     {DoAcquire: harness.Acquire, DoExtend: harness.Extend, DoRelease: harness.Release},
 	Dedup:    {DoClaim: harness.Claim, DoConfirm: harness.Confirm, "deliver": harness.Deliver},
 	Sequence: {DoNext: harness.Next},
 }
 
-// announcedProgram returns the search program of an adapter that drives itself. Its clients do what they announce.
+// announcedProgram returns the search program of an adapter that announces its operations.
 func (c Adapter) announcedProgram(o Options, runner AdapterRunner) interleave.Program {
 	p := interleave.Program{
-		Name: c.ID(), Lease: cmp.Or(o.TTL, ExploredLease),
+		Name: o.Name, Lease: cmp.Or(o.TTL, ExploredLease),
 		Kinds: []harness.Kind{announcedKinds[c.As][requiredOperations[c.As][0]]}, NoBackgroundWork: true,
 		Announced: runner.OnAnnounced,
 	}
@@ -60,8 +60,8 @@ type announcer struct {
 	attempt int
 }
 
-// step records what the process announces until it ends. An error says that the process has broken down, or that an
-// announcement makes no sense.
+// step records what the process announces until the process ends. It returns an error if the process breaks down, or
+// announces something that makes no sense.
 func (a *announcer) step(ctx context.Context, s *harness.Session, d AnnouncingProcess) error {
 	for {
 		text, more, err := d.Next(ctx)
@@ -89,8 +89,8 @@ func (a *announcer) step(ctx context.Context, s *harness.Session, d AnnouncingPr
 
 const announcedPage = "see workloads/adapters/README.md"
 
-// parseInvocation returns the operation that an announcement begins: "invoke acquire lock-1", optionally followed by
-// the lease in milliseconds.
+// parseInvocation returns the operation that a text such as "invoke acquire lock-1" announces. A lease in milliseconds
+// may follow.
 func (a *announcer) parseInvocation(text string) (op harness.Op, err error) {
 	w := strings.Fields(text)
 	if len(w) < 3 || len(w) > 4 || w[0] != "invoke" {
@@ -123,8 +123,8 @@ func (a *announcer) parseInvocation(text string) (op harness.Op, err error) {
 	return op, nil
 }
 
-// applyReturn sets the outcome of op from an announcement: "return ok", "return no", "return fail" or "return info",
-// the last two with a reason, and for a number "return ok 7".
+// applyReturn sets the outcome of op from the announcement "return ok", "return no", "return fail REASON" or "return
+// info REASON". After a draw, ok has the number: "return ok 7".
 func (a *announcer) applyReturn(op *harness.Op, text string) error {
 	w := strings.SplitN(text, " ", 3)
 	if len(w) < 2 || w[0] != "return" {

@@ -107,8 +107,8 @@ func Find(id string) (Variant, error) {
 // ScriptPrefix begins the ids of variants that are Lua scripts of the user.
 const ScriptPrefix = "script/"
 
-// ownName returns advice for a user who gave the id by which reports name a script or an adapter: what to give instead.
-// It is empty for any other id.
+// ownName returns what to give instead of an id that is only a report's name for a user's own script or adapter. It is
+// empty for any other id.
 func ownName(id string) string {
 	switch {
 	case strings.HasPrefix(id, AdapterPrefix):

@@ -17,16 +17,17 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Connector returns the Redis client of a client group; harness/cluster has one. The client must not retry by itself
-// (MaxRetries -1) unless that is under test: a retried SET NX can be refused by the lock that it took.
+// Connector returns the Redis client of a client group. Package harness/cluster has one. The client must not retry by
+// itself (MaxRetries -1) unless retries are under test: a SET NX that is sent again may be refused because the first
+// one took the lock.
 type Connector interface {
 	Connect(group int) (redis.UniversalClient, error)
 }
 
-// call traces the commands of one operation. It decides what an error means for the whole operation: the operation
-// certainly did not happen only if none of its commands can have been executed.
+// call traces the commands of one operation, to decide what an error means. An operation certainly did not happen only
+// if none of its commands can have been executed.
 type call struct {
-	sent       atomic.Bool // a command was sent, or sending one was tried
+	sent       atomic.Bool // the tracer has seen a command
 	mayHaveRun atomic.Bool // a command may have been executed
 	masters    ballot      // for a system of several masters
 }
@@ -52,17 +53,17 @@ func (c *call) finish(op *harness.Op, err error) bool {
 	}
 	op.Outcome, op.Err = harness.Info, reason(err)
 	// If no command was seen, they were sent in another context, so nothing is known about them.
-	if c.sent.Load() && !c.mayHaveRun.Load() || errors.Is(err, errScriptNo) || errors.Is(err, ErrNoEffect) {
+	if c.sent.Load() && !c.mayHaveRun.Load() || errors.Is(err, ErrNoEffect) {
 		op.Outcome = harness.Fail
 	}
 	return false
 }
 
-// tracer is a go-redis hook that notes the commands of each call. Workloads that share a client may each install one;
-// the outermost counts.
+// tracer is a go-redis hook that notes the commands of each call. If several workloads share a client, each may install
+// a tracer; the one that sees a command first decides.
 type tracer struct {
 	master  int  // the master that the client leads to, from 1; 0: there is only one
-	retries bool // the client resends unanswered commands, so no error proves that nothing was executed
+	retries bool // the client resends commands without an answer, so no error proves that nothing was executed
 }
 
 // retriesByItself reports whether a client resends commands by itself.
@@ -93,8 +94,8 @@ func (t tracer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	}
 }
 
-// trace sends a command, or the commands of a pipeline, and notes whether any of them can have been executed. The
-// client may crash or be paused before and after.
+// trace sends the commands, which are one command or those of a pipeline, and notes whether any of them can have been
+// executed. Before and after it the client may crash or be paused.
 func (t tracer) trace(ctx context.Context, cmds []redis.Cmder, pipeline bool, send func(context.Context) error) error {
 	c, ok := ctx.Value(callKey{}).(*call)
 	if !ok {
@@ -128,8 +129,8 @@ func (a *attempt) mayHaveRun(err error, cmds []redis.Cmder, pipeline bool) bool 
 	return !a.unsent.Load() && !(notExecuted(err) && (!pipeline || noneExecuted(cmds)))
 }
 
-// onlyCleansUp reports whether the only command is an UNWATCH or DISCARD. Even a crashed client sends these. In a real
-// crash its connections would end, but here other clients go on to use them.
+// onlyCleansUp reports whether the only command is an UNWATCH or DISCARD. These are sent even for a crashed client,
+// since other clients go on to use its connection, which would end in a real crash.
 func onlyCleansUp(cmds []redis.Cmder) bool {
 	return len(cmds) == 1 && (cmds[0].Name() == "unwatch" || cmds[0].Name() == "discard")
 }
@@ -142,9 +143,9 @@ func setError(cmds []redis.Cmder, err error) error {
 	return err
 }
 
-// noneExecuted reports whether no command of a failed pipeline can have been executed. It checks each command, since
-// the pipeline's error is only that of the first that failed. If no command has an error, the pipeline was never sent.
-// A WAIT does not count, since it has no effect.
+// noneExecuted reports whether no command of a failed pipeline can have been executed. It looks at each command's
+// error, since the pipeline's error is only the first of them. If no command has an error, the pipeline was never sent.
+// WAIT does not count, since it changes nothing.
 func noneExecuted(pipeline []redis.Cmder) bool {
 	failed := func(cmd redis.Cmder) bool { return cmd.Err() != nil }
 	mayHaveRun := func(cmd redis.Cmder) bool { return cmd.Name() != "wait" && !notExecuted(cmd.Err()) }
@@ -183,7 +184,7 @@ func reason(err error) string {
 	var network net.Error
 	switch {
 	case errors.As(err, &reply):
-		word, _, _ := strings.Cut(err.Error(), " ")
+		word, _, _ := strings.Cut(reply.Error(), " ")
 		return word
 	case strings.Contains(err.Error(), "sentinels specified"):
 		return "no Sentinel"
@@ -233,7 +234,7 @@ func (p *pool) client(group int) (redis.UniversalClient, error) {
 	return r, nil
 }
 
-// masters returns the clients of a group, one for each master.
+// masters returns a group's clients, one for each master.
 func (p *pool) masters(group int) ([]redis.UniversalClient, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

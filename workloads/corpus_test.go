@@ -182,12 +182,12 @@ func (a algorithm) programs(t *testing.T) (all []interleave.Program) {
 	for _, regime := range regimes {
 		switch {
 		case a.locker != nil:
-			all = append(all, workloads.LockProgram(workloads.LockOptions{TTL: a.lease, Habits: true}, a.locker))
+			all = append(all, workloads.LockProgram(workloads.Options{TTL: a.lease, Habits: true}, a.locker))
 		case a.deduper != nil:
-			all = append(all, workloads.DedupProgram(workloads.DedupOptions{Window: a.lease, AtMostOnce: true,
+			all = append(all, workloads.DedupProgram(workloads.Options{TTL: a.lease, AtMostOnce: true,
 				Habits: true}, a.deduper))
 		case a.sequencer != nil:
-			all = append(all, workloads.SequenceProgram(workloads.SequenceOptions{Regime: regime, Habits: true},
+			all = append(all, workloads.SequenceProgram(workloads.Options{Regime: regime, Habits: true},
 				a.sequencer))
 		default:
 			program, ok := a.variant(t).Program(workloads.Options{TTL: a.lease, Regime: regime, AtMostOnce: true})
@@ -297,11 +297,11 @@ func (a algorithm) run(t *testing.T) {
 	spec := harness.Spec{System: c, Clients: 50, Duration: 6 * time.Second, Rate: 1000}
 	switch {
 	case a.locker != nil:
-		spec.Workload = workloads.Locks(c, workloads.LockOptions{}, a.locker)
+		spec.Workload = workloads.Locks(c, workloads.Options{}, a.locker)
 	case a.deduper != nil:
-		spec.Workload = workloads.Dedups(c, workloads.DedupOptions{}, a.deduper)
+		spec.Workload = workloads.Dedups(c, workloads.Options{}, a.deduper)
 	case a.sequencer != nil:
-		spec.Workload = workloads.Sequences(c, workloads.SequenceOptions{}, a.sequencer)
+		spec.Workload = workloads.Sequences(c, workloads.Options{}, a.sequencer)
 	default:
 		spec.Workload = a.variant(t).Workload(c, workloads.Options{})
 	}

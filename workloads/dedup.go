@@ -31,8 +31,8 @@ type Confirmer interface {
 	Confirm(ctx context.Context, id string, window time.Duration) (bool, error)
 }
 
-// Inspector is a Deduper that can show its marks. After the load the harness inspects some of them: one that never ends
-// is a [harness.ImmortalMark]. Marks of other filters are judged by claims alone.
+// Inspector is a Deduper that can show its marks. After the load the harness inspects some of them. A mark that never
+// ends is a [harness.ImmortalMark]. A filter without Inspect is judged by the answers to claims alone.
 type Inspector interface {
 	Deduper
 	// Inspect reports whether the message id is marked, and for how long still. It changes nothing. For a marked message,
@@ -40,44 +40,23 @@ type Inspector interface {
 	Inspect(ctx context.Context, id string) (marked bool, remaining time.Duration, err error)
 }
 
-// DedupOptions shape the load on a filter. Zero values mean the defaults.
-type DedupOptions struct {
-	Name string // name of the workload in reports; default "dedup"
-	// Window is how long a message stays marked; default 1.3s, so that a run of seconds outlives several windows.
-	Window time.Duration
-	FanOut int    // how many workers receive each message at about the same time; default 8
-	Share  Share  // the share of one of several generators; default: the whole load
-	Prefix string // prefix of every message's name
-
-	// Habits adds to a search some clients that use their filter more than once. Each of them has a part of the search of
-	// its own: see habits.go.
-	Habits bool
-	// Goroutines is how many clients of a search share one filter: see interleave.Program. 0 or 1: none do.
-	Goroutines int
-
-	// AtMostOnce lets a search accept the loss of a message whose worker crashed or got no answer: a filter of one step
-	// cannot avoid it. A mark that never ends is still a violation. So is a message of which every worker was told that it
-	// is not new. A Confirmer must lose nothing.
-	AtMostOnce bool
-}
-
-// Dedups lets workers claim messages from a filter that newDeduper makes. Each message goes to FanOut workers at about
-// the same time, as a queue would push it. One delivery in twenty repeats a message, at any age in its window and
-// beyond, most often just before the window's end: see dedup_again.go. A worker that is told that a message is new
-// delivers it at once. With a [Confirmer], one claim in some hundreds is confirmed late, after up to 1.6 times its
-// lease.
+// Dedups lets workers claim messages from a filter that newDeduper makes. A worker that is told that a message is new
+// delivers it at once.
+//
+//   - Each message comes to FanOut workers at about the same time, as a queue would push it.
+//   - One delivery in twenty repeats an earlier message, most often just before its window ends: see dedup_again.go.
+//   - With a [Confirmer], one claim in five hundred is confirmed late, after up to 1.6 times its lease.
 //
 // After the load the harness itself claims some messages: the latest ones, some of the oldest, and those that were
-// claimed and not delivered. If one of them is not new to the filter and nobody has delivered it, it is lost. With a
-// [Confirmer] the harness first waits for the leases of the claims to end; if a lease is longer than 15 seconds, it
-// does not ask at all. It does not ask for a message whose window has only just ended, since a filter may keep its
-// marks somewhat longer.
-func Dedups(c Connector, o DedupOptions, newDeduper func(redis.UniversalClient) Deduper) harness.Workload {
+// claimed and not delivered. A message that nobody has delivered and that is not new to the filter is lost. A message
+// whose window has just ended is not claimed, since a filter may keep its marks somewhat longer. With a [Confirmer] the
+// harness first waits for the leases of all claims to end; if a lease is longer than 15 seconds, it claims nothing.
+func Dedups(c Connector, o Options, newDeduper func(redis.UniversalClient) Deduper) harness.Workload {
 	o.Name = cmp.Or(o.Name, "dedup")
-	o.Window = cmp.Or(o.Window, defaultWindow)
+	o.TTL = cmp.Or(o.TTL, defaultWindow)
 	o.FanOut = cmp.Or(o.FanOut, 8)
 	d := &dedups{pool: newPool(c), opts: o, newDeduper: newDeduper}
-	d.marks.window, d.received.window = o.Window, o.Window
+	d.marks.window, d.received.window = o.TTL, o.TTL
 	return d
 }
 
@@ -86,7 +65,7 @@ const defaultWindow = 1300 * time.Millisecond
 
 type dedups struct {
 	pool       *pool
-	opts       DedupOptions
+	opts       Options
 	newDeduper func(redis.UniversalClient) Deduper
 	delivered  atomic.Int64 // deliveries to all workers so far
 	claimed    undelivered
@@ -120,17 +99,15 @@ func (d *dedups) open(group int) (*dedupClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &dedupClient{filter: d.newDeduper(r), redis: r, window: d.opts.Window, load: d}, nil
+	return &dedupClient{filter: d.newDeduper(r), window: d.opts.TTL, load: d}, nil
 }
 
 type dedupClient struct {
 	filter Deduper
 	window time.Duration
 
-	// The load that gives out messages, and the client with which to inspect marks at the end. Both are nil if neither
-	// Step nor probe is called.
-	load  *dedups
-	redis redis.UniversalClient
+	// load gives out messages. It is nil for a client of a search.
+	load *dedups
 }
 
 // Step receives one message and claims it. It delivers a message that is new and, if the filter asks for it, confirms
@@ -155,8 +132,8 @@ func (c *dedupClient) Step(ctx context.Context, s *harness.Session) {
 	}
 }
 
-// confirmClaim confirms a claimed message, if the filter asks for it. It returns the operation that marked the message
-// for its window.
+// confirmClaim confirms a claimed message if the filter asks for it. It returns the operation that set the mark for the
+// whole window: the confirm, or else the claim.
 func (c *dedupClient) confirmClaim(ctx context.Context, s *harness.Session, number int64, claim harness.Op) harness.Op {
 	if _, ok := c.filter.(Confirmer); !ok {
 		return claim

@@ -34,7 +34,7 @@ func (d *dedups) drawRepeated(s *harness.Session) (int64, bool) {
 	if number, ok := d.slow.draw(s.Rand); ok && s.Rand.IntN(4) == 0 {
 		return number, true
 	}
-	p, now, window := s.Rand.Float64(), s.Now(), float64(d.opts.Window)
+	p, now, window := s.Rand.Float64(), s.Now(), float64(d.opts.TTL)
 	for _, b := range ageBands {
 		if p -= b.share; p < 0 {
 			return d.marks.draw(s.Rand, now-time.Duration(b.to*window), now-time.Duration(b.from*window))
@@ -43,8 +43,8 @@ func (d *dedups) drawRepeated(s *harness.Session) (int64, bool) {
 	return 0, false
 }
 
-// sampledTimes keeps the times at which messages were marked, or came, for a sample that is spread evenly over time. It
-// is safe for concurrent use. The zero value with a window set is empty.
+// sampledTimes keeps messages with a time each, such as when they were marked. Of messages that come close together it
+// keeps only one. It is safe for concurrent use. The zero value with window set is empty.
 type sampledTimes struct {
 	window time.Duration
 
@@ -105,8 +105,8 @@ func (d *sampledTimes) oldest(n int, until time.Duration) (numbers []int64) {
 	return numbers
 }
 
-// timeOf returns the approximate time of a message: that of the last entry whose number is not larger, or 0 if there is
-// none.
+// timeOf returns about when a message came: the time of the kept message with its number or the next smaller one, or 0
+// if there is none. Numbers have to grow with time.
 func (d *sampledTimes) timeOf(number int64) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -119,7 +119,7 @@ func (d *sampledTimes) timeOf(number int64) time.Duration {
 	return 0
 }
 
-// slowClaims holds the messages whose workers are slow to confirm them.
+// slowClaims holds the messages whose workers delay their confirm on purpose.
 type slowClaims struct {
 	mu      sync.Mutex
 	numbers []int64
@@ -127,10 +127,11 @@ type slowClaims struct {
 
 const (
 	slowToConfirm = 0.002 // share of the claims whose confirm is slow
-	slowAtOnce    = 3
+	slowAtOnce    = 3     // how many workers delay at a time
 )
 
-// wait delays a worker by 0.3 to 1.6 times its claim's lease, unless slowAtOnce others are slow.
+// wait delays the confirm of a claim by 0.3 to 1.6 times the claim's lease, unless slowAtOnce others are delayed
+// already.
 func (c *slowClaims) wait(s *harness.Session, number int64, claim harness.Op) {
 	if !c.begin(number) {
 		return
@@ -156,7 +157,7 @@ func (c *slowClaims) end(number int64) {
 	c.numbers = slices.Delete(c.numbers, i, i+1)
 }
 
-// draw returns a random message whose worker is slow, and false if there is none.
+// draw returns a random message whose confirm is delayed, and false if there is none.
 func (c *slowClaims) draw(rng *rand.Rand) (number int64, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

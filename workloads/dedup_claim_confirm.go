@@ -15,10 +15,10 @@ import (
 //	first    SET id token NX PX window/4, and deliver
 //	confirm  script: if id holds the token, SET id done PX window
 //
-// Source: stream processing practice. An unconfirmed claim ends with its lease, and the message can be claimed again,
-// so none is lost with its worker. The price is delivery at least once: a worker that crashes between delivery and
-// confirmation, or outlives its lease, has delivered what another worker is told to deliver. Inside the lease exactly
-// one worker is first, on one node.
+// Source: stream processing practice. An unconfirmed claim ends with its lease. Then the message can be claimed again,
+// so no message is lost with its worker. The price is delivery at least once: if a worker crashes between delivery and
+// confirmation, or takes longer than its lease, another worker delivers the message again. Inside the lease exactly one
+// worker is first, on one node.
 func dedupClaimConfirm() Variant {
 	return dedupVariant("dedup/claim-confirm", newDedupClaimConfirm, Variant{
 		Doc:    "SET NX PX for a short lease; after the delivery a compare-and-set script marks for the window",

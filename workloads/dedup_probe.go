@@ -56,7 +56,7 @@ func (d *dedups) Finish(ctx context.Context, s *harness.Session) error {
 		return err
 	}
 	if f, ok := c.filter.(Confirmer); ok {
-		lease := f.Lease(d.opts.Window)
+		lease := f.Lease(d.opts.TTL)
 		if lease > longestLeaseAwaited {
 			return nil
 		}
@@ -88,19 +88,19 @@ func (d *dedups) messagesToAsk(now time.Duration) []int64 {
 const mostOldProbed = 100 // old messages that are probed
 
 // certainlyGoneAge returns the age from which a message has to be new again: three windows and a quarter, and a second.
-// It may have been marked again after its window, and a filter may round windows up to seconds and keep marks in
-// buckets of two windows.
-func (d *dedups) certainlyGoneAge() time.Duration { return d.opts.Window*13/4 + time.Second }
+// The load may have repeated the message after its window, which marks it again. A filter may round windows up to
+// seconds, and keep marks in buckets of two windows.
+func (d *dedups) certainlyGoneAge() time.Duration { return d.opts.TTL*13/4 + time.Second }
 
-// isConclusive reports whether the answer to a claim at now proves anything. It does inside the message's window, and
-// long after that window.
+// isConclusive reports whether the answer to a claim at now proves anything: inside the message's window and long after
+// it does, around the window's end it does not.
 func (d *dedups) isConclusive(number int64, now time.Duration) bool {
 	age := now - d.received.timeOf(number)
-	return age < d.opts.Window*97/100 || age > d.certainlyGoneAge()
+	return age < d.opts.TTL*97/100 || age > d.certainlyGoneAge()
 }
 
-// probe inspects the message's mark, if the filter can, and claims the message once. Without an answer it claims again,
-// up to three times in all: a connection may not have noticed yet that the system is whole.
+// probe inspects the message's mark, if the filter can, and claims the message. If it gets no answer, it tries again,
+// up to three times in all: after a fault, a connection may fail once before it is replaced.
 func (c *dedupClient) probe(ctx context.Context, s *harness.Session, number int64) {
 	id := c.load.message(number)
 	if f, ok := c.filter.(Inspector); ok {

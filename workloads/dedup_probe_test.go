@@ -13,7 +13,7 @@ import (
 )
 
 func TestTheHarnessAsksForWhatWasClaimedAndNotDeliveredAndForTheLatest(t *testing.T) {
-	d := Dedups(nil, DedupOptions{FanOut: 2}, newDedupSetNXEX).(*dedups)
+	d := Dedups(nil, Options{FanOut: 2}, newDedupSetNXEX).(*dedups)
 	require.Empty(t, d.messagesToAsk(0))
 	for number := range int64(2 * mostProbed) {
 		d.claimed.add(number)
@@ -51,7 +51,7 @@ func TestTheHarnessLooksAtMarksAndClaims(t *testing.T) {
 	c, r := realRedis(t)
 	require.NoError(t, r.Set(ctx, "msg-0", "1", 0).Err())
 	require.NoError(t, r.Set(ctx, "msg-1", "1", time.Minute).Err())
-	ops := finished(t, Dedups(c, DedupOptions{FanOut: 1, Window: time.Minute}, newDedupSetNXEX), 3)
+	ops := finished(t, Dedups(c, Options{FanOut: 1, TTL: time.Minute}, newDedupSetNXEX), 3)
 	require.Equal(t, []string{
 		"inspect msg-0  marked ok ", "claim msg-0  seen ok ",
 		"inspect msg-1  marked ok ", "claim msg-1  seen ok ",
@@ -69,7 +69,7 @@ func TestTheHarnessLooksOnlyAtMarksThatFiltersShow(t *testing.T) {
 		require.Implements(t, (*Inspector)(nil), v.newDeduper(nil), v.ID)
 	}
 	c, _ := realRedis(t)
-	w := Dedups(c, DedupOptions{FanOut: 1}, func(r redis.UniversalClient) Deduper { return yours{newDedupSetNXEX(r)} })
+	w := Dedups(c, Options{FanOut: 1}, func(r redis.UniversalClient) Deduper { return yours{newDedupSetNXEX(r)} })
 	require.Equal(t, []string{"claim msg-0  first ok "}, lines(finished(t, w, 1)))
 }
 
@@ -90,7 +90,7 @@ func (f shown) Inspect(context.Context, string) (bool, time.Duration, error) {
 func TestTheHarnessLooksAtMarksOfAnUnknownFilter(t *testing.T) {
 	for _, f := range []shown{{left: time.Second}, {err: context.Canceled}} {
 		c, _ := realRedis(t)
-		ops := finished(t, Dedups(c, DedupOptions{FanOut: 1}, func(r redis.UniversalClient) Deduper {
+		ops := finished(t, Dedups(c, Options{FanOut: 1}, func(r redis.UniversalClient) Deduper {
 			f.Deduper = newDedupSetNXEX(r)
 			return f
 		}), 1)
@@ -104,7 +104,7 @@ func TestTheHarnessLooksAtMarksOfAnUnknownFilter(t *testing.T) {
 func TestTheHarnessAsksWhenTheLeasesAreOver(t *testing.T) {
 	c, _ := realRedis(t)
 	asked := func(window time.Duration, newDeduper func(redis.UniversalClient) Deduper) []harness.Op {
-		return finished(t, Dedups(c, DedupOptions{FanOut: 1, Window: window}, newDeduper), 1)
+		return finished(t, Dedups(c, Options{FanOut: 1, TTL: window}, newDeduper), 1)
 	}
 	require.Greater(t, asked(4*time.Second, newDedupClaimConfirm)[0].Call, 1050*time.Millisecond)
 	require.Empty(t, asked(time.Hour, newDedupClaimConfirm), "a quarter of an hour is too long to wait")
@@ -114,7 +114,7 @@ func TestTheHarnessAsksWhenTheLeasesAreOver(t *testing.T) {
 func TestTheErrorsOfFinalQuestionsAreRecorded(t *testing.T) {
 	c, _ := realRedis(t)
 	require.NoError(t, c.Kill("r1"))
-	ops := finished(t, Dedups(c, DedupOptions{FanOut: 1}, newDedupSetNXEX), 1)
+	ops := finished(t, Dedups(c, Options{FanOut: 1}, newDedupSetNXEX), 1)
 	require.Len(t, ops, 4, "a look, and claims as long as there is no answer")
 	for _, op := range ops {
 		require.Equal(t, harness.Fail, op.Outcome)
@@ -138,12 +138,12 @@ func TestAMessageIsRememberedUntilItIsDelivered(t *testing.T) {
 		"delivered": {answering{first: true}, 0}, "seen": {answering{}, 0},
 		"not answered": {answering{err: errors.New("timeout")}, 1},
 	} {
-		d := Dedups(nil, DedupOptions{}, nil).(*dedups)
+		d := Dedups(nil, Options{}, nil).(*dedups)
 		client := &dedupClient{filter: c.answer, window: time.Second, load: d}
 		client.Step(t.Context(), (&lockTime{}).session(0))
 		require.Len(t, d.claimed.latest(10), c.left, name)
 	}
-	d := Dedups(nil, DedupOptions{}, nil).(*dedups)
+	d := Dedups(nil, Options{}, nil).(*dedups)
 	client := &dedupClient{filter: answering{first: true}, window: time.Second, load: d}
 	require.Panics(t, func() { client.Step(t.Context(), harness.NewSession(&mortal{}, 0, 1, 0, newRand())) })
 	require.Len(t, d.claimed.latest(10), 1, "claimed by a client that crashed before it delivered")

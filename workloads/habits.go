@@ -10,8 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file has the last clients of a search whose options ask for Habits. They use their lock, filter or generator
-// more than once, as a long-lived process does. A search has a part of its own for each of them.
+// This file has the clients that Habits adds to a search. They use their lock, filter or generator more than once, as a
+// long-lived process does. The search has a separate part for each of them, in which it is the last client.
 
 const (
 	placeRenews = interleave.MaxClients + iota // the place of the client that renews its lease again and again
@@ -20,8 +20,7 @@ const (
 	placeComesBack // the place of the client that comes back after its lease or window
 )
 
-// habits returns places if asked is set, and nothing otherwise. A search has a part of its own for the client at each
-// of these places.
+// habits returns the given places if the options ask for Habits, and none otherwise.
 func habits(asked bool, places ...int) []int {
 	if !asked {
 		return nil
@@ -39,7 +38,7 @@ var (
 
 // lockHabits returns the places of clients that use a lock more than once. A lock that cannot be renewed has no client
 // that renews.
-func lockHabits(o LockOptions, newLocker func(redis.UniversalClient) Locker) []int {
+func lockHabits(o Options, newLocker func(redis.UniversalClient) Locker) []int {
 	places := habits(o.Habits, placeTwoNames, placeComesBack)
 	if o.Habits {
 		if _, extends := newLocker(nil).(Extender); extends {
@@ -59,8 +58,8 @@ func IsOtherName(name string) bool {
 	return name == otherName(exploredLock) || name == otherName(exploredMessage)
 }
 
-// useTwoLocks takes a lock that no other client uses, and then the one that all clients try. It releases them in the
-// same order, and then tries the second one once more.
+// useTwoLocks takes a lock that no other client uses, then the lock that all clients try. It releases them in the same
+// order, and then tries the lock of all once more.
 func (c *lockClient) useTwoLocks(ctx context.Context, s *harness.Session, key, owner string) {
 	names, granted := []string{otherName(key), key}, [2]bool{}
 	for i, name := range names {
@@ -91,8 +90,8 @@ func (c *lockClient) useAfterLease(ctx context.Context, s *harness.Session, key,
 	}
 }
 
-// renewAfter lists how long the client waits before each renewal of its lease, as parts of the lease: late in it, soon
-// after that, and in its first half.
+// renewAfter lists how long the client waits before each renewal, as parts of the lease: the first comes late in the
+// lease, the second soon after it, the third in the first half of the renewed lease.
 var renewAfter = [...]float64{0.65, 0.1, 0.35}
 
 // renewAgain takes a lock, renews its lease several times, and releases it.
@@ -109,8 +108,8 @@ func (c *lockClient) renewAgain(ctx context.Context, s *harness.Session, key, ow
 	c.release(ctx, s, key, owner)
 }
 
-// handleTwo claims a message that no other client gets, and then the one that all clients get. Only then does it
-// deliver those that are new.
+// handleTwo claims a message that no other client gets, then the message that all clients get, and only then delivers
+// those of them that are new.
 func (c *dedupClient) handleTwo(ctx context.Context, s *harness.Session, id string) {
 	other := otherName(id)
 	claims := []harness.Op{c.claim(ctx, s, other), c.claim(ctx, s, id)}

@@ -15,12 +15,12 @@ import (
 
 // lib/redsync, go-redsync/redsync v4 on one pool, unmodified.
 //
-//	acquire  SETNX with PX; if refused, or answered too late, also its release
+//	acquire  SETNX with PX; if it was refused, or answered too late, also the release
 //	extend   script: GET, compare, PEXPIRE
 //	release  script: GET, compare, DEL
 //
-// Source: the library. One pool is a quorum of one: the reference lock. Each command has a twentieth of the lease to be
-// answered. Only "taken" is a refusal. Any other failure leaves open whether the lock was taken.
+// Source: the library. One pool is a quorum of one: the reference lock. Each command has to be answered within a
+// twentieth of the lease. Only "taken" is a refusal. Any other failure leaves open whether the lock was taken.
 func libRedsync() Variant {
 	return lockVariant("lib/redsync", newRedsync, Variant{
 		Doc:    "go-redsync/redsync v4 with one pool, one try",

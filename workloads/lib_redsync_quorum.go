@@ -13,8 +13,8 @@ import (
 
 // lib/redsync-quorum, go-redsync/redsync v4 on a pool for each of N masters, unmodified.
 //
-//	acquire  on all pools at once, SETNX with PX, within a twentieth of the lease; granted if a majority took it and
-//	         some of ttl - elapsed - ttl/100 is left; else its release
+//	acquire  on all pools at once, SETNX with PX, within a twentieth of the lease; granted if a majority took it before
+//	         ttl - ttl/100 has passed; otherwise the release
 //	extend   on all pools at once, script: GET, compare, PEXPIRE
 //	release  on all pools at once, script: GET, compare, DEL
 //
@@ -88,7 +88,7 @@ func (l *redsyncQuorumLock) Release(ctx context.Context, key, owner string) (boo
 	return false, err
 }
 
-// outvoted reports whether so many masters said no that no majority was left.
+// outvoted reports whether so many masters said no that the others are no majority.
 func (l *redsyncQuorumLock) outvoted(err error) bool { return countNoes(err) > l.pools-(l.pools/2+1) }
 
 // countNoes counts the masters that said no: the lock was taken, another's, or gone. The library joins one error for

@@ -8,7 +8,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // Library says how to run a variant whose algorithm is an unmodified library of another language. The zero value is no
@@ -62,7 +61,7 @@ func redisPy(args ...string) Library {
 
 // lib/rq-scheduler-lock, the locks by which rq's schedulers share queues, unmodified.
 //
-//	acquire  SET NX EX, for the interval and a minute
+//	acquire  SET NX EX, for the scheduler's interval plus a minute
 //	extend   EXPIRE, whoever has the lock
 //	release  DEL, whoever has the lock
 func libRQScheduler() Variant {
@@ -76,8 +75,8 @@ func libRQScheduler() Variant {
 	})
 }
 
-// lib/rq-scheduler-two-queues, schedulers of two queues each. One that stops deletes the locks of both, including one
-// that it never got.
+// lib/rq-scheduler-two-queues, schedulers of two queues each. A scheduler that stops deletes the locks of both queues,
+// even one that another scheduler has.
 func libRQSchedulerTwoQueues() Variant {
 	return foreignLock("lib/rq-scheduler-two-queues", canLock, rqScheduler("two-queues"), Variant{
 		Doc: "rq's schedulers (Python) of two queues; one that stops deletes locks that it never got", Claim: Nothing,
@@ -162,20 +161,15 @@ func foreignLock(id string, can []string, l Library, v Variant) Variant {
 // variants.
 func (v Variant) Library() (Library, bool) { return v.library, v.library.File != "" }
 
-// RunBy returns the variant of a library with a runner for its adapter. Without one the variant can only be listed.
+// RunBy returns the variant of a library with a runner for its adapter. Only a variant with a runner can be run.
 func (v Variant) RunBy(runner AdapterRunner) Variant {
 	c := Adapter{As: Lock, Name: v.ID, Command: []string{v.library.File}, Can: v.can, Symmetric: true}
 	made, _ := c.variant(runner) // only an unknown family is an error
-	v.newLocker, v.runner = made.newLocker, runner
-	v.program = func(o Options) interleave.Program {
-		p := made.program(o)
-		p.SpecialPlaces = nil // a search of the whole catalogue has no time for that
-		return p
-	}
+	v.newLocker, v.runner, v.program = made.newLocker, runner, made.program
 	return v
 }
 
-// notRun is the lock of a library's variant without a runner. Its operations return errNotRun.
+// notRun is the lock of a library's variant that has no runner. Its operations return errNotRun.
 type notRun struct{ Operations }
 
 var errNotRun = errors.New("this variant is of a listing, and nothing runs its adapter")

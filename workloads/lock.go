@@ -39,49 +39,25 @@ type Fencer interface {
 	Fence() string
 }
 
-// LockOptions shape the load on a lock. Zero values mean the defaults.
-type LockOptions struct {
-	Name string        // name of the workload in reports; default "lock"
-	Keys int           // locks to race for; default 5
-	TTL  time.Duration // lease asked for; default: different for each lock, see [Locks]
-	Hold time.Duration // mean length of a usual hold; default 5ms
-
-	// Share is the share of one of several generators; default: the whole load. Each lock is held late by the clients
-	// of one generator only.
-	Share Share
-
-	Prefix string // prefix of every lock's name
-
-	// Habits adds to a search some clients that use their lock more than once. Each of them has a part of the search of
-	// its own: see habits.go.
-	Habits bool
-	// Goroutines is how many clients of a search share one lock: see interleave.Program. 0 or 1: none do.
-	Goroutines int
-
-	// Resource lets each owner update a value that the lock guards: it reads the value, thinks for as long as it
-	// usually holds the lock, and writes back what it read plus a number of its own. The values live inside the
-	// harness, which reads and records them at the end. Each read and write carries a [Fencer]'s token, and the
-	// resource refuses a token older than one that it has seen.
-	Resource bool
-}
-
-// Locks lets clients race for locks that newLocker makes. Every client tries a random lock, once. If it is granted the
-// lock, it holds and releases it. Most holds last about as long as Hold says; in one of eight an [Extender] renews its
-// lease half way. Now and then each lock is held to the end of its lease or beyond; lock_late.go lists what its owner
-// does then. A hold that is longer than its lease does not count against the lock. Other clients try to take the lock
-// in the instant in which that lease ends. Some do so under names that are a prefix of the owner's name or begin with
-// it.
+// Locks lets clients race for locks that newLocker makes. Each time, a client tries a random lock once. If it is
+// granted the lock, it holds the lock and releases it.
+//
+//   - Most holds last about as long as Hold says. In one of eight an [Extender] renews its lease half way.
+//   - Now and then each lock is held to the end of its lease or beyond, in the ways that lock_late.go lists. Beyond its
+//     lease it does not count as held.
+//   - In the instant in which such a lease ends, other clients try to take the lock. Some use names that resemble the
+//     owner's, such as a prefix of it.
 //
 // Without a TTL in the options the locks have leases of different lengths, none a whole number of seconds: 1337ms,
 // 350ms and, if there are at least three locks, 77ms for one in five.
 //
 // After the load, when every lease has ended, the harness itself tries each lock. If it is refused, the lock is stuck.
 // The harness does not wait for leases of more than a minute; then a refusal proves nothing.
-func Locks(c Connector, o LockOptions, newLocker func(redis.UniversalClient) Locker) harness.Workload {
+func Locks(c Connector, o Options, newLocker func(redis.UniversalClient) Locker) harness.Workload {
 	o.Name = cmp.Or(o.Name, "lock")
 	o.Keys = cmp.Or(o.Keys, 5)
 	l := &locks{pool: newPool(c), newLocker: newLocker, keys: map[string]*lockKeyState{}}
-	late := newLateHolds(o.Share.part((o.Keys + 1) / 2))
+	late := &lateHolds{places: make(chan struct{}, o.Share.part((o.Keys+1)/2))}
 	for i := range o.Keys {
 		lease := cmp.Or(o.TTL, leaseOf(i, o.Keys))
 		k := &lockKeyState{lease: lease, lateHolds: late, lateDue: lease / 4}
@@ -97,11 +73,13 @@ func Locks(c Connector, o LockOptions, newLocker func(redis.UniversalClient) Loc
 
 type locks struct {
 	pool      *pool
-	opts      LockOptions
+	opts      Options
 	newLocker func(redis.UniversalClient) Locker
-	quorum                             // in place of newLocker, for a lock on several masters
 	resource  guardedResource          // what the locks guard
 	keys      map[string]*lockKeyState // by name of the lock
+
+	newQuorum  func([]redis.UniversalClient) Locker // in place of newLocker, for a lock on several masters
+	minMasters int
 }
 
 func (l *locks) Name() string { return l.opts.Name }
@@ -133,8 +111,8 @@ func (l *locks) Fenced() (yes bool) {
 	return yes
 }
 
-// unconnected returns a lock without a connection, to find out its type. It returns nil if the constructor needs a
-// connection.
+// unconnected returns a lock without a connection, whose type shows what it can do. It returns nil if the constructor
+// needs a connection.
 func (l *locks) unconnected() (one Locker) {
 	defer func() { _ = recover() }()
 	if l.newQuorum != nil {
@@ -181,15 +159,16 @@ func waitOutLease(s *harness.Session, lease time.Duration) {
 	s.Sleep(lease + lease/20 + 50*time.Millisecond)
 }
 
-func (o LockOptions) key(i int) string { return o.Prefix + lockKey(i) }
+func (o Options) key(i int) string { return o.Prefix + lockKey(i) }
 
 func lockKey(i int) string { return fmt.Sprintf("lock-%d", i) }
 
 type lockClient struct {
 	lock     Locker
-	opts     LockOptions
+	opts     Options
 	resource *guardedResource // updated by Step if the options ask for it
-	// keys is shared by all clients, by name of the lock. If it is nil, every lock has the lease of opts.
+	// keys has the state of each lock, by the lock's name. All clients of a load share it. In a search it is nil, and
+	// every lock has the lease of opts.
 	keys  map[string]*lockKeyState
 	tries int
 }
@@ -239,13 +218,13 @@ func (c *lockClient) Step(ctx context.Context, s *harness.Session) {
 	}
 }
 
-// renewsOneIn says how many usual holds there are for each one that renews its lease. In a load shorter than a lease
-// nothing else renews.
+// renewsOneIn is how many usual holds there are for each one with a renewal. A load that is shorter than its leases has
+// no other renewals.
 const renewsOneIn = 8
 
-// hold keeps a lock until the given time. The operation granted is the acquire that took it. Some owners renew their
-// lease half way. An owner that is told that the lock is another's releases it at the usual time all the same, so that
-// others are seen to be refused meanwhile.
+// hold keeps a lock until the given time. granted is the acquire that took it. Some owners renew their lease half way.
+// An owner whose renewal is refused goes on until that time, so that the load shows whether others are refused
+// meanwhile.
 func (c *lockClient) hold(ctx context.Context, s *harness.Session, granted harness.Op, until time.Duration) {
 	if _, extender := c.lock.(Extender); extender && s.Rand.IntN(renewsOneIn) == 0 {
 		if s.Sleep((until - s.Now()) / 2) {
@@ -255,8 +234,8 @@ func (c *lockClient) hold(ctx context.Context, s *harness.Session, granted harne
 	s.Sleep(until - s.Now())
 }
 
-// probe tries the lock until it is granted, at most probes times. A connection may not have noticed yet that the system
-// is whole, and an algorithm may repair a lock while it refuses it.
+// probe tries the lock until it is granted, at most probes times. After a fault, a connection may fail once before it
+// is replaced, and an algorithm may repair a lock while it refuses it.
 func (c *lockClient) probe(ctx context.Context, s *harness.Session, key string) {
 	for range probes {
 		owner := c.newOwner(s)

@@ -80,7 +80,7 @@ func (k *lockKeyState) leaveAmbush() {
 	k.waiting--
 }
 
-// nameTail ends every name, so that the names of all owners end alike, as they begin alike.
+// nameTail ends every owner's name, so that names differ neither in their first nor in their last letters.
 const nameTail = "owner"
 
 // likeHolder is the share of tries at a watched lock that use a name like its owner's.
@@ -107,9 +107,9 @@ func (k *lockKeyState) similarName() string {
 	return nameLike(k.watched.owner, k.names)
 }
 
-// nameLike returns the n-th name, from 1, that resembles owner: it adds digits before or behind, is a prefix, or
-// differs in the last letter or in case. The names for one owner are all different. If owner is itself such a name and
-// no longer ends in nameTail, only digits are added, so that no two names are ever the same.
+// nameLike returns the n-th name, from 1, that resembles owner: it has digits added before or behind, is a prefix, or
+// differs in the last letter or in case. All these names are different. An owner whose own name was made so, and no
+// longer ends in nameTail, only gets digits added, so that no two owners ever have the same name.
 func nameLike(owner string, n int) string {
 	const kinds = 5
 	round, whole := (n-1)/kinds, strings.HasSuffix(owner, "-"+nameTail)

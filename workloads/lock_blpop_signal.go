@@ -15,11 +15,12 @@ import (
 //	acquire  SET key owner NX. If refused: BLPOP signal 0, and the same again
 //	release  script: GET, compare; DEL signal, LPUSH signal, PEXPIRE signal, DEL key
 //
-// Source: python-redis-lock without its option expire. A release leaves one signal, which wakes one waiter. If the
-// owner crashes, nothing releases the lock: it is stuck, and the waiters wait for ever. If the waiter that the signal
-// woke crashes, the lock is free and the others still wait for ever. So does a waiter that was refused before the
-// release and starts to wait only after the signal has ended, a second later. Under load a waiter gives up after a
-// second.
+// Source: python-redis-lock without its option expire. A release leaves one signal, which wakes one waiter and ends
+// after a second. Under load a waiter gives up after a second. It fails in these ways:
+//
+//   - If the owner crashes, nothing releases the lock: it is stuck, and the waiters wait for ever.
+//   - If the waiter that the signal woke crashes, the lock is free, but the other waiters wait for ever.
+//   - A waiter that was refused before the release, and begins to wait after the signal's end, waits for ever.
 func blpopSignal() Variant {
 	return lockVariant("lock/blpop-signal", func(r redis.UniversalClient) Locker { return signalLock(r, time.Second) },
 		Variant{

@@ -21,11 +21,11 @@ import (
 //
 //   - A client whose clock is ahead takes a lock that is held.
 //   - An owner that outlives its lease deletes the lock of the next owner.
-//   - The loser of a GETSET race has overwritten the winner's deadline with a later one. Until that deadline the lock
-//     outlasts its lease, or stands without an owner if it was released meanwhile. If the loser's clock is ahead by
-//     more than the lease, that lasts for as long as the clock is ahead.
-//   - A winner whose lock a late release has deleted is refused its own lock, which then stands by the loser's
-//     deadline.
+//   - The loser of a GETSET race replaces the winner's deadline by its own, later one. The lock then lasts longer than
+//     the winner's lease. If the winner has released it before, the key stands until that deadline without an owner. A
+//     loser whose clock is ahead by more than a lease makes this last for as long as its clock is ahead.
+//   - A late release of an earlier owner deletes the winner's lock, so the winner's own release is refused. The loser's
+//     GETSET then leaves its deadline in the key, and nobody owns the lock.
 //
 // The lock of a client that crashes is taken over after its deadline.
 func getsetDeadline() Variant {
@@ -68,8 +68,8 @@ func (l *getsetDeadlineLock) Acquire(ctx context.Context, key, _ string, ttl tim
 	return l.takeOver(ctx, key, held, ttl)
 }
 
-// takeOver sets a new deadline. It is granted the lock if that replaces passed, the deadline that the caller has read,
-// and not one that was set since.
+// takeOver sets a new deadline. It is granted the lock only if this replaces passed, the deadline that the caller has
+// read.
 func (l *getsetDeadlineLock) takeOver(ctx context.Context, key, passed string, ttl time.Duration) (bool, error) {
 	old, err := l.redis.GetSet(ctx, key, harness.Now(ctx).Add(ttl).UnixMilli()).Result()
 	if err == redis.Nil {

@@ -40,10 +40,10 @@ func leaseOf(i, locks int) time.Duration {
 // lockKeyState holds what the clients of a load share about one lock.
 type lockKeyState struct {
 	lease     time.Duration
-	lateHolds *lateHolds // bounds the late holds of all locks; nil: no bound
+	lateHolds *lateHolds // bounds the late holds of all locks
 
 	mu      sync.Mutex
-	turn    int           // index of the lateWay of the next late hold
+	turn    int           // number of the next late hold, which chooses its lateWay
 	turned  bool          // turn is set
 	lateDue time.Duration // when the next late hold may begin, or by when the current one has to be over
 	late    bool          // a late hold is under way
@@ -91,45 +91,30 @@ func (k *lockKeyState) endLate(now, mean time.Duration) {
 	k.watched = watchedLease{}
 	if k.late {
 		k.late = false
-		k.lateHolds.end()
+		<-k.lateHolds.places
 	}
 }
 
 // lateHolds bounds how many locks are held late at one time: to the end of their lease or beyond. So there are always
 // other locks to race for.
 type lateHolds struct {
-	free    atomic.Int64 // free places
-	started atomic.Int64 // locks that were held late at least once
+	places  chan struct{} // has an element for each lock that is held late
+	started atomic.Int64  // locks that were held late at least once
 }
 
-// takeFirstWay returns the index of the lateWay of a lock's first late hold. Each call returns the next index. So the
-// first ways are tried in every load, however few of its locks are held late before it ends.
+// takeFirstWay returns the turn with which a lock's late holds begin: 0 for the first lock that is held late, 1 for the
+// second, and so on. So several ways are tried even in a load that is over after one late hold of each lock.
 func (l *lateHolds) takeFirstWay() int {
-	if l == nil {
-		return 0
-	}
 	return int(l.started.Add(1) - 1)
-}
-
-// newLateHolds allows at most limit locks to be held late at one time.
-func newLateHolds(limit int) *lateHolds {
-	l := &lateHolds{}
-	l.free.Store(int64(limit))
-	return l
 }
 
 // begin takes a place and returns true, if one is free.
 func (l *lateHolds) begin() bool {
-	if l == nil || l.free.Add(-1) >= 0 {
+	select {
+	case l.places <- struct{}{}:
 		return true
-	}
-	l.end()
-	return false
-}
-
-func (l *lateHolds) end() {
-	if l != nil {
-		l.free.Add(1)
+	default:
+		return false
 	}
 }
 
@@ -170,8 +155,9 @@ func (c *lockClient) holdLate(ctx context.Context, s *harness.Session, k *lockKe
 // lastInstant is the length of a lease's last instant: more than the millisecond in which Redis counts.
 const lastInstant = 1500 * time.Microsecond
 
-// aroundEnd draws when to extend a lease, relative to its end: close to it on either side, or some milliseconds before,
-// since timers may be late by that much. trip is how long a request takes.
+// aroundEnd draws when to extend a lease, as a time relative to the lease's end. Half of the times are up to 6 ms
+// before the end, since timers may be late by that much; the others are close to the end on either side. trip is how
+// long a request takes.
 func aroundEnd(rng *rand.Rand, trip time.Duration) time.Duration {
 	if rng.IntN(2) == 0 {
 		return -drawPart(rng, lastInstant, 0, 4)
@@ -184,8 +170,8 @@ func drawPart(rng *rand.Rand, d time.Duration, from, to float64) time.Duration {
 	return time.Duration((from + (to-from)*rng.Float64()) * float64(d))
 }
 
-// lateExtends bounds how often an owner tries to renew a lease after its end. Whether a wrong renewal is granted may
-// depend on who has the lock just then.
+// lateExtends bounds how often an owner tries to renew a lease after its end. It tries more than once, since a faulty
+// lock may grant such a renewal only while the lock is free, or only while another owner has it.
 const lateExtends = 4
 
 // extendLate tries to renew a lease after its end, until a renewal is granted or lateExtends were refused. If one is

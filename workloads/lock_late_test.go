@@ -15,7 +15,7 @@ import (
 
 // theLock returns the state of one lock that has not been held late yet.
 func theLock(lease time.Duration) map[string]*lockKeyState {
-	return map[string]*lockKeyState{lockKey(0): {lease: lease}}
+	return map[string]*lockKeyState{lockKey(0): {lease: lease, lateHolds: &lateHolds{places: make(chan struct{}, 1)}}}
 }
 
 // leaseTime is an operation on a lock and its time, in leases from the grant before it.
@@ -29,7 +29,7 @@ type leaseTime struct {
 func tenures(lock Locker, steps int) (all [][]leaseTime) {
 	timeline := &lockTime{}
 	s := timeline.session(0)
-	c := &lockClient{lock: lock, opts: LockOptions{TTL: time.Second, Keys: 1}, keys: theLock(time.Second)}
+	c := &lockClient{lock: lock, opts: Options{TTL: time.Second, Keys: 1}, keys: theLock(time.Second)}
 	for range steps {
 		c.Step(context.Background(), s)
 	}
@@ -107,7 +107,7 @@ func TestLeasesAreExtendedInTimeAtTheEndAndLate(t *testing.T) {
 func TestUsualHoldsAreRenewedHalfWay(t *testing.T) {
 	timeline := &lockTime{}
 	s := timeline.session(0)
-	c := &lockClient{lock: obliging{}, opts: LockOptions{TTL: time.Hour, Keys: 1}, keys: theLock(time.Hour)}
+	c := &lockClient{lock: obliging{}, opts: Options{TTL: time.Hour, Keys: 1}, keys: theLock(time.Hour)}
 	c.keys[lockKey(0)].lateDue = time.Hour / 4
 	for range 800 {
 		c.Step(t.Context(), s)
@@ -150,7 +150,7 @@ func TestAWatchdogThatFindsTheLockLostGivesUp(t *testing.T) {
 // A short run has to see a lease end inside a hold.
 func TestLocksAreSoonHeldLate(t *testing.T) {
 	for _, lock := range []Locker{unextended, obliging{}} {
-		w := Locks(nil, LockOptions{Keys: 1, TTL: time.Second}, nil).(*locks)
+		w := Locks(nil, Options{Keys: 1, TTL: time.Second}, nil).(*locks)
 		timeline := &lockTime{}
 		c := &lockClient{lock: lock, opts: w.opts, keys: w.keys}
 		for s := timeline.session(0); timeline.now < 2*time.Second; {
@@ -164,7 +164,7 @@ func TestLocksAreSoonHeldLate(t *testing.T) {
 }
 
 func TestHalfOfTheLocksAreHeldLateAtATime(t *testing.T) {
-	w := Locks(nil, LockOptions{Keys: 5, TTL: time.Second}, nil).(*locks)
+	w := Locks(nil, Options{Keys: 5, TTL: time.Second}, nil).(*locks)
 	late := func(now time.Duration) (keys []int) {
 		for i := range 5 {
 			if w.keys[lockKey(i)].beginLate(now) {
@@ -187,13 +187,13 @@ func TestNoDefaultLeaseIsAWholeNumberOfSeconds(t *testing.T) {
 		1: {longestLease}, 2: {longestLease, shortLease},
 		6: {longestLease, shortLease, shortestLease, shortLease, longestLease, shortLease},
 	} {
-		w := Locks(nil, LockOptions{Keys: keys}, nil).(*locks)
+		w := Locks(nil, Options{Keys: keys}, nil).(*locks)
 		for i, lease := range want {
 			require.Equal(t, lease, w.keys[lockKey(i)].lease)
 			require.NotZero(t, lease%time.Second)
 		}
 	}
-	w := Locks(nil, LockOptions{Keys: 3, TTL: time.Second}, nil).(*locks)
+	w := Locks(nil, Options{Keys: 3, TTL: time.Second}, nil).(*locks)
 	for i := range 3 {
 		require.Equal(t, time.Second, w.keys[lockKey(i)].lease, "asked for")
 	}
@@ -268,7 +268,7 @@ func TestClientsWaitForTheEndOfALease(t *testing.T) {
 		k.lateDue = time.Hour
 		k.watch("client-7-7-owner", end)
 		lock := held{Locker: obliging{}, until: tc.until, timeline: timeline, names: &names}
-		c := &lockClient{lock: lock, opts: LockOptions{Keys: 1, TTL: time.Second}, keys: keys}
+		c := &lockClient{lock: lock, opts: Options{Keys: 1, TTL: time.Second}, keys: keys}
 		s := timeline.session(0)
 		c.Step(t.Context(), s)
 		require.Equal(t, tc.waits, len(names) > 1, name)

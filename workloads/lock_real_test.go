@@ -189,7 +189,7 @@ func TestFencingTokensGrow(t *testing.T) {
 
 func TestALockWithoutAcknowledgementIsGivenBack(t *testing.T) {
 	c, r := realRedis(t)
-	lone := &lockClient{lock: newSetNXPXWait(waitFor(1))(r), opts: LockOptions{TTL: lockTTL}}
+	lone := &lockClient{lock: newSetNXPXWait(waitFor(1))(r), opts: Options{TTL: lockTTL}}
 	op := lone.acquire(t.Context(), (&lockTime{}).session(0), "k", "a")
 	require.Equal(t, harness.Fail, op.Outcome, "there is no replica")
 	require.Equal(t, "given back", op.Err, "nobody else has it")

@@ -19,7 +19,7 @@ import (
 //	release  script: HEXISTS, HINCRBY key owner -1; PEXPIRE if entries are left, else DEL and PUBLISH
 //
 // Source: the CSDN collection on Redis locks; Redisson. A refused caller waits for the message of a release and tries
-// again. It waits no longer than the holder's lease goes on, and no longer than a quarter of its own. It also tries
+// again. It waits until the holder's lease ends, or for a quarter of its own lease if that is shorter. It also tries
 // between SUBSCRIBE and the wait: the message may have come before the subscription. Safe on one node, but a failover
 // may forget a granted lock.
 func redisson() Variant {
@@ -41,7 +41,7 @@ type redissonLock struct {
 	releases *redis.PubSub
 	maxWait  time.Duration // how long to wait for releases; 0: a quarter of the lease
 	tries    int           // how often to try
-	// lease is the lease last asked for. A release that leaves entries renews it.
+	// lease is the lease that was last asked for, which a release renews if entries are left.
 	lease time.Duration
 }
 
@@ -84,7 +84,7 @@ func (l *redissonLock) Acquire(ctx context.Context, key, owner string, ttl time.
 	}
 }
 
-// try tries once. If the lock is refused, leaseLeft is how long the holder's lease goes on, at least a millisecond.
+// try tries once. If the lock is refused, leaseLeft is how long the holder's lease still lasts, at least a millisecond.
 func (l *redissonLock) try(ctx context.Context, key, owner string, ttl time.Duration) (
 	granted bool, leaseLeft time.Duration, err error,
 ) {

@@ -14,13 +14,14 @@ import (
 // lock/redlock, the Redis documentation's lock on N independent masters, usually five.
 //
 //	acquire  on every master in turn, SET key owner NX PX ttl, each answered within ttl/20 (5 to 50 ms); granted if a
-//	         majority said OK and some of ttl - elapsed - (ttl/100 + 2 ms) is left; else release
+//	         majority said OK before ttl - (ttl/100 + 2 ms) had passed; otherwise release
 //	extend   on every master in turn, script: GET, compare, PEXPIRE; renewed on the same terms
 //	release  on every master in turn, whatever it said to the SET, script: GET, compare, DEL
 //
-// Source: Redis documentation, "Distributed Locks with Redis". Elapsed is measured by the client's own clock, from
-// before the first SET. A checker counts the lease from the call of the acquire, which is earlier, and allows for the
-// run's own drift. That lease ends no later than 2 ms after the client's, and every master keeps the key for longer.
+// Source: Redis documentation, "Distributed Locks with Redis". The time that has passed is measured by the client's own
+// clock, from before the first SET. A checker counts the lease from the call of the acquire, which is earlier, and
+// allows for the run's own drift. That lease ends no later than 2 ms after the client's, and every master keeps the key
+// for longer.
 //
 // Safe while a majority of masters lives and keeps what it was told. A master of the majority that forgets a lock
 // inside its lease makes room for a second owner: because it comes back without its data, because its clock steps
@@ -134,8 +135,8 @@ func (l *redlockLock) ask(
 	return v
 }
 
-// leaseLeft reports whether anything is left of a lease that began at start, on clocks that differ by a hundredth of
-// it.
+// leaseLeft reports whether a lease that began at start still lasts. It takes a hundredth of the lease off for clocks
+// that differ, and 2 ms for the precision of Redis's expiries.
 func leaseLeft(ctx context.Context, start time.Time, ttl time.Duration) bool {
 	const expiryStep = 2 * time.Millisecond
 	return harness.Now(ctx).Sub(start) < ttl-ttl/100-expiryStep

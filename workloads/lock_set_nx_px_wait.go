@@ -17,9 +17,9 @@ import (
 //	release  script: GET, compare, DEL
 //
 // Source: Redis documentation of WAIT, which answers the flaw named in the CSDN collection on Redis locks, section 6. A
-// failover then causes fewer double grants, not none: another replica than the one that acknowledged may be promoted,
-// and during a partition both sides may have one. With two replicas, WAIT 2 leaves a primary that is cut off alone, or
-// with one of them, unable to grant.
+// failover then causes fewer double grants, not none: a replica other than the one that acknowledged may be promoted,
+// and during a partition both sides may have a replica. With two replicas and WAIT 2, a primary that a partition leaves
+// with fewer than both replicas cannot grant the lock.
 func setNXPXWait(acks int) Variant {
 	return lockVariant("lock/set-nx-px-wait", newSetNXPXWait(waitFor(acks)), Variant{
 		Doc:     fmt.Sprintf("SET NX PX, then WAIT %d, else release; release by compare-and-delete script", acks),

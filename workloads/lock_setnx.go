@@ -14,10 +14,10 @@ import (
 //	acquire  SETNX key owner
 //	release  DEL key
 //
-// Source: the SoRedisLock article, section 2; "Lua in Redis". The TTL asked for is ignored: the lock of a client that
-// crashes never ends. For the same reason no release is too late, and DEL removes the caller's own lock. The exception
-// is a lock that a failover has forgotten: then DEL removes the next owner's. A failover that forgets the DEL leaves a
-// lock that never ends.
+// Source: the SoRedisLock article, section 2; "Lua in Redis". The TTL asked for is ignored, so the lock of a client
+// that crashes never ends. Since no lease ends, no release is too late, and DEL removes the caller's own lock. The
+// exception is a lock that a failover has forgotten: then DEL removes the next owner's. A failover that forgets the DEL
+// leaves a lock that never ends.
 func setnx() Variant {
 	return lockVariant("lock/setnx", newSetnx, Variant{
 		Doc:    "SETNX without a TTL; release is DEL",

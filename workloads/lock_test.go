@@ -88,13 +88,13 @@ func (o obliging) Fence() string                                         { retur
 
 func TestAFencersTokenIsTheResultOfItsGrant(t *testing.T) {
 	timeline := &lockTime{}
-	c := &lockClient{lock: obliging{token: "7"}, opts: LockOptions{TTL: time.Second, Keys: 1}}
+	c := &lockClient{lock: obliging{token: "7"}, opts: Options{TTL: time.Second, Keys: 1}}
 	require.Equal(t, "7", c.acquire(t.Context(), timeline.session(0), "k", "a").Result)
 }
 
 func TestFinishFindsTheLockThatIsStuck(t *testing.T) {
 	c, r := realRedis(t)
-	w := Locks(c, LockOptions{Keys: 3, TTL: 500 * time.Millisecond}, newSetnx)
+	w := Locks(c, Options{Keys: 3, TTL: 500 * time.Millisecond}, newSetnx)
 	require.NoError(t, r.Set(t.Context(), "lock-1", "crashed", 0).Err())
 	timeline := &lockTime{}
 	require.NoError(t, w.(harness.Finisher).Finish(t.Context(), timeline.session(harness.HarnessClient)))
@@ -115,7 +115,7 @@ func TestFinishFindsTheLockThatIsStuck(t *testing.T) {
 
 func TestTheErrorsOfFinalTriesAreRecorded(t *testing.T) {
 	c, _ := realRedis(t)
-	w := Locks(c, LockOptions{Keys: 1}, newSetNXPX)
+	w := Locks(c, Options{Keys: 1}, newSetNXPX)
 	require.NoError(t, c.Kill("r1"))
 	timeline := &lockTime{}
 	require.NoError(t, w.(harness.Finisher).Finish(t.Context(), timeline.session(harness.HarnessClient)))

@@ -16,10 +16,10 @@ import (
 //	timer     after a third of the lease, script: GET, compare, PEXPIRE, or SET PX if the lock is free; then a new timer
 //	release   the timer is stopped; script: GET, compare, DEL
 //
-// Source: RedLock.net, and its issue 64. Two mistakes combine. Stopping a timer does not stop a renewal that it has
-// begun: one that is under way during the release arrives after the DEL, and sets the next timer when it is answered.
-// And a renewal that finds no lock takes it. So the lock is taken in the name of an owner that has released it, and
-// renewed until its process ends; nobody else can acquire it. lock/redisson-watchdog renews only a lock that is there.
+// Source: RedLock.net, and its issue 64. Two mistakes combine. Stopping a timer does not stop a renewal that is under
+// way: it arrives after the DEL of the release, and its answer sets the next timer. And a renewal that finds no lock
+// takes it. So the lock is taken for an owner that has released it, and is renewed until that owner's process ends;
+// nobody else can acquire it. lock/redisson-watchdog renews only a lock that is there.
 func watchdogRearms() Variant {
 	return lockVariant("lock/watchdog-rearms", newWatchdogRearms, Variant{
 		Doc: "SET NX PX with a renewal timer; a renewal under way at the release takes the lock again and sets the " +

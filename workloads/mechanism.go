@@ -10,8 +10,8 @@ import (
 )
 
 // Mechanism explains in one clause how the violations in the evidence come about. It uses the flaws that the variant
-// documents and, where that helps, numbers from the evidence. It ignores anomalies during a fault, which may have
-// caused them. It returns an empty text if no documented flaw explains the other anomalies, or if there are none.
+// documents and, where that helps, numbers from the evidence. It ignores anomalies that happened during a fault, since
+// the fault may have caused them. It returns "" if there are no others, or if no documented flaw explains them.
 func (v Variant) Mechanism(evidence []harness.Anomaly) string {
 	evidence = slices.DeleteFunc(slices.Clone(evidence), func(a harness.Anomaly) bool { return len(a.Faults) > 0 })
 	if v.mechanism != nil {
@@ -30,8 +30,8 @@ func (v Variant) Mechanism(evidence []harness.Anomaly) string {
 	return string(all[0])
 }
 
-// comparesStrings explains violations by a script that compares numbers as strings. Its example is a number that was
-// drawn and a proposal that the script takes for larger.
+// comparesStrings explains violations by a script that compares numbers as strings. Its example is a proposal that is
+// smaller than a number that was drawn, but larger as a string.
 func comparesStrings(evidence []harness.Anomaly) string {
 	for _, a := range evidence {
 		for _, drawn := range a.Ops {

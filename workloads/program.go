@@ -18,37 +18,33 @@ import (
 // ExploredLease is the default lease of explored clients.
 const ExploredLease = 10 * time.Second
 
-// Program returns what the clients of the variant do under the explorer. It returns false for the family Writes, for
-// variants that need several masters, since the explorer has one, and for a library's variant without a program: see
-// RunBy.
+// Program returns what the clients of the variant do under the explorer. It returns false for what cannot be explored:
+// the family Writes, a lock on several masters, and a library of another language that has no runner (RunBy).
 func (v Variant) Program(o Options) (interleave.Program, bool) {
 	if v.newQuorum != nil || v.library.File != "" && v.runner == nil {
 		return interleave.Program{}, false
 	}
 	v, _ = v.Waiting(o.Acks)
-	lease := cmp.Or(o.TTL, v.Lease)
-	o.TTL = lease
+	o.Name, o.TTL, o.Habits = v.ID, cmp.Or(o.TTL, v.Lease), v.habits
 	var p interleave.Program
-	switch v.Family {
-	case Lock:
+	switch {
+	case v.program != nil:
+		p = v.program(o)
+	case v.Family == Lock:
 		newLocker := v.newLocker
 		if v.newExplored != nil {
 			newLocker = v.newExplored
 		}
-		p = LockProgram(LockOptions{Name: v.ID, TTL: lease, Habits: v.habits}, newLocker)
-	case Dedup:
-		p = DedupProgram(DedupOptions{Name: v.ID, Window: lease, AtMostOnce: o.AtMostOnce, Habits: v.habits},
-			v.newDeduper)
-	case Sequence:
-		p = SequenceProgram(SequenceOptions{Name: v.ID, Regime: o.Regime, Habits: v.habits}, v.newSequencer)
+		p = LockProgram(o, newLocker)
+	case v.Family == Dedup:
+		p = DedupProgram(o, v.newDeduper)
+	case v.Family == Sequence:
+		p = SequenceProgram(o, v.newSequencer)
 		if v.inspect != nil {
 			p.Observe = v.observe
 		}
 	default:
 		return p, false
-	}
-	if v.program != nil {
-		p = v.program(o)
 	}
 	p.Replicas, p.Scripts = v.Acks > 0, v.scripts()
 	if p.Retries = v.Retries; p.Retries > 0 {
@@ -93,12 +89,12 @@ func (f clientFunc) Step(ctx context.Context, s *harness.Session) { f(ctx, s) }
 
 // LockProgram lets each client try one lock once. If the client is granted the lock, it renews it, if it can be
 // renewed, and releases it. A client that gets no answer on the way releases the lock, whether or not it has it, and
-// acquires it once more. If it has goroutines of harness.Go by then, which may renew the second lock, it releases that
-// as well.
+// acquires it once more. It does not release this second grant, unless goroutines of harness.Go might renew it for
+// ever.
 //
-// When all clients are done or crashed, the harness tries the lock if it was refused to its own owner. When every lease
-// has ended, the lock has to be free.
-func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) interleave.Program {
+// When all clients are done or crashed, and a release or renewal of the lock's owner was refused, the harness tries the
+// lock. When every lease has ended, the lock has to be free.
+func LockProgram(o Options, newLocker func(redis.UniversalClient) Locker) interleave.Program {
 	o.TTL = cmp.Or(o.TTL, ExploredLease)
 	const key = exploredLock
 	return withClients(interleave.Program{
@@ -127,7 +123,7 @@ func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) in
 			}
 			return nil
 		},
-	}, newLocker, func(lock Locker, i int) harness.Client { return exploredLockClient(lock, o, key, i) })
+	}, newLocker, func(lock Locker, i int) harness.Client { return exploredLockClient(lock, o, i) })
 }
 
 // withClients returns p with the clients that client makes. Each uses an algorithm of its own, made by newAlgorithm.
@@ -149,7 +145,8 @@ func afterLease(lease time.Duration) time.Duration { return max(2*lease, lease+t
 // exploredLock is the name of the lock that explored clients try.
 const exploredLock = "lock"
 
-func exploredLockClient(lock Locker, o LockOptions, key string, place int) harness.Client {
+func exploredLockClient(lock Locker, o Options, place int) harness.Client {
+	const key = exploredLock
 	c, owner := &lockClient{lock: lock, opts: o}, exploredNames[place]
 	return clientFunc(func(ctx context.Context, s *harness.Session) {
 		switch place {
@@ -192,30 +189,30 @@ func (c *lockClient) attempt(ctx context.Context, s *harness.Session, key, owner
 }
 
 // DedupProgram gives one message to every client. A client whose claim got no answer claims once more, as if a queue
-// had sent the message again. A client that is told that it is first delivers the message, and confirms it if the
-// filter asks for that. When all are done or crashed, the message has to be delivered or free to be claimed again, and
-// its mark has to end.
-func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper) interleave.Program {
-	o.Window = cmp.Or(o.Window, 2*ExploredLease)
+// had sent the message again. A client that is told that the message is new delivers it, and confirms it if the filter
+// asks for that. When all are done or crashed, the message has to be delivered or free to be claimed again, and its
+// mark has to end.
+func DedupProgram(o Options, newDeduper func(redis.UniversalClient) Deduper) interleave.Program {
+	o.TTL = cmp.Or(o.TTL, 2*ExploredLease)
 	o.AtMostOnce = o.AtMostOnce && !slices.Contains(dedupKinds(newDeduper), harness.Confirm)
 	const id = exploredMessage
 	return withClients(interleave.Program{
-		Name: cmp.Or(o.Name, "dedup"), Lease: o.Window, Hooks: []redis.Hook{tracer{}},
+		Name: cmp.Or(o.Name, "dedup"), Lease: o.TTL, Hooks: []redis.Hook{tracer{}},
 		Kinds: dedupKinds(newDeduper), SpecialPlaces: habits(o.Habits, placeTwoNames, placeComesBack),
 		Roles:      dedupRoles,
 		Goroutines: o.Goroutines,
 		Finally: func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after interleave.After) error {
-			c := &dedupClient{filter: newDeduper(r), window: o.Window}
+			c := &dedupClient{filter: newDeduper(r), window: o.TTL}
 			ctx = withTokens(ctx, "harness")
 			delivered := func(op harness.Op) bool { return op.Key == id && op.Kind == harness.Deliver }
 			ops := after.Ops()
 			if !slices.ContainsFunc(ops, delivered) && !(o.AtMostOnce && slices.ContainsFunc(ops, mayHaveClaimed)) {
-				if err := after.Pass(o.Window / 2); err != nil { // a claim has ended by then, a mark has not
+				if err := after.Pass(o.TTL / 2); err != nil { // a claim has ended by then, a mark has not
 					return err
 				}
 				c.claim(ctx, s, id)
 			}
-			remaining, err := after.PassAll(afterLease(o.Window))
+			remaining, err := after.PassAll(afterLease(o.TTL))
 			if remaining == 0 || err != nil {
 				return err // the message is new, as in the beginning
 			}
@@ -228,9 +225,9 @@ func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper
 // exploredMessage is the name of the message that explored clients get.
 const exploredMessage = "msg"
 
-func exploredDedupClient(filter Deduper, o DedupOptions, place int) harness.Client {
+func exploredDedupClient(filter Deduper, o Options, place int) harness.Client {
 	const id = exploredMessage
-	c := &dedupClient{filter: filter, window: o.Window}
+	c := &dedupClient{filter: filter, window: o.TTL}
 	return clientFunc(func(ctx context.Context, s *harness.Session) {
 		ctx = withTokens(ctx, exploredNames[place])
 		switch place {
@@ -256,12 +253,12 @@ func mayHaveClaimed(op harness.Op) bool {
 		(op.Outcome == harness.Info || op.Result == harness.ResultFirst)
 }
 
-// firstClientDraws is the number of draws of a sequence's first client. With three draws in a row, a delayed draw that
-// takes the sequence back leads to a smaller number in the end, not only to a duplicate.
+// firstClientDraws is how many numbers the first client draws in a row. With two, another client's delayed SET leads
+// only to a number that was drawn before; with three, also to a number smaller than the one before.
 const firstClientDraws = 3
 
 // SequenceProgram lets each client draw one number, and the first client three, whether or not they get an answer.
-func SequenceProgram(o SequenceOptions, newSequencer func(redis.UniversalClient) Sequencer) interleave.Program {
+func SequenceProgram(o Options, newSequencer func(redis.UniversalClient) Sequencer) interleave.Program {
 	return withClients(interleave.Program{
 		Name: cmp.Or(o.Name, "sequence"), Lease: ExploredLease, Timeless: true, Hooks: []redis.Hook{tracer{}},
 		Kinds: []harness.Kind{harness.Next}, SpecialPlaces: habits(o.Habits, placeTwoNames),
@@ -270,7 +267,7 @@ func SequenceProgram(o SequenceOptions, newSequencer func(redis.UniversalClient)
 	}, newSequencer, func(generator Sequencer, i int) harness.Client { return exploredSequenceClient(generator, o, i) })
 }
 
-func exploredSequenceClient(generator Sequencer, o SequenceOptions, i int) harness.Client {
+func exploredSequenceClient(generator Sequencer, o Options, i int) harness.Client {
 	const key = "seq"
 	regime := cmp.Or(o.Regime, Fixed)
 	c := &sequenceClient{generator: generator}
@@ -289,7 +286,7 @@ func exploredSequenceClient(generator Sequencer, o SequenceOptions, i int) harne
 	})
 }
 
-// observe inspects the store after each number that was drawn.
+// observe inspects what is stored after each draw.
 func (v Variant) observe(ctx context.Context, s *harness.Session, r redis.UniversalClient, op harness.Op) {
 	if op.Kind == harness.Next {
 		s.Invoke(harness.Op{Kind: harness.Inspect, Key: op.Key}, func(op *harness.Op) { v.inspect(ctx, r, op) })

@@ -18,26 +18,18 @@ type QuorumConnector interface {
 	ConnectAll(group int) ([]redis.UniversalClient, error)
 }
 
-// QuorumLocks is [Locks] for a lock that asks several masters. newLocker gets one client for each. The Locker's answer
-// is that of all masters together.
+// quorumLocks is [Locks] for a lock that asks several masters, and needs at least minMasters. newLocker gets a client
+// for each master. The Locker answers for all masters together.
 //
-// A no counts as a fail only if it is known what the operation left on every master: the last command to each was
-// answered, or none can have been executed there. Otherwise it counts as info. The key of a SET without an answer, or
-// of one whose DEL had none, may keep others out until its lease is over.
-func QuorumLocks(c QuorumConnector, o LockOptions, newLocker func([]redis.UniversalClient) Locker) harness.Workload {
-	return quorumLocks(c, o, quorum{newQuorum: newLocker, minMasters: 1})
-}
-
-func quorumLocks(c Connector, o LockOptions, q quorum) harness.Workload {
+// A no counts as a fail only if it is known what the operation left on every master: the last command to it was
+// answered, or no command can have been executed there. Otherwise the no counts as info: a SET without an answer, or
+// whose DEL had none, may have left a key that keeps others out until its lease is over.
+func quorumLocks(
+	c Connector, o Options, newLocker func([]redis.UniversalClient) Locker, minMasters int,
+) harness.Workload {
 	l := Locks(c, o, nil).(*locks)
-	l.quorum = q
+	l.newQuorum, l.minMasters = newLocker, minMasters
 	return l
-}
-
-// quorum holds the constructor of a lock on several masters. The zero value stands for a lock on one.
-type quorum struct {
-	newQuorum  func([]redis.UniversalClient) Locker
-	minMasters int // masters that it needs
 }
 
 // locker makes the lock of a client in that group.
@@ -60,7 +52,7 @@ func (l *locks) locker(group int) (Locker, error) {
 	return l.newQuorum(all), nil
 }
 
-// ballot notes what one operation may have left on each of several masters. The operation's commands may run
+// ballot notes for each of several masters what one operation may have left there. The operation's commands may run
 // concurrently.
 type ballot struct {
 	mu     sync.Mutex
@@ -97,12 +89,11 @@ func (l *ballot) note(master int, ran bool, err error) {
 	}
 }
 
-// errInDoubt is the error of an operation that failed on the masters together, and may have left something on one of
-// them.
+// errInDoubt is the reason of an operation that ended without success and may have left something on a master.
 var errInDoubt = errors.New("not known to every master")
 
-// markInDoubt sets op to info if it ended with a no or in errGivenBack and may have left something on a master without
-// its algorithm's knowledge. It reports whether it did.
+// markInDoubt decides about an operation that ended with a no, or in errGivenBack. If it may have left something on a
+// master and its algorithm cannot know, the outcome becomes info and markInDoubt returns true.
 func (l *ballot) markInDoubt(op *harness.Op, err error) bool {
 	if err != nil && !errors.Is(err, errGivenBack) {
 		return false // the error decides the outcome
@@ -137,6 +128,7 @@ func (v *votes) cast(yes bool, err error) {
 	}
 }
 
-// majorityYes reports whether a majority said yes, and majorityNo whether so many said no that no majority can say yes.
+// majorityYes reports whether a majority said yes, and majorityNo whether the masters that did not say no are no
+// majority.
 func (v *votes) majorityYes() bool { return v.yes >= v.all/2+1 }
 func (v *votes) majorityNo() bool  { return v.no > v.all-(v.all/2+1) }

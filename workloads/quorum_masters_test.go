@@ -63,7 +63,7 @@ func (m *masters) client(group int) *lockClient {
 	all, err := m.pool.masters(group)
 	require.NoError(m, err)
 	require.Len(m, all, 5)
-	return &lockClient{lock: m.v.newQuorum(all), opts: LockOptions{TTL: quorumTTL}}
+	return &lockClient{lock: m.v.newQuorum(all), opts: Options{TTL: quorumTTL}}
 }
 
 // quorumTTL is long enough for a restart within it.

@@ -90,7 +90,7 @@ func (r Regime) generator() proposals {
 	}
 }
 
-// growingFrom returns a function that counts up from start. Each number that it returns is a little behind the newest.
+// growingFrom returns a function that counts up from start, and returns the count less a small random lag.
 func growingFrom(start int64) func(*rand.Rand) int64 {
 	var n atomic.Int64
 	return func(rng *rand.Rand) int64 { return start + max(0, n.Add(1)-1-rng.Int64N(growingLag)) }

@@ -37,7 +37,7 @@ func TestCounterexamplesReplay(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			spec := explore.Spec{
-				Program:  workloads.LockProgram(workloads.LockOptions{}, c.lock),
+				Program:  workloads.LockProgram(workloads.Options{}, c.lock),
 				Checkers: []harness.Checker{checkers.Mutex(), checkers.Stuck()}, Bounds: c.bounds, For: time.Minute,
 			}
 			spec.Clients = 2

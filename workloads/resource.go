@@ -17,8 +17,8 @@ import (
 // guardedResource holds the values that locks guard, one for each lock. It lives inside the harness, so it is
 // linearizable, answers at once and is never down: what goes wrong is the lock's fault. The zero value is empty.
 //
-// A value is a chain of updates, the latest first. An owner that writes it back from an older value undoes the updates
-// in between.
+// A value is a chain of updates, the latest first. An owner appends its update to the value that it has read. If
+// another owner has written since, that owner's update is not in the new chain: it is lost.
 type guardedResource struct {
 	mu         sync.Mutex
 	values     map[string]*guardedValue // by lock
@@ -30,7 +30,7 @@ type guardedValue struct {
 	fence  string // the largest token seen; "": none
 }
 
-// guardedUpdate is one number, and the updates that its writer had read. It is never changed.
+// guardedUpdate is an update, which adds one number to the value that its writer had read. It is never changed.
 type guardedUpdate struct {
 	number int64
 	read   *guardedUpdate
@@ -55,8 +55,8 @@ func (r *guardedResource) drawNumber() int64 {
 	return r.nextNumber - 1
 }
 
-// read returns the value. ok is false if token is older than one that was seen. An update begins with its read, so an
-// owner that was overtaken before its read must not write either.
+// read returns the value. ok is false if a later token than this one was seen. The caller then must not write either:
+// the resource has refused its update.
 func (r *guardedResource) read(lock, token string) (latest *guardedUpdate, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -55,7 +55,7 @@ func (m *meanwhile) Sleep(d time.Duration) bool {
 
 // updating returns a client of the guarded resource, and its Timeline.
 func updating(r *guardedResource, lock Locker) (*lockClient, *meanwhile) {
-	opts := LockOptions{Keys: 1, TTL: 3 * time.Second, Resource: true}
+	opts := Options{Keys: 1, TTL: 3 * time.Second, Resource: true}
 	keys := theLock(opts.TTL)
 	keys[lockKey(0)].lateDue = time.Hour // seldom late
 	return &lockClient{lock: lock, opts: opts, resource: r, keys: keys}, &meanwhile{}

@@ -15,20 +15,16 @@ import (
 // RoundsOptions shape the workload of a published experiment. Zero values mean the defaults, which are those of
 // Jepsen's Redis of 2013.
 type RoundsOptions struct {
-	Name string // name of the workload in reports; default "rounds"
 	// Clients is n, which must equal the number of clients of the run, Spec.Clients or Rider.Clients; default 5.
 	Clients int
 	Rounds  int           // rounds of each client; default 400
 	Every   time.Duration // time from one round of a client to its next; default 100ms
-
-	Acks   int           // replicas whose acknowledgement every write waits for; default 0: no WAIT is sent
-	Within time.Duration // timeout of the WAIT, in whole milliseconds, below the clients' OpTimeout; default 20ms
-
-	Lock bool          // in each round a client also tries the lock of that round
-	TTL  time.Duration // lease of those locks; default 60s, longer than the experiment
-
-	Prefix string // prefix of the names of the set and of the locks
+	Within  time.Duration // timeout of the WAIT, in whole milliseconds, below the clients' OpTimeout; default 20ms
+	Lock    bool          // in each round a client also tries the lock of that round
 }
+
+// roundsLease is the lease of the rounds' locks, longer than the experiment.
+const roundsLease = time.Minute
 
 // Rounds repeats the workload of published experiments, in which it is known who wrote what when, and everybody wants
 // the same thing at the same time. In round i, client w of n adds the unique integer w + i*n to a set. With Lock it
@@ -39,31 +35,33 @@ type RoundsOptions struct {
 // once until it has caught up. After its last round it idles until the load ends: make Spec.Duration some seconds
 // longer than Rounds*Every, and end faults before that.
 //
-// With Acks each write is followed by WAIT on the same connection. An integer that too few replicas have ends in info.
-// A lock that too few replicas have is released, by its own name. The acquire is a fail if the lock was still there,
+// With Acks each write is followed by WAIT on the same connection. If too few replicas have the write, an integer ends
+// in info, and a lock is released again, if its value is the client's own name: a fail if the lock was still there,
 // else info.
 //
-// At the end the harness reads the set, as with [SAdd]. Checkers: Writes, and Mutex with Lock.
+// At the end the harness reads the set, as writes/sadd does. Checkers: Writes, and Mutex with Lock.
 //
 // Jepsen's clients asked the Sentinel of their own node for the primary before each operation. Here the clients of a
-// group share one go-redis failover client. For a new connection it asks the Sentinels in order. It keeps its
-// connections until one of them announces a switch. So a group whose Sentinels disagree may stay with its first primary
+// group share one go-redis failover client, which asks the Sentinels in order, and only for a new connection. It keeps
+// a connection until a Sentinel announces a switch. So a group whose Sentinels disagree may stay with its first primary
 // for longer. A group that sees a single Sentinel, as each side of a split brain may, follows that one.
-func Rounds(c Connector, o RoundsOptions) harness.Workload {
-	o.Name = cmp.Or(o.Name, "rounds")
-	o.Clients = cmp.Or(o.Clients, 5)
-	o.Rounds = cmp.Or(o.Rounds, 400)
-	o.Every = cmp.Or(o.Every, 100*time.Millisecond)
-	o.Within = cmp.Or(o.Within, waitTimeout)
-	o.TTL = cmp.Or(o.TTL, time.Minute)
-	return &rounds{pool: newPool(c), opts: o, participants: map[*harness.Session]*participant{}, taken: map[int]bool{}}
+func Rounds(c Connector, o Options) harness.Workload {
+	r := o.Rounds
+	r.Clients = cmp.Or(r.Clients, 5)
+	r.Rounds = cmp.Or(r.Rounds, 400)
+	r.Every = cmp.Or(r.Every, 100*time.Millisecond)
+	wait := waitArguments{o.Acks, cmp.Or(r.Within, waitTimeout)}
+	return &rounds{name: cmp.Or(o.Name, "rounds"), prefix: o.Prefix, pool: newPool(c), opts: r, wait: wait,
+		participants: map[*harness.Session]*participant{}, taken: map[int]bool{}}
 }
 
 const roundsKey = "rounds"
 
 type rounds struct {
-	pool *pool
-	opts RoundsOptions
+	name, prefix string
+	pool         *pool
+	opts         RoundsOptions
+	wait         waitArguments
 
 	mu           sync.Mutex
 	participants map[*harness.Session]*participant
@@ -71,14 +69,15 @@ type rounds struct {
 	extra        int // workers beyond opts.Clients
 }
 
-// participant is a worker's place in the experiment. The worker's client ids may change, as its clients crash.
+// participant is a worker's place in the experiment. It stays when a client of the worker crashes and the next one has
+// another id.
 type participant struct {
-	number  int // w; opts.Clients for a worker that is too many
+	number  int // w; opts.Clients if all places were taken: such a worker does nothing
 	round   int // the next round
 	firstAt time.Duration
 }
 
-func (w *rounds) Name() string { return w.opts.Name }
+func (w *rounds) Name() string { return w.name }
 
 func (w *rounds) Kinds() []harness.Kind {
 	kinds := []harness.Kind{harness.Add, harness.Read}
@@ -94,14 +93,12 @@ func (w *rounds) Open(_ context.Context, group int) (harness.Client, error) {
 		return nil, err
 	}
 	newLocker := newSetNXPX
-	if w.opts.Acks > 0 {
-		newLocker = newSetNXPXWait(w.wait())
+	if w.wait.acks > 0 {
+		newLocker = newSetNXPXWait(w.wait)
 	}
 	return &roundsClient{rounds: w, redis: r,
-		lock: &lockClient{lock: newLocker(r), opts: LockOptions{TTL: w.opts.TTL}}}, nil
+		lock: &lockClient{lock: newLocker(r), opts: Options{TTL: roundsLease}}}, nil
 }
-
-func (w *rounds) wait() waitArguments { return waitArguments{w.opts.Acks, w.opts.Within} }
 
 // participantOf returns a worker's place. It gives out w by the worker's number, so that the first integers are those
 // of the first client group.
@@ -146,9 +143,9 @@ func (c *roundsClient) Step(ctx context.Context, s *harness.Session) {
 	}
 	i := c.place.round
 	c.place.round++ // before anything is sent: after a crash the next client must not write it again
-	add(ctx, s, c.redis, c.wait(), c.opts.Prefix+roundsKey, int64(c.place.number+i*c.opts.Clients))
+	add(ctx, s, c.redis, c.wait, c.prefix+roundsKey, int64(c.place.number+i*c.opts.Clients))
 	if c.opts.Lock {
-		c.lock.acquire(ctx, s, fmt.Sprintf("%sround-%d", c.opts.Prefix, i), fmt.Sprintf("client-%d", c.place.number))
+		c.lock.acquire(ctx, s, fmt.Sprintf("%sround-%d", c.prefix, i), fmt.Sprintf("client-%d", c.place.number))
 	}
 }
 
@@ -161,5 +158,5 @@ func (w *rounds) Finish(ctx context.Context, s *harness.Session) error {
 		return fmt.Errorf("%d clients ran, and RoundsOptions.Clients is %d: let it be the number of clients of the run",
 			w.opts.Clients+extra, w.opts.Clients)
 	}
-	return readFinally(ctx, s, w.pool, w.opts.Prefix+roundsKey)
+	return readFinally(ctx, s, w.pool, w.prefix+roundsKey)
 }

@@ -23,7 +23,8 @@ func splitBrain(t *testing.T, acks int) (res harness.Result) {
 	t.Helper()
 	for range 3 {
 		c := cluster.Sentinel(cluster.Options{})
-		o := workloads.RoundsOptions{Rounds: 320, Every: 25 * time.Millisecond, Acks: acks, Lock: true}
+		o := workloads.Options{Acks: acks,
+			Rounds: workloads.RoundsOptions{Rounds: 320, Every: 25 * time.Millisecond, Lock: true}}
 		var err error
 		res, err = harness.Run(t.Context(), harness.Spec{
 			System: c, Workload: workloads.Rounds(c, o),
@@ -102,7 +103,8 @@ func requireOnce(t *testing.T, clients, rounds int, tries, owners map[string]int
 func aloneRounds(t *testing.T, acks int) harness.Result {
 	t.Helper()
 	c := cluster.Standalone(cluster.Options{})
-	o := workloads.RoundsOptions{Clients: 3, Rounds: 10, Every: 50 * time.Millisecond, Lock: true, Acks: acks}
+	o := workloads.Options{Acks: acks,
+		Rounds: workloads.RoundsOptions{Clients: 3, Rounds: 10, Every: 50 * time.Millisecond, Lock: true}}
 	res, err := harness.Run(t.Context(), harness.Spec{
 		System: c, Workload: workloads.Rounds(c, o), Clients: 3, Duration: 2 * time.Second,
 		Checkers: []harness.Checker{checkers.Mutex(), checkers.Writes()},
@@ -150,7 +152,8 @@ func TestRoundsOfTooManyClientsAreRefused(t *testing.T) {
 	t.Parallel()
 	c := cluster.Standalone(cluster.Options{})
 	_, err := harness.Run(t.Context(), harness.Spec{
-		System: c, Workload: workloads.Rounds(c, workloads.RoundsOptions{Clients: 2, Rounds: 1}),
+		System: c, Workload: workloads.Rounds(c, workloads.Options{
+			Rounds: workloads.RoundsOptions{Clients: 2, Rounds: 1}}),
 		Checkers: []harness.Checker{checkers.Writes()}, Clients: 3, Duration: 100 * time.Millisecond,
 	})
 	require.ErrorContains(t, err, "3 clients ran, and RoundsOptions.Clients is 2")

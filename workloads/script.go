@@ -23,7 +23,7 @@ import (
 //	dedup     {window_ms} and {window_s}, how long a message stays marked
 //	sequence  {proposed}, the number that the caller would like
 //
-// Times are rounded up. A hash tag around a placeholder is {{key}}. Any other word in braces is a mistake.
+// Times are rounded up. {{key}} is the name with a hash tag around it. Any other word in braces is a mistake.
 //
 // The reply of a lock or filter is a yes or a no; that of a sequence is the number, an integer or a string of decimal
 // digits. The texts run by EVALSHA, and by EVAL if Redis does not know them.
@@ -33,9 +33,8 @@ type Script struct {
 	Name   string `json:"name" yaml:"name"`
 	Source string `json:"source" yaml:"source"` // Lua text that acquires, claims or draws
 
-	// File and ReleaseFile are the paths from which Source and Release were read, as a user who repeats the run would
-	// give them. They are empty if the texts came from the plan itself. They are not stored, since the files may
-	// change.
+	// File and ReleaseFile are the paths of the files that Source and Release were read from, if any, for the command that
+	// repeats the run. They are not stored with results, since the files may change.
 	File        string `json:"-" yaml:"file,omitempty"`
 	ReleaseFile string `json:"-" yaml:"releaseFile,omitempty"`
 

@@ -14,7 +14,7 @@ var (
 	luaComment = regexp.MustCompile(`(?s)"[^"\n]*"|'[^'\n]*'|--\[\[.*?\]\]|--[^\n]*`)
 	luaQuoted  = regexp.MustCompile(`"[^"\n]*"|'[^'\n]*'`)
 	luaWord    = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_.]*`)
-	// luaOrders matches anything that could compare, cut or join values.
+	// luaOrders matches what could order values, cut them or join them.
 	luaOrders = regexp.MustCompile(`[<>#:\[\]{}%^*/\\]|\.\.`)
 )
 
@@ -27,9 +27,8 @@ var (
 		"ttl pttl hget hset hsetnx hexists hdel hlen hincrby incr decr incrby nx px ex xx ok")
 )
 
-// comparesNames reports whether a script may compare owners' tokens for more than equality. It may if a token is only
-// part of an argument, or a key, or if some client's name is a fixed argument: then it matters which client has that
-// name.
+// comparesNames reports whether a script may do more with owners' tokens than compare them for equality. It may also if
+// a token is a key or part of an argument, or if an argument is the name of a client of the explorer.
 func (s Script) comparesNames() bool {
 	s = s.withDefaults()
 	for i, t := range slices.Concat(s.Keys, s.Args, s.ReleaseArgs) {
@@ -41,7 +40,7 @@ func (s Script) comparesNames() bool {
 	return comparesNames(s.Source) || comparesNames(s.Release)
 }
 
-// comparesNames reports whether a Lua text may compare its arguments for more than equality.
+// comparesNames reports whether a Lua text may do more with its arguments than compare them for equality.
 func comparesNames(text string) bool {
 	text = luaComment.ReplaceAllStringFunc(text, func(s string) string {
 		if strings.HasPrefix(s, "--") {

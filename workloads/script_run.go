@@ -30,7 +30,7 @@ func (s Script) releaseText(r redis.UniversalClient) luaText {
 	return luaText{name, s.As, r, redis.NewScript(s.Release), s.Keys, s.ReleaseArgs, defaultYes, nil}
 }
 
-// asReply returns the reply that Redis makes of a script's return value: 1 for true, nil for false.
+// asReply returns what a Lua value becomes in a reply: 1 for true, nil for false.
 func asReply(yes string) string {
 	switch yes {
 	case "true":
@@ -52,9 +52,6 @@ type luaText struct {
 	noErrors   []string // beginnings of error replies that mean no
 }
 
-// errScriptNo wraps an error reply by which a script says no, having changed nothing.
-var errScriptNo = errors.New("the script says no")
-
 // isNoError reports whether err is an error reply by which the text says no.
 func (t *luaText) isNoError(err error) bool {
 	var reply redis.Error
@@ -68,7 +65,7 @@ func (t *luaText) answer(ctx context.Context, v values) (string, error) {
 	reply, err := t.script.Run(ctx, t.redis, v.keys(t.keys), v.args(t.args)...).Result()
 	switch {
 	case t.isNoError(err) && t.family == Sequence:
-		return "", fmt.Errorf("%w: %w", errScriptNo, err)
+		return "", fmt.Errorf("%w: %w", ErrNoEffect, err)
 	case t.isNoError(err):
 		return err.Error(), nil // like any other reply that is not a yes
 	case err != nil && err != redis.Nil:
@@ -159,8 +156,7 @@ var (
 		`| script: [0-9a-f]{40}, on @user_script:\d+\.$`)
 )
 
-// failed returns err as a ScriptError if the script caused it. Redis may also have refused the script for other
-// reasons, or never have received it.
+// failed returns err as a ScriptError if it shows a mistake in the script, and otherwise err.
 func (t *luaText) failed(err error) error {
 	if reply := redis.Error(nil); !errors.As(err, &reply) || notExecuted(err) || !luaLine.MatchString(err.Error()) {
 		return err

@@ -300,6 +300,7 @@ func TestAnErrorReplyCanBeADefiniteNo(t *testing.T) {
 			return err
 		})
 		require.Equal(t, x.want, op.Outcome, "%v", x.noErrors)
+		require.Equal(t, "RATELIMITED", op.Err, "%v", x.noErrors)
 	}
 	refuses.As = Lock
 	text := refuses.mainText(r)

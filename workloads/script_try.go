@@ -71,9 +71,9 @@ func (s Script) try(ctx context.Context, r redis.UniversalClient) error {
 	}
 }
 
-// Constant asks the script for two callers in a row. If both get the same answer, which only one of them may get, it
-// returns that answer. Otherwise it returns an empty text. It deletes the KEYS of the trial as Load does. Call Load
-// first.
+// Constant asks the script for two callers in a row. If both get the same yes, or the same number, it returns that
+// answer: the script answers without looking. Otherwise it returns "". It deletes the KEYS of the trial as Load does.
+// Call Load first.
 func (s Script) Constant(ctx context.Context, r redis.UniversalClient) (answer string, err error) {
 	main := s.mainText(r)
 	var answers []string
@@ -111,8 +111,8 @@ func (s Script) tryLock(ctx context.Context, r redis.UniversalClient, callers []
 // coolDown bounds how long a lock may still be refused after its release: some algorithms release it a little later.
 const coolDown = time.Second
 
-// mustSayYes runs the text and returns an error unless it says yes. The error gives reason, a clause, as why the answer
-// has to be yes.
+// mustSayYes runs the text and returns an error unless it says yes. reason completes the error's "since", such as "the
+// lock is free".
 func (t *luaText) mustSayYes(ctx context.Context, v values, reason string) error {
 	reply, err := t.answer(ctx, v)
 	if err != nil || slices.Contains(t.yes, reply) {

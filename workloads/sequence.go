@@ -17,28 +17,9 @@ type Sequencer interface {
 	Next(ctx context.Context, key, proposed string) (string, error)
 }
 
-// SequenceOptions shape the load on a generator. Zero values mean the defaults.
-type SequenceOptions struct {
-	Name   string // name of the workload in reports; default "sequence"
-	Keys   int    // number of sequences of each regime; default 1
-	Regime Regime // what callers propose; default: every regime, each to sequences of its own, see [Sequences]
-
-	// OneKey says that the generator ignores the key, so there is only one sequence. Without a Regime the regimes then
-	// take turns of a fraction of a second each, and the store is emptied in between.
-	OneKey bool
-
-	Prefix string // prefix of every sequence's name
-
-	// Habits adds to a search a client that uses its generator for two sequences. It has a part of the search of its own:
-	// see habits.go.
-	Habits bool
-	// Goroutines is how many clients of a search share one generator: see interleave.Program. 0 or 1: none do.
-	Goroutines int
-}
-
 // Sequences lets clients draw numbers from generators that newSequencer makes. Without a regime in the options they
 // propose numbers of every regime. Each regime has sequences of its own, named after it, such as "seq-growing".
-func Sequences(c Connector, o SequenceOptions, newSequencer func(redis.UniversalClient) Sequencer) harness.Workload {
+func Sequences(c Connector, o Options, newSequencer func(redis.UniversalClient) Sequencer) harness.Workload {
 	o.Name = cmp.Or(o.Name, "sequence")
 	o.Keys = cmp.Or(o.Keys, 1)
 	return &sequences{pool: newPool(c), opts: o, newSequencer: newSequencer, all: sequencesOf(o)}
@@ -51,7 +32,7 @@ type sequenceOf struct {
 }
 
 // sequencesOf lists the sequences of a load: o.Keys of each regime.
-func sequencesOf(o SequenceOptions) (all []sequenceOf) {
+func sequencesOf(o Options) (all []sequenceOf) {
 	regimes := Regimes()
 	var name func(Regime, int) string
 	switch {
@@ -73,7 +54,7 @@ func sequencesOf(o SequenceOptions) (all []sequenceOf) {
 
 type sequences struct {
 	pool         *pool
-	opts         SequenceOptions
+	opts         Options
 	newSequencer func(redis.UniversalClient) Sequencer
 	all          []sequenceOf
 	turns        sequenceTurns // for a generator that knows only one sequence
@@ -93,9 +74,9 @@ func (q *sequences) Open(_ context.Context, group int) (harness.Client, error) {
 type sequenceClient struct {
 	generator Sequencer
 
-	// The load that gives out keys and proposals, and the client with which to empty the store. Both are nil if Step is
-	// not called.
-	load  *sequences
+	// load gives out keys and proposals. It is nil for a client of a search.
+	load *sequences
+	// redis is the client that generator uses.
 	redis redis.UniversalClient
 }
 

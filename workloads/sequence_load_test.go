@@ -20,7 +20,7 @@ func (c counting) Next(context.Context, string, string) (string, error) {
 }
 
 // proposedTo lists what was proposed to each sequence in so many draws.
-func proposedTo(t *testing.T, o SequenceOptions, draws int) map[string][]string {
+func proposedTo(t *testing.T, o Options, draws int) map[string][]string {
 	t.Helper()
 	w := Sequences(nil, o, nil).(*sequences)
 	timeline := &lockTime{}
@@ -37,7 +37,7 @@ func proposedTo(t *testing.T, o SequenceOptions, draws int) map[string][]string 
 }
 
 func TestEveryRegimeHasASequenceOfItsOwn(t *testing.T) {
-	all := proposedTo(t, SequenceOptions{}, 3000)
+	all := proposedTo(t, Options{}, 3000)
 	require.Len(t, all, len(Regimes()))
 	for _, r := range Regimes() {
 		require.Greater(t, len(all["seq-"+string(r)]), 300, r)
@@ -49,11 +49,11 @@ func TestEveryRegimeHasASequenceOfItsOwn(t *testing.T) {
 	for _, proposal := range all["seq-timestamp17"] {
 		require.Len(t, proposal, 17)
 	}
-	require.Len(t, proposedTo(t, SequenceOptions{Keys: 3}, 3000), 3*len(Regimes()))
+	require.Len(t, proposedTo(t, Options{Keys: 3}, 3000), 3*len(Regimes()))
 }
 
 func TestARegimeThatIsNamedIsTheOnlyOne(t *testing.T) {
-	all := proposedTo(t, SequenceOptions{Regime: Growing, Keys: 2}, 300)
+	all := proposedTo(t, Options{Regime: Growing, Keys: 2}, 300)
 	require.Len(t, all, 2)
 	require.Contains(t, all, "seq-0")
 	require.Contains(t, all, "seq-1")
@@ -63,7 +63,7 @@ func TestARegimeThatIsNamedIsTheOnlyOne(t *testing.T) {
 
 func TestRegimesTakeTurnsWhereThereIsOneSequence(t *testing.T) {
 	c, _ := realRedis(t)
-	w := Sequences(c, SequenceOptions{OneKey: true},
+	w := Sequences(c, Options{OneKey: true},
 		func(r redis.UniversalClient) Sequencer { return oneCounter{r} }).(*sequences)
 	client, err := w.Open(t.Context(), 0)
 	require.NoError(t, err)
@@ -96,7 +96,7 @@ func (o oneCounter) Next(ctx context.Context, _, _ string) (string, error) {
 
 func TestATurnGoesOnIfTheStoreCannotBeEmptied(t *testing.T) {
 	c, _ := realRedis(t)
-	w := Sequences(c, SequenceOptions{OneKey: true},
+	w := Sequences(c, Options{OneKey: true},
 		func(redis.UniversalClient) Sequencer { return counting{&atomic.Int64{}} }).(*sequences)
 	client, err := w.Open(t.Context(), 0)
 	require.NoError(t, err)

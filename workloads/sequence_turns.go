@@ -17,8 +17,8 @@ import (
 // sequenceTurn is the length of a regime's turn: a run of a second has them all.
 const sequenceTurn = 150 * time.Millisecond
 
-// sequenceTurns holds the sequence whose turn it is. A client locks it for reading to draw, and for writing to end a
-// turn.
+// sequenceTurns holds the sequence whose turn it is. Clients hold the read lock while they draw, so that no turn ends
+// meanwhile, and the write lock to end a turn.
 type sequenceTurns struct {
 	sync.RWMutex
 	count   int // turns so far

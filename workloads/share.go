@@ -12,17 +12,17 @@ import (
 type Share struct {
 	Number, Of int     // the generator's number, from 0, and how many there are; Of is 0 for the whole load
 	Rate       float64 // steps per second of all generators together; 0: as fast as they can
-	Clients    int     // clients of all generators together; 0: many
+	Clients    int     // clients of all generators together; 0: enough for Rate
 
-	// Ahead returns approximately by how much the run's clock is ahead of this generator's. It decides which messages
-	// the clients of different generators get at one time. It does not affect what is recorded.
+	// Ahead returns by about how much the run's clock is ahead of this generator's. Generators use it to give out the same
+	// message at the same time. It does not affect what is recorded.
 	Ahead func() time.Duration
 }
 
 // isPart reports whether there are other generators.
 func (s Share) isPart() bool { return s.Of > 1 }
 
-// nth returns the n-th of the numbers that only this generator has.
+// nth returns this generator's n-th unique number. Numbers of different generators differ.
 func (s Share) nth(n int64) int64 {
 	if !s.isPart() {
 		return n
@@ -41,15 +41,15 @@ func (s Share) part(n int) int {
 	return n*(s.Number+1)/s.Of - n*s.Number/s.Of
 }
 
-// assumedRate is the rate assumed for a load without a limit, and maxClientRate the most that one client does in a
-// second. Messages then come to several clients even if a rate cannot be reached.
+// assumedRate is the rate assumed for a load without a limit, and maxClientRate the most that a client is expected to
+// do in a second. If messages came faster than clients take them, hardly any would go to several clients.
 const (
 	assumedRate   = 20000
 	maxClientRate = 300
 )
 
-// message returns the number of the message that comes when this generator's clock shows now. It goes to fanOut workers
-// of all generators together. At one moment all generators return the same number, as far as they know the run's clock.
+// message returns the number of the message to give out when this generator's clock shows now. All generators give out
+// the same message at the same time, as well as they know the run's clock, to about fanOut workers together.
 func (s Share) message(now time.Duration, fanOut int) int64 {
 	rate := s.Rate
 	if rate <= 0 {
@@ -61,8 +61,8 @@ func (s Share) message(now time.Duration, fanOut int) int64 {
 	return int64((now + s.Ahead()).Seconds() * rate / float64(fanOut))
 }
 
-// Observe notes what the clients of all generators did, so that Finish knows what to claim. Operations come in order of
-// Return.
+// Observe learns from the operations of all generators' clients which messages Finish has to claim. Operations come in
+// order of Return.
 func (d *dedups) Observe(op harness.Op) {
 	_, text, ok := strings.Cut(op.Key, messagePrefix)
 	number, err := strconv.ParseInt(text, 10, 64)

@@ -61,26 +61,26 @@ func TestTheSameMessageComesToEveryGenerator(t *testing.T) {
 
 // Each lock is held late by one generator, and all together hold as many late at one time as one process would.
 func TestALockIsHeldLateByOneGenerator(t *testing.T) {
-	late, most := map[string]int{}, int64(0)
+	late, most := map[string]int{}, 0
 	for _, s := range shares(3) {
-		l := Locks(nil, LockOptions{Keys: 5, Share: s}, nil).(*locks)
+		l := Locks(nil, Options{Keys: 5, Share: s}, nil).(*locks)
 		for key, k := range l.keys {
 			if k.lateDue < math.MaxInt64 {
 				late[key]++
 			}
 		}
-		most += l.keys[LockOptions{}.key(0)].lateHolds.free.Load()
+		most += cap(l.keys[Options{}.key(0)].lateHolds.places)
 	}
 	require.Len(t, late, 5)
 	for key, n := range late {
 		require.Equal(t, 1, n, key)
 	}
-	require.Equal(t, int64(3), most)
+	require.Equal(t, 3, most)
 }
 
 // In the end a filter is probed for messages that other generators claimed.
 func TestAFilterIsAskedForWhatOthersClaimed(t *testing.T) {
-	d := Dedups(nil, DedupOptions{Prefix: "p:"}, nil).(*dedups)
+	d := Dedups(nil, Options{Prefix: "p:"}, nil).(*dedups)
 	op := func(kind harness.Kind, number int64, result string, outcome harness.Outcome) {
 		d.Observe(harness.Op{Kind: kind, Key: d.message(number), Result: result, Outcome: outcome,
 			Call: time.Duration(number) * time.Second})

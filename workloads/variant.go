@@ -43,7 +43,7 @@ const (
 	LeaseEndsInRelease Condition = "the lease ends between two commands of a release"
 	LeaseEndsInClaim   Condition = "the lease ends between two commands of a claim"
 	FractionOfSecond   Condition = "the TTL has a fraction of a second"
-	// in time, callers of any regime propose a larger one
+	// sooner or later the callers of every regime propose a larger number than the stored one
 	LargerProposal Condition = "a proposal replaces the stored number"
 	ClockSkew      Condition = "clients' clocks differ by more than the lease"
 	FastLoser      Condition = "a client whose clock is ahead by more than the lease loses a race, or crashes"
@@ -55,7 +55,7 @@ const (
 	LateCommand    Condition = "a command that was sent again comes late"
 	Failover       Condition = "acknowledged writes are lost in a failover"
 
-	// Other ways to lose what was acknowledged: see Variant.Under.
+	// Circumstances in which Redis forgets writes as in a failover: see Variant.Under.
 	NodeRestart  Condition = "a node comes back without its data inside a lease"
 	MemoryEvicts Condition = "a node evicts keys to save memory"
 	NodeClock    Condition = "a node's clock steps forward by more than a lease"
@@ -89,16 +89,16 @@ type Variant struct {
 	// parts. Then it matters which client has which name.
 	ComparesNames bool
 
-	// Retries bounds how often the callers' Redis client resends a command without an answer. It is 0, as for all
-	// clients of this project, or go-redis's own default.
+	// Retries is how often at most the callers' Redis client resends a command without an answer: 0, as for all clients of
+	// this project, or go-redis's default.
 	Retries int
 
 	// Explored is the number of clients in a search of the whole catalogue, if 3 are too many; 0 means 3.
 	Explored int
 
-	// ExploredBriefly says that a search of the whole catalogue omits expiries, lost answers and late commands for the
-	// variant, unless they are asked for. With clients that wait or have watchdogs they take minutes. A search of the
-	// variant alone has them.
+	// ExploredBriefly says that a search of the whole catalogue omits expiries, lost answers and late commands for this
+	// variant, unless they are asked for. They take minutes if clients wait or have watchdogs. A search of this variant
+	// alone has them.
 	ExploredBriefly bool
 
 	// ExploredUncrashed says that such a search also omits crashes, unless they are asked for.
@@ -114,27 +114,28 @@ type Variant struct {
 	Masters int           // independent masters that it needs at least, such as 3 for lock/redlock; 0: it uses one
 	Lease   time.Duration // lease or window that the explorer asks for; 0: the family's default
 
-	// inspect looks at what is stored for the sequence of an Inspect; nil if it is not known how the variant stores it.
+	// inspect sets the result of an Inspect operation to what is stored for its sequence. It is nil if nobody knows how
+	// the variant stores it.
 	inspect func(context.Context, redis.UniversalClient, *harness.Op)
 
-	// mechanism explains violations by values in their evidence, for Mechanism; nil: Mechanism uses the conditions of
-	// Flaws alone.
+	// mechanism explains violations by values in their evidence. If it is nil, Mechanism uses the conditions of Flaws.
 	mechanism func([]harness.Anomaly) string
 
-	// habits says that explored clients use it more than once, see LockOptions.Habits. It is set for a user's own
+	// habits says that explored clients use it more than once, see Options.Habits. It is set for a user's own
 	// program or script.
 	habits bool
 
 	texts map[string]string // Lua texts that are not in package lua, by file name
 
-	// The algorithm: the constructor that fits Family, or build for a workload of another kind.
+	// One of these makes the algorithm, according to Family; build makes the load of the family Writes.
 	newLocker    func(redis.UniversalClient) Locker
 	newQuorum    func([]redis.UniversalClient) Locker // in place of newLocker, for a lock on several masters
 	newDeduper   func(redis.UniversalClient) Deduper
 	newSequencer func(redis.UniversalClient) Sequencer
 	build        func(Connector, Options) harness.Workload
 
-	// newExplored makes the lock under the explorer, where it may wait for ever; nil: newLocker does.
+	// newExplored makes the lock of a client under the explorer, where a lock may wait for ever. If it is nil, newLocker
+	// does.
 	newExplored func(redis.UniversalClient) Locker
 
 	waiting func(acks int) Variant // makes the variant with another number of acknowledgements; nil: it waits for none
@@ -176,22 +177,6 @@ func (v Variant) Close() {
 	}
 }
 
-// Options are the settings that variants share. Each family uses those that concern it. Zero values mean the family's
-// defaults.
-type Options struct {
-	Keys     int           // locks or sequences
-	TTL      time.Duration // lease of a lock, window of a message
-	Regime   Regime        // proposals to a sequence; default: every regime under load, Fixed under the explorer
-	Acks     int           // replicas that a variant with a WAIT waits for; default: the variant's own
-	Hold     time.Duration // mean length of a usual hold
-	Resource bool          // locks guard a resource, which their owners update
-	Share    Share         // the share of one of several generators; default: the whole load
-	Prefix   string        // prefix of every name of a lock, message, sequence or set
-
-	AtMostOnce bool          // see DedupOptions
-	Rounds     RoundsOptions // settings of writes/rounds, except Name, Acks and Prefix, which the variant sets
-}
-
 // Under lists the classes of anomaly that the variant may show under a condition, according to its documentation.
 //
 // A variant on one node declares what a failover does to it. Everything else that makes Redis forget an acknowledged
@@ -208,7 +193,7 @@ func (v Variant) Under(c Condition) (classes []harness.Class) {
 	return classes
 }
 
-// forgetsAsFailover reports whether the condition brings out the class as a failover does.
+// forgetsAsFailover reports whether a class that the variant shows in a failover also shows under the condition c.
 func (v Variant) forgetsAsFailover(c Condition, class harness.Class) bool {
 	switch c {
 	case NodeRestart:
@@ -234,31 +219,23 @@ func (v Variant) Waiting(acks int) (Variant, bool) {
 // that system has fewer masters than the variant needs.
 func (v Variant) Workload(c Connector, o Options) harness.Workload {
 	v, _ = v.Waiting(o.Acks)
+	o.Name, o.Acks = v.ID, v.Acks
 	switch v.Family {
 	case Lock:
-		lock := LockOptions{Name: v.ID, Keys: o.Keys, TTL: o.TTL, Hold: o.Hold, Resource: o.Resource, Prefix: o.Prefix,
-			Share: o.Share}
 		if v.newQuorum != nil {
-			return quorumLocks(c, lock, quorum{v.newQuorum, v.Masters})
+			return quorumLocks(c, o, v.newQuorum, v.Masters)
 		}
-		return Locks(c, lock, v.newLocker)
+		return Locks(c, o, v.newLocker)
 	case Dedup:
-		return Dedups(c, DedupOptions{Name: v.ID, Window: o.TTL, Prefix: o.Prefix, Share: o.Share}, v.newDeduper)
+		return Dedups(c, o, v.newDeduper)
 	case Sequence:
-		return Sequences(c, SequenceOptions{Name: v.ID, Keys: o.Keys, Regime: v.regime(o.Regime), OneKey: v.OneKey,
-			Prefix: o.Prefix}, v.newSequencer)
+		if o.OneKey = v.OneKey; v.OwnNumbers { // one regime is as good as another
+			o.Regime = cmp.Or(o.Regime, Fixed)
+		}
+		return Sequences(c, o, v.newSequencer)
 	default:
 		return v.build(c, o)
 	}
-}
-
-// regime returns the regime by which callers propose: the one asked for, or Fixed if none was and the variant ignores
-// proposals.
-func (v Variant) regime(asked Regime) Regime {
-	if v.OwnNumbers {
-		return cmp.Or(asked, Fixed)
-	}
-	return asked
 }
 
 // Fenced reports whether the variant is a lock whose grants carry fencing tokens.

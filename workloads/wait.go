@@ -25,7 +25,7 @@ const (
 // waitFor returns a WAIT for acks replicas with the default timeout.
 func waitFor(acks int) waitArguments { return waitArguments{acks, waitTimeout} }
 
-// errFewAcks says that a write was made, but too few replicas acknowledged it in time.
+// errFewAcks is the error of a write that too few replicas acknowledged in time.
 var errFewAcks = errors.New(harness.FewAcks)
 
 // write sends one write and a WAIT for replicas, both in one pipeline, since WAIT concerns the writes of its own

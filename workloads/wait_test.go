@@ -91,7 +91,7 @@ func TestAWriteThatTooFewReplicasHaveIsUnknown(t *testing.T) {
 
 func TestWritesWithAWaitAreReadInTheEnd(t *testing.T) {
 	c, r := realRedis(t)
-	w := SAddWait(c, 1)
+	w := saddWait(1).Workload(c, Options{})
 	client, err := w.Open(t.Context(), 0)
 	require.NoError(t, err)
 	p := &lockTime{}
@@ -103,7 +103,7 @@ func TestWritesWithAWaitAreReadInTheEnd(t *testing.T) {
 	require.Equal(t, harness.Info, p.ops[0].Outcome)
 	require.Equal(t, "0-1", p.ops[2].Result)
 	require.Equal(t, p.ops[0].Key, p.ops[2].Key)
-	require.NotEqual(t, SAdd(c).(*sadd).key, p.ops[0].Key, "the two may ride together")
+	require.NotEqual(t, saddVariant().Workload(c, Options{}).(*sadd).key, p.ops[0].Key, "the two may ride together")
 	require.Equal(t, int64(2), r.SCard(t.Context(), p.ops[0].Key).Val())
 }
 

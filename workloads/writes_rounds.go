@@ -20,10 +20,6 @@ func roundsVariant(acks int) Variant {
 		Acks:    acks,
 		waiting: roundsVariant,
 		Flaws:   []Flaw{{harness.LostWrite, Failover}, {harness.DoubleGrant, Failover}},
-		build: func(c Connector, o Options) harness.Workload {
-			r := o.Rounds
-			r.Name, r.Acks, r.Prefix = "writes/rounds", acks, o.Prefix
-			return Rounds(c, r)
-		},
+		build:   Rounds,
 	}
 }

@@ -29,19 +29,13 @@ func saddVariant() Variant {
 		Source: "Jepsen 2013",
 		Claim:  OneNode,
 		Flaws:  []Flaw{{harness.LostWrite, Failover}},
-		build:  func(c Connector, o Options) harness.Workload { return saddInto(c, o.Prefix+saddKey, o.Share) },
+		build:  func(c Connector, o Options) harness.Workload { return saddInto(c, "writes", o) },
 	}
 }
 
-// SAdd returns a load that adds unique integers to a set, and reads the set after the load.
-func SAdd(c Connector) harness.Workload {
-	return saddInto(c, saddKey, Share{})
-}
-
-const saddKey = "writes"
-
-func saddInto(c Connector, key string, share Share) harness.Workload {
-	return &sadd{name: "writes/sadd", key: key, pool: newPool(c), share: share}
+// saddInto returns a load that adds unique integers to a set, and reads the set after the load.
+func saddInto(c Connector, key string, o Options) harness.Workload {
+	return &sadd{name: o.Name, key: o.Prefix + key, pool: newPool(c), wait: waitFor(o.Acks), share: o.Share}
 }
 
 type sadd struct {

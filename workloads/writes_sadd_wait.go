@@ -11,9 +11,9 @@ import (
 //	write    SADD writes n, each n once; WAIT n 20, in one pipeline; with fewer acknowledgements the write is unknown
 //	finally  read the whole set from the primary
 //
-// Source: Kingsbury, "Redis redux", 2013, on WAIT. A write with too few acknowledgements may survive, as 9 to 63 did in
-// a split brain of five seconds, so it ends in info. A write that has reached only one replica is lost if another
-// replica is promoted.
+// Source: Kingsbury, "Redis redux", 2013, on WAIT. A write with too few acknowledgements ends in info, since it may
+// survive, as 9 to 63 such writes did in a split brain of five seconds. A write that has reached only one replica is
+// lost if another replica is promoted.
 func saddWait(acks int) Variant {
 	return Variant{
 		ID: "writes/sadd-wait", Family: Writes,
@@ -24,19 +24,6 @@ func saddWait(acks int) Variant {
 		Acks:    acks,
 		waiting: saddWait,
 		Flaws:   []Flaw{{harness.LostWrite, Failover}},
-		build: func(c Connector, o Options) harness.Workload {
-			return saddWaitInto(c, o.Prefix+saddWaitKey, acks, o.Share)
-		},
+		build:   func(c Connector, o Options) harness.Workload { return saddInto(c, "writes-wait", o) },
 	}
-}
-
-// SAddWait returns the load of [SAdd] with a WAIT for acks replicas after each integer.
-func SAddWait(c Connector, acks int) harness.Workload {
-	return saddWaitInto(c, saddWaitKey, acks, Share{})
-}
-
-const saddWaitKey = "writes-wait"
-
-func saddWaitInto(c Connector, key string, acks int, share Share) harness.Workload {
-	return &sadd{name: "writes/sadd-wait", key: key, pool: newPool(c), wait: waitFor(acks), share: share}
 }

@@ -13,23 +13,25 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// announcing is a process that drives itself through one schedule.
+// announcing is the process of an adapter that announces its operations by itself, instead of being asked for them. It
+// lasts for one schedule.
 type announcing struct {
 	cmd       *exec.Cmd
 	lastWords *cluster.LastWords
 	release   func()
-	ended     chan struct{}      // closed when it was waited for
-	killed    chan struct{}      // closed when a crash of its client has killed it
+	ended     chan struct{}      // closed when the process has ended and was waited for
+	killed    chan struct{}      // closed by kill, as when its client crashes
 	clock     *clock             // nil: none is preloaded
-	begun     atomic.Bool        // it has announced something: its questions about the time are steps from then on
-	failed    chan error         // why its clock cannot be answered; there is room for one
+	begun     atomic.Bool        // it has announced something
+	failed    chan error         // why its clock broke down; buffers one error
 	comes     chan *announcement // from the gate
-	first     *announcement      // came before the first call of Next; nil once Next has returned it
-	open      *announcement      // returned by Next, while the process still waits to go on; nil: none
-	inOp      bool               // it has invoked something, and nothing came of it yet
+	first     *announcement      // the announcement that StartAnnouncing has waited for; nil once Next has returned it
+	open      *announcement      // the last that Next has returned, for which the process still waits; nil: none
+	inOp      bool               // its last announcement was an invoke, not a return
 }
 
-// announcement is a line from the gate. The process that sent it waits until heard is closed.
+// announcement is what an announcing process sent by ECHO. The process waits for the reply until heard is closed, by
+// the next call of Next.
 type announcement struct {
 	text  string
 	heard chan struct{}
@@ -40,8 +42,8 @@ var (
 	_ timekeeper                  = (*announcing)(nil)
 )
 
-// StartAnnouncing starts a process that drives itself, for one schedule, and waits for its first announcement. All
-// errors, also those of the returned process, wrap interleave.ErrAdapter.
+// StartAnnouncing starts a process that announces its operations, for one schedule, and waits for its first
+// announcement. Every error wraps interleave.ErrAdapter, including those of the process's Next.
 func (p *Runner) StartAnnouncing(address string, environment ...string) (workloads.AnnouncingProcess, error) {
 	command, err := p.prepared()
 	if err != nil {
@@ -63,7 +65,7 @@ func (p *Runner) StartAnnouncing(address string, environment ...string) (workloa
 	return d, nil
 }
 
-// launch starts the process of d. From then on OnAnnounced passes to d what comes from the gate at address.
+// launch starts the process of d, and lets OnAnnounced pass it the announcements of the gate at address.
 func (p *Runner) launch(address string, d *announcing) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,7 +99,7 @@ func (p *Runner) launch(address string, d *announcing) (err error) {
 	return nil
 }
 
-// begin waits for the first announcement. A start may take longer than a step.
+// begin waits for the first announcement, for as long as a process may take to start.
 func (d *announcing) begin() error {
 	select {
 	case d.first = <-d.comes:
@@ -136,8 +138,8 @@ func (p *Runner) OnAnnounced(address, text string) {
 	}
 }
 
-// underWay implements timekeeper. Before the first announcement the process reads the machine's time. From then on
-// each question about the time is a step.
+// underWay implements timekeeper. Before its first announcement the process is starting and has no operation. From then
+// on it counts as one long operation.
 func (d *announcing) underWay() <-chan struct{} {
 	if !d.begun.Load() {
 		return nil
@@ -145,7 +147,7 @@ func (d *announcing) underWay() <-chan struct{} {
 	return d.ended
 }
 
-// breakDown implements timekeeper. The next call of Next returns the reason.
+// breakDown implements timekeeper. Next then returns why as its error.
 func (d *announcing) breakDown(why error) {
 	select {
 	case d.failed <- why:
@@ -205,7 +207,7 @@ func (d *announcing) await(ctx context.Context) (*announcement, error) {
 	}
 }
 
-// kill ends the process, if it has not ended.
+// kill ends the process.
 func (d *announcing) kill() {
 	select {
 	case <-d.ended: // its number may be another's
@@ -216,6 +218,6 @@ func (d *announcing) kill() {
 	}
 }
 
-// errAnnounces says that a program that drives itself cannot be told what to do.
+// errAnnounces is the error where a process should be told what to do and its adapter announces instead.
 var errAnnounces = errors.New(
 	"an adapter that drives itself is explored, and nothing else: it cannot be told what to do")

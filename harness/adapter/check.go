@@ -17,32 +17,31 @@ import (
 // trialTTL is the lease and the window of a check. Neither ends during the check.
 const trialTTL = 10 * time.Second
 
-// answerWithin bounds each operation of a check. Tests shorten it.
+// answerWithin is how long a check waits for each answer. Tests shorten it.
 var answerWithin = 3 * time.Second
 
-// Servers returns count Redis clients, each of a Redis that is independent of the others. With replicated each Redis
-// has replicas.
+// Servers returns Redis clients of count independent servers. If replicated is true, each server has replicas.
 type Servers func(count int, replicated bool) ([]redis.UniversalClient, error)
 
-// Check starts an adapter and asks it once for each of its operations. It calls say after each step, with a nil error
-// if the step went as it should. It returns the adapter with what it says that it can do, and the first error.
+// Check tries everything that an adapter says that it can do. It calls say after each step, with a nil error if the
+// step went well. It returns c completed by the adapter's description of itself, and the first error.
 //
-// The adapter first gets one Redis. If it says that it asks several masters, it is started again with as many. If
-// something is wrong and it has sent a WAIT, it is started again with replicas. The keys of the check begin with
-// doublegrant-trial. If the adapter is right, none remain.
+// The adapter first gets one Redis. If it says that it asks several masters, it is started again with as many. If a
+// step fails and the adapter has sent WAIT, it is started again with replicas. The keys of the check begin with
+// doublegrant-trial. If the adapter is right, none of them remain.
 func Check(
 	ctx context.Context, c workloads.Adapter, servers Servers, say func(step string, err error),
 ) (workloads.Adapter, error) {
 	return New(c).tryOn(ctx, servers, say, (*trial).askEverything)
 }
 
-// Describe starts an adapter as Check does, and asks it for one operation. It returns the adapter with what it says
-// that it can do. It does not check the algorithm.
+// Describe completes c by the adapter's description of itself. It asks for one operation, to see that the adapter uses
+// the Redis that it is told, and does not check the algorithm.
 func Describe(ctx context.Context, c workloads.Adapter, servers Servers) (workloads.Adapter, error) {
 	return New(c).tryOn(ctx, servers, func(string, error) {}, (*trial).askOnce)
 }
 
-// tryOn starts the program on the servers that it needs, and calls all for it.
+// tryOn runs the steps on one server, and again if the program needs more masters or replicas.
 func (p *Runner) tryOn(ctx context.Context, servers Servers, say func(string, error),
 	all func(*trial, workloads.Adapter)) (workloads.Adapter, error) {
 	one, err := servers(1, false)
@@ -50,9 +49,9 @@ func (p *Runner) tryOn(ctx context.Context, servers Servers, say func(string, er
 		return p.adapter, err
 	}
 	var told []func() // the steps of the first try, which count unless there is a second
-	c, err := p.try(ctx, one, func(step string, wrong error) { told = append(told, func() { say(step, wrong) }) }, all)
-	var waits awaitsReplicas
-	replicated := errors.As(err, &waits)
+	c, awaits, err := p.try(ctx, one,
+		func(step string, wrong error) { told = append(told, func() { say(step, wrong) }) }, all)
+	replicated := err != nil && awaits
 	if !replicated && !errors.Is(err, errAsksMore) {
 		for _, tell := range told {
 			tell()
@@ -63,24 +62,19 @@ func (p *Runner) tryOn(ctx context.Context, servers Servers, say func(string, er
 	if err != nil {
 		return c, err
 	}
-	if c, err = p.try(ctx, more, say, all); errors.As(err, &waits) {
-		err = waits.error
-	}
+	c, _, err = p.try(ctx, more, say, all)
 	return c, err
 }
 
-// errAsksMore is the error of a trial with fewer masters than the program needs.
+// errAsksMore is the error of a trial on fewer masters than the program needs.
 var errAsksMore = errors.New("it asks more masters than there are")
 
-// awaitsReplicas is the error of a failed trial in which the program has waited for replicas.
-type awaitsReplicas struct{ error }
-
-// try starts the program on the masters, and calls all for it.
+// try starts the program on the masters and runs the steps. awaits is true if the program has sent WAIT.
 func (p *Runner) try(ctx context.Context, masters []redis.UniversalClient, say func(string, error),
-	all func(*trial, workloads.Adapter)) (workloads.Adapter, error) {
+	all func(*trial, workloads.Adapter)) (c workloads.Adapter, awaits bool, err error) {
 	to, err := relaysTo(masters, true)
 	if err != nil {
-		return p.adapter, err
+		return p.adapter, false, err
 	}
 	defer to.close()
 	t := &trial{ctx: ctx, to: to, say: say}
@@ -90,31 +84,28 @@ func (p *Runner) try(ctx context.Context, masters []redis.UniversalClient, say f
 		}
 	}()
 	began := time.Now()
-	c, err := t.begin(p)
+	c, err = t.begin(p)
 	if err == nil && c.Masters > len(to) {
-		return c, errAsksMore
+		return c, false, errAsksMore
 	}
 	say(fmt.Sprintf("init: it begins within %v (took %v)", startWithin, time.Since(began).Round(time.Millisecond)), err)
 	if err != nil {
-		return c, err
+		return c, false, err
 	}
 	all(t, c)
-	if t.first != nil && t.to.awaited() {
-		return c, awaitsReplicas{t.first}
-	}
-	return c, t.first
+	return c, to.awaited(), t.first
 }
 
 // trial asks a program for one thing after the other, until something is wrong.
 type trial struct {
 	ctx       context.Context
 	processes []*process // one, or one for each of two clients
-	to        endpoints  // as relays
+	to        endpoints  // all of them relays
 	say       func(string, error)
 	first     error // the first thing that was wrong
 }
 
-// begin starts the program. It starts a second process if each serves only one client.
+// begin starts the program. It starts a second process if a process serves only one client.
 func (t *trial) begin(p *Runner) (workloads.Adapter, error) {
 	for len(t.processes) == 0 || len(t.processes) == 1 && t.processes[0].ready.Clients == 1 {
 		one, err := p.start(t.to.init(), underLoad)
@@ -127,7 +118,6 @@ func (t *trial) begin(p *Runner) (workloads.Adapter, error) {
 	return p.adapter.WithDescription(ready.Can, ready.Symmetric, ready.Clock, ready.Masters)
 }
 
-// askEverything asks for everything that the program can do.
 func (t *trial) askEverything(c workloads.Adapter) {
 	so := ", so it is a " + string(c.As)
 	if c.Masters > 0 {
@@ -152,7 +142,7 @@ func (t *trial) askEverything(c workloads.Adapter) {
 	t.step("it writes nothing but answers", t.broken)
 }
 
-// clock starts the program as a search would, if its clock has to be preloaded for that.
+// clock tries to start the program with a preloaded clock, if a search would.
 func (t *trial) clock(c workloads.Adapter) error {
 	if c.Clock != workloads.PreloadedClock {
 		return nil
@@ -166,13 +156,12 @@ func (t *trial) clock(c workloads.Adapter) error {
 	return err
 }
 
-// askOnce asks for one operation.
 func (t *trial) askOnce(c workloads.Adapter) {
 	t.step("the first operation", func() error { return t.withAddress(t.firstOperation(c.As, workloads.TrialKey)) })
 	t.checkHeard()
 }
 
-// checkHeard checks that the program's commands have reached Redis: most of the masters, if there are several.
+// checkHeard returns an error unless commands of the program have reached Redis, or a majority of the masters.
 func (t *trial) checkHeard() {
 	names := "its commands come to the Redis that init names"
 	if len(t.to) > 1 {
@@ -204,8 +193,7 @@ func (t *trial) checkAsks() {
 	})
 }
 
-// firstOperation does the first operation of a family on a name. It releases a lock again. The answer "not ok" is not
-// an error.
+// firstOperation claims key, draws a number of it, or acquires and releases it. The answer "not ok" is not an error.
 func (t *trial) firstOperation(f workloads.Family, key string) (err error) {
 	ops := t.operations(1)
 	switch f {
@@ -262,8 +250,8 @@ func (t *trial) sequence() {
 	}
 }
 
-// reconnects closes the program's connections, as a search does where an answer is lost. The next operation may fail.
-// The one after it has to reach Redis again.
+// reconnects closes the program's connections, as a search does to lose an answer. The program may fail at first. The
+// third operation at the latest has to reach Redis again.
 func (t *trial) reconnects(f workloads.Family) {
 	t.step("it connects again when its connections were closed", func() (err error) {
 		t.to.cut()
@@ -310,7 +298,7 @@ func (t *trial) want(expected bool, r request) error {
 	return t.withAddress(err)
 }
 
-// withAddress adds the address of Redis to an error, if no command of the program has come there.
+// withAddress adds the address of Redis to an error, if no command of the program has reached it.
 func (t *trial) withAddress(err error) error {
 	if err == nil || t.to.heard() > 0 {
 		return err
@@ -318,7 +306,7 @@ func (t *trial) withAddress(err error) error {
 	return fmt.Errorf("%w; no command has come to %s, the Redis that init names", err, t.to.init().Redis)
 }
 
-// broken waits for a moment after the last answer, and returns the reason if the program has broken down; nil if not.
+// broken returns why a process has broken down, or nil. It waits a moment for what comes after the last answer.
 func (t *trial) broken() error {
 	select {
 	case <-t.processOf(1).broken:
@@ -344,7 +332,7 @@ func (t *trial) step(what string, do func() error) {
 	t.say(what+slowness(time.Since(began)), nil)
 }
 
-// slowness returns a remark for a step that took long; empty for other steps.
+// slowness returns a remark on a step that took long, or "".
 func slowness(took time.Duration) string {
 	if took < slowAnswer {
 		return ""

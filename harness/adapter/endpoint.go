@@ -7,10 +7,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// endpoint is the address by which processes reach a master.
+// endpoint is an address by which processes reach a master.
 type endpoint struct {
 	address string
-	relay   *relay // the relay that listens there; nil: the node itself does
+	relay   *relay // the relay that listens at address; nil: the master itself listens there
 }
 
 // endpoints holds an endpoint for each master of a group.
@@ -50,7 +50,7 @@ func (to endpoints) heard() (count int) {
 	return count
 }
 
-// awaited reports whether, in a trial, the program has waited for replicas.
+// awaited reports whether the program has sent WAIT or WAITAOF. It knows only in a trial.
 func (to endpoints) awaited() bool {
 	return slices.ContainsFunc(to, func(w endpoint) bool { return w.relay != nil && w.relay.awaits.Load() })
 }
@@ -75,21 +75,20 @@ func (to endpoints) close() {
 // harness's processor time.
 type directRoute struct {
 	to    func(redis.UniversalClient) string // the argument of ConnectDirectly; nil: processes use relays
-	tried bool                               // the trial is over
-	heard bool                               // in the trial a command has come to the Redis that init names
+	tried bool                               // the program has done its one operation through relays
+	heard bool                               // that operation came to the Redis that init names
 }
 
-// ConnectDirectly implements workloads.AdapterRunner. A node does not tell which program a command comes from. So
-// before the first process connects directly, the program does one operation through a relay. If that fails, all
-// processes use relays, which say what is wrong.
+// ConnectDirectly implements workloads.AdapterRunner. On a direct connection nobody sees whether the program uses the
+// Redis that it is told. So the program first does one operation through relays. If that operation fails, all processes
+// use relays, whose errors say what is wrong.
 func (p *Runner) ConnectDirectly(to func(redis.UniversalClient) string) {
 	p.trying.Lock()
 	defer p.trying.Unlock()
 	p.direct.to = to
 }
 
-// directTo returns the addresses of the nodes that the Redis clients lead to. It returns nil if processes have to use
-// relays.
+// directTo returns the addresses of the nodes to which the Redis clients lead, or nil if processes have to use relays.
 func (p *Runner) directTo(masters []redis.UniversalClient) (to endpoints) {
 	p.trying.Lock()
 	defer p.trying.Unlock()
@@ -106,7 +105,7 @@ func (p *Runner) directTo(masters []redis.UniversalClient) (to endpoints) {
 	}
 	if !s.tried {
 		s.tried = true
-		_, err := p.try(context.Background(), masters, func(string, error) {}, (*trial).askOnce)
+		_, _, err := p.try(context.Background(), masters, func(string, error) {}, (*trial).askOnce)
 		s.heard = err == nil
 	}
 	if !s.heard {

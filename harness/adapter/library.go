@@ -43,9 +43,9 @@ func Missing(v workloads.Variant) error {
 	return nil
 }
 
-// Interpreter returns the command that runs the adapter of a library's variant, such as /usr/bin/python3. It is the
-// first candidate that has the library. If that is not the first candidate of all, skipped is the first of all. Both
-// are empty for other variants, and if no candidate has the library.
+// Interpreter returns the command that runs the adapter of a library's variant, such as /usr/bin/python3: the first
+// candidate that has the library. If the first candidate of all lacks it, skipped is that candidate. Both are empty if
+// no candidate has the library, or if v is no library's variant.
 func Interpreter(v workloads.Variant) (command, skipped string) {
 	l, ok := v.Library()
 	if !ok {
@@ -58,10 +58,10 @@ func Interpreter(v workloads.Variant) (command, skipped string) {
 	return command, skipped
 }
 
-// interpreters caches which interpreter has which library, since each check starts a process.
-var interpreters sync.Map // of func() (string, error), by the library's probe
+// interpreters caches the results of interpreterOf, since each takes the start of a process.
+var interpreters sync.Map // values are func() (string, error)
 
-// interpreterOf returns the first interpreter that has the library.
+// interpreterOf returns the first candidate that has the library.
 func interpreterOf(l workloads.Library) (string, error) {
 	ask, _ := interpreters.LoadOrStore(fmt.Sprint(l.Interpreters, l.Probe), sync.OnceValues(func() (string, error) {
 		for _, name := range l.Interpreters {

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// lines writes lines to a process from many goroutines. Lines that come at the same time are written in one piece,
-// which wakes the process once. The zero value is ready.
+// lines writes lines to a process from many goroutines. Lines that come at the same time are written together, so that
+// they wake the process once. The zero value is ready.
 type lines struct {
 	mu      sync.Mutex
 	writing bool   // a goroutine is writing, and will also write the waiting lines
@@ -16,9 +16,9 @@ type lines struct {
 	spare   []byte // the next buffer for waiting lines
 }
 
-// write writes a line, or leaves it to the goroutine that is writing. If others are about to write, it first lets them
-// run, so that their lines go out in the same piece. It ignores write errors: a process that has closed its input is
-// about to end, and its output tells why.
+// write writes a line, or leaves it to another goroutine that is writing. If others is set, it first lets other
+// goroutines run, so that their lines are written together with this one. It ignores write errors: a process that has
+// closed its input is about to end, and its output tells why.
 func (l *lines) write(to io.Writer, line []byte, others bool) {
 	if !l.add(line) {
 		return
@@ -41,8 +41,8 @@ func (l *lines) add(line []byte) bool {
 	return first
 }
 
-// take returns the waiting lines, which are valid until the next call. If there are none, it returns nil, and the
-// caller stops being the goroutine that writes.
+// take returns the waiting lines, which are valid until the next call. If there are none, it returns nil, and the next
+// caller of add has to write.
 func (l *lines) take() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,8 +64,8 @@ func (c *process) send(r request) (chan answer, error) {
 	return answers, err
 }
 
-// register makes the channel for the answers to a request. It gives the request the next id, unless it has one, as
-// requests to threads do. others reports whether other requests wait for answers.
+// register makes the channel for the answers to a request. A request to a thread has the thread's id; every other
+// request gets the next id. others reports whether further requests wait for answers.
 func (c *process) register(r *request) (answers chan answer, others bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,7 +84,7 @@ func (c *process) register(r *request) (answers chan answer, others bool, err er
 	return answers, len(c.waiting) > 1, nil
 }
 
-// write writes a request to the process. If others are about to write, it joins their lines.
+// write writes a request to the process. For others see lines.write.
 func (c *process) write(r request, others bool) {
 	line, _ := json.Marshal(r) // of strings and numbers
 	c.lines.write(c.in, append(line, '\n'), others)

@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// patience bounds the time of an operation under load. A process that takes longer may hang for ever. It is
-	// replaced.
+	// patience bounds the time of an operation under load. A process that takes longer is replaced, since it may hang for
+	// ever.
 	patience = 15 * time.Second
-	// timeout is how long a program under load should wait for an answer of Redis: init asks it to.
+	// timeout is how long init asks a program under load to wait for Redis.
 	timeout = time.Second
 	// startAgainAfter is the least time between two starts of a process that could not begin.
 	startAgainAfter = time.Second
 )
 
-// LoadClient returns one more client under load. Its commands go where the given Redis clients lead. Clients with the
-// same first master share processes and addresses. If a process cannot be started, each operation returns the error.
-// LoadClient starts no process if masters is empty or begins with nil.
+// LoadClient returns one more client under load, which uses the masters of the given Redis clients. Clients with the
+// same first Redis client share processes and addresses. If a process cannot be started, each operation returns the
+// error. Without a first Redis client LoadClient starts no process: the result only tells which operations there are.
 func (p *Runner) LoadClient(masters ...redis.UniversalClient) workloads.Operations {
 	s := &loadClient{program: p, masters: masters}
 	if len(masters) > 0 && masters[0] != nil {
@@ -34,8 +34,8 @@ func (p *Runner) LoadClient(masters ...redis.UniversalClient) workloads.Operatio
 	return operations{s.ask}
 }
 
-// Observer returns the harness's own client, which looks at Redis at the end of a schedule. Each r has one. Its first
-// operation starts its process.
+// Observer returns the harness's own client of a search, which looks at Redis at the end of each schedule. The same r
+// has the same client. Its process starts with the first operation.
 func (p *Runner) Observer(r redis.UniversalClient) workloads.Operations {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,7 +45,7 @@ func (p *Runner) Observer(r redis.UniversalClient) workloads.Operations {
 	return operations{p.beside[r].ask}
 }
 
-// loadClient is one client under load, or the harness's own in a search. It does one operation at a time.
+// loadClient is a client under load, or the harness's own client of a search. It does one operation at a time.
 type loadClient struct {
 	program *Runner
 	masters []redis.UniversalClient
@@ -55,7 +55,7 @@ type loadClient struct {
 	number  int // of the client in its process, from 1
 }
 
-// ask sends a request to the client's process. If the process broke down, another one takes its place first.
+// ask sends a request to the client's process. A process that has broken down is replaced first.
 func (s *loadClient) ask(ctx context.Context, r request) (answer, error) {
 	if err := s.ensureProcess(); err != nil {
 		return answer{}, fmt.Errorf("%w: no process: %w", errNothingDone, err)
@@ -63,7 +63,7 @@ func (s *loadClient) ask(ctx context.Context, r request) (answer, error) {
 	r.Client = s.number
 	s.group.watch(ctx)
 	a, err := s.process.ask(ctx, r, patience)
-	// of addresses of nodes directTo has checked that commands come to them
+	// of direct connections, directTo has checked that commands come
 	if to := s.group.to; err == nil && a.OK != nil && *a.OK && to[0].relay != nil && to.heard() == 0 {
 		s.process.breakDown(fmt.Errorf("%s was answered ok, and no command has come to %s: it talks to another Redis "+
 			"than the one that init names", r.Do, urlOf(to[0].address)))
@@ -84,7 +84,7 @@ func (s *loadClient) ensureProcess() (err error) {
 	return err
 }
 
-// group holds the processes of one client group under load, which share addresses.
+// group holds the processes that the clients of one client group share, and the addresses that these processes use.
 type group struct {
 	to endpoints
 
@@ -98,7 +98,7 @@ type group struct {
 	struck strikes
 }
 
-// group returns the group for these Redis clients. The first call makes it.
+// group returns the group of the clients with these masters, and makes it first if there is none.
 func (p *Runner) group(masters []redis.UniversalClient) (_ *group, err error) {
 	to := p.directTo(masters)
 	p.mu.Lock()

@@ -17,7 +17,7 @@ const Version = 1
 // longestLine bounds a line of a program, in bytes.
 const longestLine = 64 << 10
 
-// page is the end of error messages that refer to the protocol's description.
+// page ends error messages by the file that describes the protocol.
 const page = "see workloads/adapters/README.md"
 
 // The protocol's names, other than operations: requests to a program, and the questions that the program may ask before
@@ -43,7 +43,7 @@ var questions = []string{askNow, askSleep, askStart, askStop, askJoin, askMessag
 // request is a line to a program: an operation, or the answer to a question.
 type request struct {
 	ID       int      `json:"id"`           // of the operation, from 1
-	Do       string   `json:"do,omitempty"` // empty: the time
+	Do       string   `json:"do,omitempty"` // empty: this answers a question
 	Version  int      `json:"version,omitempty"`
 	Family   string   `json:"family,omitempty"`
 	Redis    string   `json:"redis,omitempty"`
@@ -55,9 +55,9 @@ type request struct {
 	TTL      int64    `json:"ttl_ms,omitempty"`
 	Proposed string   `json:"proposed,omitempty"`
 	Now      int64    `json:"now_ms,omitempty"`
-	Thread   int      `json:"thread,omitempty"`  // that was started, stopped or has ended
-	Message  bool     `json:"message,omitempty"` // there is one to read
-	TimedOut bool     `json:"timeout,omitempty"` // none has come in time
+	Thread   int      `json:"thread,omitempty"`  // the thread that was started, stopped or joined
+	Message  bool     `json:"message,omitempty"` // there is a message to read
+	TimedOut bool     `json:"timeout,omitempty"` // no message came in time
 	// Stopped says that the sleep was cut short: the thread was stopped, or its client has crashed.
 	Stopped bool `json:"stopped,omitempty"`
 }
@@ -77,7 +77,7 @@ type answer struct {
 
 	Timeout int64 `json:"timeout_ms"` // how long to wait for a message; 0: for ever
 
-	// Of the answer to init.
+	// Fields of the answer to init.
 	Version   int      `json:"version"`
 	Can       []string `json:"can"`
 	Clients   int      `json:"clients"` // how many clients one process serves at the same time; 0: any number
@@ -88,8 +88,8 @@ type answer struct {
 	Clock workloads.AdapterClock `json:"clock"`
 }
 
-// drawn is a number as the program has written it: a JSON number, or a string of decimal digits. Leading zeros do not
-// count, as everywhere.
+// drawn is a number as the program has written it: a JSON number, or a string of decimal digits. Only a string may have
+// leading zeros, which do not count.
 type drawn string
 
 // UnmarshalJSON reads a JSON number or a string.

@@ -11,7 +11,7 @@ import (
 // errNothingDone is the error of an operation that the program answered with "fail".
 var errNothingDone = workloads.ErrNoEffect
 
-// operations asks a program for each operation of a client.
+// operations are the operations of one client. Each is a request to its process.
 type operations struct {
 	ask func(context.Context, request) (answer, error)
 }

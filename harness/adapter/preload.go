@@ -23,24 +23,25 @@ import (
 )
 
 // This file gives processes of searches the schedule's time. A preloaded library turns each call that reads the time of
-// day, and each sleep, into a question of the process, like those that other programs ask by a line of the protocol.
+// day, and each sleep, into a question, like the questions that other programs ask by a line of the protocol.
 
 //go:embed clock.c
 var clockSource []byte
 
-// The numbers that a process sends over the socket of its clock. 0 asks for the time. A positive number asks for a
-// sleep of so many nanoseconds.
+// The numbers below zero that a process sends over the socket of its clock. 0 asks for the time. A positive number asks
+// for a sleep of that many nanoseconds.
 const (
 	askHello  = -1 // the library was loaded
-	askTimer  = -2 // a loop of events is about to wait for a timer
-	askGlance = -3 // asks for the time outside of operations, from any process that connects
+	askTimer  = -2 // an event loop is about to wait for a timer
+	askGlance = -3 // asks for the time without being a step of the schedule
 )
 
 // errTimer is the error of a program whose event loop waits for a timer.
 var errTimer = fmt.Errorf("it waits for a timer of its event loop (setTimeout, asyncio.sleep), which a preloaded "+
 	"clock cannot answer: let it ask for sleep, %s", page)
 
-// clocks makes the clocks of a program's processes. The zero value has made none.
+// clocks makes the clocks of a program's processes. It compiles the library when the first clock is needed. The zero
+// value is ready.
 type clocks struct {
 	mu     sync.Mutex
 	folder string
@@ -51,7 +52,7 @@ type clocks struct {
 // libraryName is the name of the library in the folder.
 const libraryName = "clock.so"
 
-// prepare makes the folder with the library, if there is none. The caller holds the lock.
+// prepare writes the library to a new folder, if that was not done yet. The caller holds the lock.
 func (s *clocks) prepare() (err error) {
 	if s.folder != "" {
 		return nil
@@ -96,19 +97,19 @@ type clock struct {
 	questions chan timeQuestion // questions during an operation
 	over      chan struct{}     // closed by close
 	loaded    atomic.Bool       // the library has said hello
-	shown     atomic.Int64      // what the clock showed last, in nanoseconds since 1970; 0: nothing yet
+	shown     atomic.Int64      // the last time that it answered, in nanoseconds since 1970; 0: none yet
 }
 
-// timekeeper is the process that a clock belongs to.
+// timekeeper is what a clock has to know of its process.
 type timekeeper interface {
-	// underWay returns a channel that is closed when the operation under way is over. It is nil if there is none.
+	// underWay returns a channel that is closed when the current operation ends, or nil if there is none.
 	underWay() <-chan struct{}
 	breakDown(why error)
 }
 
 // timeQuestion asks for the time, or for a sleep, during an operation.
 type timeQuestion struct {
-	sleep time.Duration // how long; 0: the question is for the time; askTimer: for a timer
+	sleep time.Duration // how long to sleep; 0: asks for the time; askTimer: waits for a timer
 	reply chan time.Time
 }
 
@@ -122,11 +123,11 @@ func (q timeQuestion) answer(ctx context.Context) {
 	q.reply <- time.Time{}
 }
 
-// writtenWithin bounds the time in which an answer arrives after the process has written it.
+// writtenWithin bounds how long an answer that the process has written takes to arrive.
 const writtenWithin = 200 * time.Millisecond
 
-// refuse breaks down a process that waits for a timer during an operation. If the answer to the operation arrives, the
-// operation was already over, and the process may wait.
+// refuse breaks down a process whose event loop waits for a timer during an operation. If the operation's answer is
+// already on its way, the process does not wait during the operation, and may.
 func (q timeQuestion) refuse(c *process, answers chan answer) {
 	select {
 	case a := <-answers:
@@ -208,9 +209,9 @@ func (k *clock) answer(conn net.Conn) {
 	_, _ = conn.Write(b[:]) // the process may have ended
 }
 
-// ask passes a question to the operation under way. Between two operations, a question for the time gets the time that
-// was shown last. A sleep is then not answered but left to the kernel, since a thread of the process may have asked for
-// it. ended reports whether the process has ended meanwhile.
+// ask lets the current operation answer a question of the process. Outside of operations the answer is the last time
+// that the clock answered. A sleep then stays unanswered, and the library lets the process really sleep, since it may
+// be another thread that sleeps. ended is true if the process has ended meanwhile.
 func (k *clock) ask(sleep time.Duration) (answered, ended bool) {
 	over := k.owner.underWay()
 	if over == nil {
@@ -235,8 +236,7 @@ func (k *clock) ask(sleep time.Duration) (answered, ended bool) {
 	}
 }
 
-// wasShown reports whether the question can be answered with the time that was shown last: it asks for the time, and a
-// time was shown.
+// wasShown reports whether the question is for the time and the clock has answered a time before, which it can repeat.
 func (k *clock) wasShown(sleep time.Duration) bool { return sleep == 0 && k.shown.Load() != 0 }
 
 // close ends the clock of a process that has ended.
@@ -254,7 +254,7 @@ func withoutTimers(command []string) []string {
 	return slices.Insert(slices.Clone(command), 1, "--no-memory-reducer")
 }
 
-// checkHeeded returns an error if the process, or one that it has started, does not use the clock.
+// checkHeeded returns an error if a process of the process group does not use the clock.
 func (k *clock) checkHeeded(group int) error {
 	if !k.loaded.Load() {
 		return errors.New("it loads no library (LD_PRELOAD): let an adapter that is linked statically ask for the time")

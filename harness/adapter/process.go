@@ -23,10 +23,10 @@ import (
 // startWithin bounds the time from the start of a process to its answer to init. Tests shorten it.
 var startWithin = 10 * time.Second
 
-// process is one process, or a connection to one that was started by others. It serves several operations at a time,
-// and may answer them in any order.
+// process is a process that was started here, or a connection to a program that somebody else has started. It serves
+// several operations at a time, and may answer them in any order.
 type process struct {
-	cmd       *exec.Cmd // nil: it was not started here
+	cmd       *exec.Cmd // nil: somebody else has started it
 	in        io.WriteCloser
 	lines     lines // to in
 	out       io.ReadCloser
@@ -41,8 +41,8 @@ type process struct {
 
 	mu    sync.Mutex
 	begun bool // it has answered init
-	// over is closed when the operation under way is over. nil: there is none. In a search, a process does one
-	// operation at a time.
+	// over is closed when the current operation ends. It is nil if there is none, or no preloaded clock to use it. A
+	// process with such a clock does one operation at a time.
 	over    chan struct{}
 	asked   int
 	waiting map[int]chan answer // by id of the operation
@@ -139,7 +139,7 @@ func (c *process) begin(init request) (err error) {
 	return err
 }
 
-// underWay implements timekeeper. Before its answer to init, the process has no operation.
+// underWay implements timekeeper. The request init is no operation.
 func (c *process) underWay() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,9 +171,9 @@ func (c *process) checkReady() error {
 // replaced.
 var errStillAsks = errors.New("its client has crashed, and it still asked for the time")
 
-// ask sends a request and returns the answer. Until that comes, it answers the questions of the process, with the clock
-// of ctx. It waits for at most patience, without the time that the process sleeps or is stopped. If patience is 0, it
-// waits for as long as the process lives.
+// ask sends a request and returns the answer. While it waits, it answers the questions of the process, with the clock
+// of ctx. It waits for at most patience after the last question or strike. If patience is 0, it waits for as long as
+// the process lives.
 func (c *process) ask(ctx context.Context, r request, patience time.Duration) (answer, error) {
 	answers, err := c.send(r)
 	if err != nil {
@@ -206,7 +206,7 @@ func (c *process) operationOver() {
 	}
 }
 
-// await waits for the answer to the request with the name do. Meanwhile it answers the questions of the process.
+// await waits for the answer to the request whose Do is do. Meanwhile it answers the questions of the process.
 func (c *process) await(ctx context.Context, answers chan answer, do string, patience time.Duration) (answer, error) {
 	var alarm <-chan time.Time
 	var questions <-chan timeQuestion
@@ -256,9 +256,9 @@ func (c *process) await(ctx context.Context, answers chan answer, do string, pat
 	}
 }
 
-// answerQuestion answers a question that the process asked during the request do. An operation that has slept is also
-// told the time. A thread has to ask for the time, which is a step. If the process may not ask this question,
-// answerQuestion returns an error and sends no answer.
+// answerQuestion answers a question that the process asked during the request whose Do is do. After a sleep it tells an
+// operation the time as well. It does not tell a thread, for which reading the time is a step of the schedule. It
+// returns an error, and sends no answer, if the process may not ask this question.
 func (c *process) answerQuestion(ctx context.Context, q answer, do string) (err error) {
 	told := request{ID: q.ID, Thread: q.Thread}
 	switch q.Ask {
@@ -288,8 +288,8 @@ func (c *process) answerQuestion(ctx context.Context, q answer, do string) (err 
 	return err
 }
 
-// awaitMessage waits until there is a message for the process, or until the wait times out or is stopped. It sets the
-// result in told. The end of a connection counts as a message, so that the process reads it.
+// awaitMessage waits until there is a message for the process, the wait times out, or its thread is stopped, and puts
+// the result into told. The end of the connection counts as a message, so that the process reads it.
 func (c *process) awaitMessage(ctx context.Context, q answer, do string, told *request) error {
 	comes, err := harness.AwaitMessage(ctx, time.Duration(q.Timeout)*time.Millisecond)
 	c.hears.Store(true)

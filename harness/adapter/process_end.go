@@ -12,7 +12,7 @@ import (
 
 // This file notices that a process has ended, and ends it.
 
-// breakDown records why nothing more can be expected of the process. Only the first reason counts.
+// breakDown records that the process is not to be used any more, and why. Only the first reason counts.
 func (c *process) breakDown(why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -22,7 +22,7 @@ func (c *process) breakDown(why error) {
 	}
 }
 
-// isBroken reports whether nothing more can be expected of the process.
+// isBroken reports whether the process is not to be used any more.
 func (c *process) isBroken() bool {
 	select {
 	case <-c.broken:
@@ -32,8 +32,8 @@ func (c *process) isBroken() bool {
 	}
 }
 
-// deathReason returns an error that says why nothing more comes from the process. rest is an unfinished line, and err
-// the error of reading on.
+// deathReason returns an error that says why the process writes no further line. rest is an unfinished line, and err
+// what reading the next line returned.
 func (c *process) deathReason(rest []byte, err error) error {
 	if errors.Is(err, bufio.ErrBufferFull) {
 		return fmt.Errorf("it wrote a line of more than %d bytes, which begins with %.40q: write nothing but answers "+
@@ -54,7 +54,7 @@ func (c *process) deathReason(rest []byte, err error) error {
 	}
 }
 
-// signal sends a signal to the process group of the process. It does nothing if the process has been waited for.
+// signal sends a signal to the process and its descendants, unless the process has been waited for.
 func (c *process) signal(s syscall.Signal) {
 	if c.cmd == nil {
 		return
@@ -66,7 +66,7 @@ func (c *process) signal(s syscall.Signal) {
 	}
 }
 
-// end ends the process and its process group, and closes what belongs to it.
+// end kills the process and its descendants, and closes what belongs to it.
 func (c *process) end() {
 	_ = c.in.Close() // it may have ended
 	if c.cmd == nil {
@@ -84,13 +84,13 @@ func (c *process) end() {
 	}
 }
 
-// killGroup kills the process group of a process.
+// killGroup kills a process and its descendants, which are its process group.
 func killGroup(cmd *exec.Cmd) {
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may have ended
 }
 
-// notStarted returns the error of a command that cannot be started. It has a remedy for a plan that has the whole
-// command as one string.
+// notStarted returns the error of a command that cannot be started. If the command looks like a whole command line in
+// one word, the error says how to write it in a plan.
 func notStarted(cmd *exec.Cmd, err error) error {
 	if words := strings.Fields(cmd.Args[0]); len(words) > 1 && len(cmd.Args) == 1 {
 		return fmt.Errorf("%q cannot be started: %w: a command is a list of words: [%s]", cmd.Args[0], err,

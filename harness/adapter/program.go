@@ -19,7 +19,8 @@ import (
 type Runner struct {
 	command []string
 	adapter workloads.Adapter
-	// prepare makes the command before the first process is started. nil: command is already set.
+	// prepare makes the command before the first process starts, and the function that removes its files. It is nil if
+	// command is already set.
 	prepare func() (command []string, remove func() error, err error)
 
 	mu     sync.Mutex
@@ -34,7 +35,7 @@ type Runner struct {
 	beside     map[redis.UniversalClient]*loadClient // the clients that Observer has returned
 	clocks     clocks                                // preloaded clocks
 
-	trying sync.Mutex // held while direct is used, and the program is tried
+	trying sync.Mutex // guards direct, also while the program is tried
 	direct directRoute
 }
 
@@ -86,7 +87,7 @@ func (p *Runner) Close() {
 	}
 }
 
-// prepared returns the command. The first call makes it.
+// prepared returns the command, and makes it first if that was not done yet.
 func (p *Runner) prepared() (command []string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -102,7 +103,7 @@ func (p *Runner) prepared() (command []string, err error) {
 // errClosed is the error of a runner that was closed.
 var errClosed = errors.New("the adapter is closed")
 
-// purpose says what a process is started for.
+// purpose says for what a process is started.
 type purpose bool
 
 const (
@@ -110,8 +111,8 @@ const (
 	inSearch  purpose = true  // its clock is the schedule's
 )
 
-// start starts one more process. If only the answer to init says that the clock has to be preloaded, start ends the
-// process and starts another.
+// start starts one more process. In a search only the answer to init may say that the clock has to be preloaded. Then
+// start ends the process and starts another.
 func (p *Runner) start(init request, what purpose) (*process, error) {
 	preload := what == inSearch && p.adapter.Clock == workloads.PreloadedClock
 	c, err := p.startOnce(init, preload)
@@ -160,9 +161,9 @@ func (p *Runner) startOnce(init request, preload bool) (*process, error) {
 	return start(command, log, init, clocks)
 }
 
-// SearchClient returns the operations of the client whose gate is at address, for one schedule of a search. The error
-// wraps interleave.ErrAdapter if the process cannot be started. If the process ends later or breaks the protocol, the
-// search is abandoned, also with an error that wraps interleave.ErrAdapter.
+// SearchClient returns the operations of the client whose gate is at address, for one schedule of a search. If the
+// process cannot be started, it returns an error that wraps interleave.ErrAdapter. If the process ends later or breaks
+// the protocol, it abandons the search with an error that wraps interleave.ErrAdapter.
 func (p *Runner) SearchClient(address string) (workloads.Operations, error) {
 	c, err := p.atGate(address)
 	if err != nil {
@@ -188,7 +189,7 @@ func (p *Runner) SearchClient(address string) (workloads.Operations, error) {
 // errKilled is the error of a process that was killed because its client has crashed.
 var errKilled = errors.New("the client has crashed, and its process was killed")
 
-// Kill ends the process of the client whose gate is at address, in a search. The next schedule starts a new process.
+// Kill ends the process of the client whose gate is at address. The next schedule starts a new one.
 func (p *Runner) Kill(address string) {
 	p.mu.Lock()
 	c, d := p.gates[address], p.announcing[address]
@@ -204,7 +205,7 @@ func (p *Runner) Kill(address string) {
 	}
 }
 
-// atGate returns the process of a gate, and starts it if there is none.
+// atGate returns the process of the client whose gate is at address, and starts it if there is none.
 func (p *Runner) atGate(address string) (*process, error) {
 	p.mu.Lock()
 	c, ok := p.gates[address]
@@ -229,7 +230,7 @@ func (p *Runner) atGate(address string) (*process, error) {
 	return c, nil
 }
 
-// urlOf returns the URL of a gate: of a port, or of a Unix socket, whose address begins with a slash.
+// urlOf returns the URL of a server at address: a host and port, or the path of a Unix socket.
 func urlOf(address string) string {
 	if strings.HasPrefix(address, "/") {
 		return "unix://" + address

@@ -14,8 +14,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// relay listens at an address that leads where a Redis client leads. A program's connections there pass through the
-// same faults as the client's, and reach the primary that the client would find.
+// relay passes a program's connections on to Redis, just as a Redis client of this process connects. So they meet the
+// faults of that client's link, and reach the primary that the client would find.
 type relay struct {
 	listener net.Listener
 	dial     func(context.Context) (net.Conn, error)
@@ -31,7 +31,7 @@ type relay struct {
 	running sync.WaitGroup
 }
 
-// newRelay opens a relay that leads where r leads. In a trial it looks at what the program sends.
+// newRelay opens a relay that connects as r does. In a trial it looks at what the program sends.
 func newRelay(r redis.UniversalClient, inTrial bool) (*relay, error) {
 	one, ok := r.(*redis.Client)
 	if !ok {
@@ -64,7 +64,7 @@ func (y *relay) accept() {
 	}
 }
 
-// pass connects an accepted connection with Redis, and copies until one side ends.
+// pass copies between an accepted connection and a new one to Redis until one of them ends.
 func (y *relay) pass(outer net.Conn) {
 	inner, err := y.dial(context.Background())
 	if err != nil {
@@ -86,7 +86,7 @@ func (y *relay) pass(outer net.Conn) {
 	copying.Wait()
 }
 
-// observed reads what a program sends, and records in the relay that something came.
+// observed reads what a program sends, and notes it in the relay.
 type observed struct {
 	io.Reader
 	relay *relay

@@ -9,16 +9,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// strikes stops, continues and kills the processes of a group, as a nemesis does with the group's clients.
+// strikes does to the processes of a group what a nemesis does to the group's clients: it stops, continues and kills
+// them.
 type strikes struct {
-	begin   sync.Once // begins the watch
+	begin   sync.Once // see watch
 	mu      sync.Mutex
-	stop    func() // ends the watch; nil: it has not begun
+	stop    func() // ends what watch has begun; nil: not begun
 	stopped bool
 	alive   []*process // the processes that have not been waited for
 }
 
-// watch makes strikes on the client of ctx strike the group's processes as well. Only the first call has an effect.
+// watch begins to strike the group's processes whenever a nemesis strikes the client of ctx, which stands for its whole
+// group. Later calls have no effect.
 func (g *group) watch(ctx context.Context) {
 	s := &g.struck
 	s.begin.Do(func() {

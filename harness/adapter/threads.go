@@ -9,9 +9,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file lets a program have threads beside its operations, such as a watchdog that renews a lease. Each is
-// represented here by a goroutine of harness.Go. So in a search it is an actor of its client, and one thread of a
-// client runs at a time.
+// This file lets a program have threads beside its operations, such as a watchdog that renews a lease. Each thread is
+// a goroutine of harness.Go here. So in a search the schedule decides when a thread goes on, and one thread of a client
+// runs at a time.
 
 // threads holds the threads that a process has started and that have not ended, by id. The zero value has none.
 type threads struct {
@@ -24,8 +24,8 @@ type thread struct {
 	join func()             // waits until it has ended
 }
 
-// start makes a thread and returns its id. The thread is told to run when the operation that asked for it waits for
-// something. It never runs if the client has crashed, or if the client is the harness's own.
+// start makes a thread and returns its id. The thread runs once the operation that asked for it waits or is over. If
+// the client has crashed, or is the harness's own, the thread never runs.
 func (c *process) start(ctx context.Context) (id int) {
 	c.mu.Lock()
 	c.asked++
@@ -46,8 +46,8 @@ func (c *process) start(ctx context.Context) (id int) {
 	return id
 }
 
-// runThread tells a thread to run, and answers its questions until it has ended. If the process breaks down, a search
-// ends; under load, the process's next operation fails.
+// runThread tells a thread to run, and answers its questions until it has ended. If the process breaks down meanwhile,
+// a search ends; under load the process is replaced at its next operation.
 func (c *process) runThread(ctx context.Context, id int) {
 	_, err := c.ask(ctx, request{ID: id, Do: doRun}, 0)
 	if err != nil && !errors.Is(err, errKilled) && ctx.Value(searched{}) != nil {
@@ -55,7 +55,7 @@ func (c *process) runThread(ctx context.Context, id int) {
 	}
 }
 
-// searched is the key of a value that contexts have in searches only. A search ends when a process breaks down.
+// searched is the key of the value that marks a context as one of a search, not of a load.
 type searched struct{}
 
 func (t *threads) end(id int) {
@@ -67,8 +67,7 @@ func (t *threads) end(id int) {
 	}
 }
 
-// ofThread stops or joins a thread, as the program asks. It returns an error if the program has started no thread of
-// that id.
+// ofThread stops or joins a thread, as the program asks. It returns an error if the program has started no such thread.
 func (c *process) ofThread(q answer) error {
 	c.mu.Lock()
 	known := q.Thread > 0 && q.Thread <= c.asked

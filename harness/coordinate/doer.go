@@ -18,24 +18,23 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// Executor does units on this machine, one at a time. Its method Do serves as workqueue.Worker.Do. Unless AllowAdapters
-// is set, it refuses units that come with programs to start.
+// Executor does units on this machine, one at a time. Its method Do serves as workqueue.Worker.Do.
 type Executor struct {
-	Options       results.Options // Redis, Docker, Warn and Log count
+	Options       results.Options // only Redis, Docker, Warn and Log are used
 	Version       string          // of this program
-	AllowAdapters bool            // also run command lines and container images that come with a unit
+	AllowAdapters bool            // run command lines and images that come with a unit; false: refuse these units
 
-	// For shares of a run's clients. Without a Post they are refused.
+	// Post carries the messages of shares. If it is nil, shares are refused.
 	Post   generators.Post
 	Name   string           // of this worker
 	Joined func(number int) // called when a run has taken this worker as a generator; may be nil
 
-	runner *results.PieceRunner // of the last search; nil: none
+	runner *results.PieceRunner // of the last search, kept for its next piece; nil: none
 	search string               // the last search, as JSON
 	server string               // the Redis of this machine; empty: not known yet
 }
 
-// Close stops what runs between units: the Redis of the last search.
+// Close stops the Redis that is kept for the next piece of a search.
 func (d *Executor) Close() error {
 	if d.runner == nil {
 		return nil
@@ -65,8 +64,8 @@ func refuse(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", workqueue.ErrRefused, fmt.Errorf(format, args...))
 }
 
-// Accept returns an error that wraps workqueue.ErrRefused if units for that program and server cannot be done here. An
-// empty server matches any.
+// Accept returns an error that wraps workqueue.ErrRefused unless this program and this machine's Redis are the versions
+// that a unit needs. An empty server allows any Redis.
 func (d *Executor) Accept(program, server string) error {
 	if program != d.Version {
 		return refuse("the coordinator is %.100q, and this is %q: use the same version", program, d.Version)
@@ -87,7 +86,7 @@ func (d *Executor) Accept(program, server string) error {
 	return nil
 }
 
-// piece does a piece of a search. The Redis of a search is kept for its next piece.
+// piece does a piece of a search, on the Redis of the last piece if that was of the same search.
 func (d *Executor) piece(ctx context.Context, u workqueue.Unit) (res workqueue.Result, err error) {
 	var p pieceUnit
 	if err := decode(u.Body, &p); err != nil {
@@ -157,7 +156,7 @@ func (d *Executor) run(ctx context.Context, u workqueue.Unit) (res workqueue.Res
 	}
 	text, err := json.Marshal(made)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(o.Results, madeFile), text, 0o644)
+		err = os.WriteFile(filepath.Join(o.Results, outcomeFile), text, 0o644)
 	}
 	if err == nil {
 		res.Claim = made.Claim()

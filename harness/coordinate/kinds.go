@@ -14,7 +14,7 @@ import (
 
 // The kinds of units.
 const (
-	KindRun   = "run"   // body: runUnit; result: the folder of suite.RemoteResult with madeFile in it, see pack
+	KindRun   = "run"   // body: runUnit; result: the run's results folder as pack packs it, with outcomeFile
 	KindPiece = "piece" // body: pieceUnit; result: explore.PieceResult
 	KindShare = "share" // body: shareUnit; result: none. What clients record is sent by generators.Post
 )
@@ -22,11 +22,11 @@ const (
 // runUnit is one repetition of one run of a suite.
 type runUnit struct {
 	Run  string `json:"run"`  // as suite.Entry.Encode writes it, with the seed of this repetition
-	Turn int    `json:"turn"` // which repetition it is, so that those without a seed differ
+	Turn int    `json:"turn"` // number of the repetition, so that equal repetitions are different units
 }
 
-// madeFile is the file in a run's folder with the run's outcome.
-const madeFile = "made.json"
+// outcomeFile is the file in a packed results folder that holds the suite.RemoteResult.
+const outcomeFile = "made.json"
 
 // pieceUnit is a piece of a search.
 type pieceUnit struct {

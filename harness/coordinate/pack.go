@@ -22,8 +22,8 @@ const (
 	longestName  = 400
 )
 
-// pack returns the folders and files of dir as a compressed tar of at most so many bytes. It leaves out links and other
-// kinds of files, which a run does not write.
+// pack returns the files and folders of dir as a compressed tar. It returns an error if the tar would be larger than
+// most bytes. It leaves out links and devices, which a run does not write.
 func pack(dir string, most int) ([]byte, error) {
 	out := limitedBuffer{limit: most}
 	zip, err := gzip.NewWriterLevel(&out, gzip.BestSpeed) // histories are compressed already
@@ -50,7 +50,7 @@ func pack(dir string, most int) ([]byte, error) {
 	return out.text.Bytes(), nil
 }
 
-// limitedBuffer takes at most limit bytes, so that a result that is too large is never in memory as a whole.
+// limitedBuffer rejects what exceeds limit bytes, so that a result that is too large does not fill the memory.
 type limitedBuffer struct {
 	text  bytes.Buffer
 	limit int
@@ -84,8 +84,8 @@ func packOne(w *tar.Writer, path, name string, folder bool) error {
 	return err
 }
 
-// unpack writes what pack returned into the folder dir, which it makes. It trusts nothing: names must stay inside dir,
-// links are rejected, no file may appear twice, and the numbers of files and bytes and the length of names are bounded.
+// unpack writes what pack returned into the new folder dir. It trusts nothing: names must stay inside dir, links are
+// rejected, no file may appear twice, and the numbers of files and bytes and the length of names are bounded.
 func unpack(packed []byte, dir string) error {
 	zip, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
@@ -121,15 +121,15 @@ func unpack(packed []byte, dir string) error {
 	}
 }
 
-// isOfThisMachine reports whether an error comes from the local disk. An error about an invalid or repeated name does
-// not: it comes from the packed files.
+// isOfThisMachine reports whether err is a failure of this machine, such as a full disk. Errors about invalid or
+// repeated names are not: the worker has packed these names.
 func isOfThisMachine(err error) bool {
 	number, ok := errors.AsType[syscall.Errno](err)
 	return ok && !slices.Contains([]syscall.Errno{syscall.EEXIST, syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG,
 		syscall.EINVAL, syscall.ENOENT}, number)
 }
 
-// unpackOne writes a folder or a file. left is the number of bytes that may follow it.
+// unpackOne writes a folder or a file. left is how many more bytes may be unpacked after it.
 func unpackOne(root *os.Root, r io.Reader, h *tar.Header, left int64) error {
 	name := filepath.FromSlash(strings.TrimSuffix(h.Name, "/"))
 	switch {

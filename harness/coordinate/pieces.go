@@ -13,12 +13,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// Pieces returns the function for results.Options that lets the workers of a queue do the pieces of searches. version
-// is that of this program. work gets the names of the units.
+// Pieces returns the function for results.Options by which a queue's workers do the pieces of searches. version is the
+// version of this program. work gets the names of the units.
 //
-// A search ends early if the unit of one of its pieces is given up or disputed, or if the queue can no longer be used.
-// In the latter case ended is called once, with the reason, and later searches do not use the queue. A search fails if
-// the queue is full or over.
+// A search ends early if one of its pieces is given up or has contradictory results, or if the queue can no longer be
+// used. After the first failure of the queue, ended is called once with the reason, and no later search uses the queue.
+// If the queue is full or over, the search fails.
 func Pieces(
 	q workqueue.Queue, version string, work *Work, ended func(error),
 ) func(s plan.Search, server string) *explore.Pieces {
@@ -29,14 +29,14 @@ func Pieces(
 	}
 }
 
-// pieces does the pieces of one search.
+// pieces has the workers of a queue do the pieces of one search.
 type pieces struct {
 	q               workqueue.Queue
 	version, server string
 	search          plan.Search
 	work            *Work
 	ended           func(error)
-	ids             sync.Map // of the units so far
+	ids             sync.Map // of the units that were put into the queue
 	number          atomic.Int64
 
 	dead *atomic.Pointer[error] // why the queue can no longer be used; shared by all searches
@@ -63,7 +63,7 @@ func (p *pieces) run(ctx context.Context, piece explore.Piece) (res explore.Piec
 	return res, nil
 }
 
-// outcome puts a unit into the queue and waits for its outcome. Once the queue has failed, it is not used again.
+// outcome puts a unit into the queue and waits for its outcome. It does not use a queue that has failed before.
 func (p *pieces) outcome(ctx context.Context, u workqueue.Unit) (o workqueue.Outcome, err error) {
 	if dead := p.dead.Load(); dead != nil {
 		return o, *dead

@@ -9,9 +9,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// OfferShares offers n shares of a run's clients to as many workers, until ctx ends. A share that fails, or ends before
-// the run, is offered again. version is that of this program. The error says that the first shares could not be put
-// into the queue.
+// OfferShares puts n shares of a run's clients into the queue, and a new one for each that fails or ends before ctx
+// does. version is the version of this program. It returns an error if the first n cannot be put into the queue.
 func OfferShares(ctx context.Context, q workqueue.Queue, version string, n int) error {
 	s := &shares{queue: q, version: version, run: rand.Text()}
 	for range n {
@@ -24,11 +23,11 @@ func OfferShares(ctx context.Context, q workqueue.Queue, version string, n int) 
 	return nil
 }
 
-// shares holds the shares of one run.
+// shares makes the shares of one run.
 type shares struct {
 	queue        workqueue.Queue
 	version, run string
-	number       atomic.Int64 // of the last
+	number       atomic.Int64 // of the latest share
 }
 
 func (s *shares) put(ctx context.Context) (id string, err error) {
@@ -39,8 +38,8 @@ func (s *shares) put(ctx context.Context) (id string, err error) {
 	return u.ID(), s.queue.Put(ctx, u)
 }
 
-// offer puts a new share into the queue whenever the last one has ended, until ctx ends or the queue can no longer be
-// used.
+// offer awaits the share with that id and then puts a new one into the queue, again and again, until ctx ends or the
+// queue can no longer be used.
 func (s *shares) offer(ctx context.Context, id string) {
 	for {
 		if _, err := s.queue.Await(ctx, id); err != nil {

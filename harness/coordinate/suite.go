@@ -17,20 +17,21 @@ import (
 type SuiteOptions struct {
 	Results string // folder for results folders; default "results"
 	Version string // of this program
-	// Server is the Redis that all runs need; empty: the Redis of the first repetition on each platform.
+	// Server is the version of Redis that all runs need. If it is empty, each platform has the version of its first
+	// repetition.
 	Server string
 	Work   *Work // takes the names of the units; may be nil
 
-	// End is called for each repetition that has ended, in the order in which they are handed out; may be nil.
+	// End is called for each repetition that has ended, in the order of the suite; may be nil.
 	End func(EndedRun)
 
-	// Ready is called with the path of a complete results folder just before the folder appears; may be nil.
+	// Ready is called with the folder of the complete results just before it gets its final name; may be nil.
 	Ready func(dir string) error
 }
 
 // EndedRun is a repetition of a run that has ended.
 type EndedRun struct {
-	Done, Of int // number of repetitions that have ended, and of all
+	Done, Of int // number of repetitions that have ended, and of all repetitions
 	Run      tally.Run
 	Why      string   // why there is no Run; empty: there is one
 	Failed   []string // the outcomes of the earlier attempts
@@ -42,9 +43,10 @@ var ErrHere = errors.New("the coordinator cannot go on")
 // Suite lets the workers of a queue run a suite, each repetition of each run as a unit. It returns what suite.Run
 // returns.
 //
-// A unit that was given up, or is disputed, ends the suite early. When ctx is canceled, or the queue can no longer be
-// used, Suite combines the results so far and marks the rest as not run. The error is then the queue's. After an error
-// that wraps ErrHere, workqueue.ErrFull or workqueue.ErrOver there is no results folder.
+// A repetition that was given up counts as not run. Contradictory results of two workers make the suite incomplete. So
+// does the end of ctx, or a queue that can no longer be used: the other repetitions then count as not run, and Suite
+// returns the results so far, with the queue's error unless ctx has ended. If the error wraps ErrHere,
+// workqueue.ErrFull or workqueue.ErrOver, there is no results folder.
 func Suite(
 	ctx context.Context, q workqueue.Queue, s suite.Suite, o SuiteOptions,
 ) (out tally.Suite, dir string, err error) {
@@ -91,13 +93,13 @@ func Suite(
 	return out, dir, err
 }
 
-// endsWithoutResults reports whether a coordination that fails with err writes no results folder: the same command
-// continues it, or another has ended it.
+// endsWithoutResults reports whether no results folder is written after err. After workqueue.ErrOver somebody else has
+// ended the suite; otherwise the same command goes on later.
 func endsWithoutResults(err error) bool {
 	return errors.Is(err, ErrHere) || errors.Is(err, workqueue.ErrFull) || errors.Is(err, workqueue.ErrOver)
 }
 
-// whyEnded returns the reason for a suite that ended early by an error of the queue.
+// whyEnded returns why a suite ended early. err is the queue's error.
 func whyEnded(ctx context.Context, err error) string {
 	switch cause := context.Cause(ctx); {
 	case cause == nil:
@@ -177,7 +179,7 @@ func (c *coordinated) read(i int, o workqueue.Outcome) (made suite.RemoteResult,
 	if err := unpack(o.Body, folder); err != nil {
 		return made, err
 	}
-	path := filepath.Join(folder, madeFile)
+	path := filepath.Join(folder, outcomeFile)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return made, err
@@ -191,7 +193,7 @@ func (c *coordinated) read(i int, o workqueue.Outcome) (made suite.RemoteResult,
 	return made, c.results.Check(i, made, o.Worker)
 }
 
-// noteDisputed adds the disputed units to the suite's doubts.
+// noteDisputed marks the suite as incomplete if workers returned contradictory results for a run.
 func (c *coordinated) noteDisputed(ctx context.Context) error {
 	ids, err := c.queue.Disputed(ctx)
 	if err != nil {

@@ -20,7 +20,7 @@ func onOther(t *testing.T, res workqueue.Result, server, other string) workqueue
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "of")
 	require.NoError(t, unpack(res.Body, dir))
-	record := filepath.Join(dir, madeFile)
+	record := filepath.Join(dir, outcomeFile)
 	text, err := os.ReadFile(record)
 	require.NoError(t, err)
 	require.Contains(t, string(text), server)

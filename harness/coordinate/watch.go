@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Work holds the names of the units that a coordination has put into the queue, for its display. The zero value is
-// usable.
+// Work holds the names and expected times of the units that were put into a queue, so that progress can be shown. The
+// zero value is ready.
 type Work struct {
 	mu    sync.Mutex
 	names map[string]string // by ID
 	takes time.Duration     // expected time of all units on one worker
 }
 
-// add adds a unit with its expected time; 0: unknown.
+// add adds a unit and its expected time, 0 if unknown.
 func (w *Work) add(id, name string, takes time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -26,7 +26,7 @@ func (w *Work) add(id, name string, takes time.Duration) {
 	}
 }
 
-// Name returns the name of the unit with the given ID.
+// Name returns the name of the unit, or a name made of its ID.
 func (w *Work) Name(id string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

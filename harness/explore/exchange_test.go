@@ -95,7 +95,7 @@ func (l *tokenLock) Release(ctx context.Context, key, owner string) (bool, error
 
 // symmetricSpec returns the search of such a lock, which promises to compare names only for equality.
 func symmetricSpec(l tokenLock) Spec {
-	p := workloads.LockProgram(workloads.LockOptions{Name: "names"}, func(r redis.UniversalClient) workloads.Locker {
+	p := workloads.LockProgram(workloads.Options{Name: "names"}, func(r redis.UniversalClient) workloads.Locker {
 		l := l
 		l.redis, l.mine = r, map[string]string{}
 		return &l
@@ -174,7 +174,7 @@ func TestNamesThatAreTakenForOthersBreakThePromise(t *testing.T) {
 // it.
 func TestAClientApartIsNoneOfThoseThatAreAlike(t *testing.T) {
 	told := func(habits bool) interleave.Result {
-		p := workloads.LockProgram(workloads.LockOptions{Habits: habits},
+		p := workloads.LockProgram(workloads.Options{Habits: habits},
 			func(r redis.UniversalClient) workloads.Locker {
 				return &tokenLock{redis: r, mine: map[string]string{}}
 			})
@@ -201,7 +201,7 @@ func TestAClientApartIsNoneOfThoseThatAreAlike(t *testing.T) {
 // If a client reads the time, a client of Program.SpecialPlaces may crash, and time passes only beyond the end of a
 // lease.
 func TestAClientApartOfALockThatTellsTheTime(t *testing.T) {
-	p := workloads.LockProgram(workloads.LockOptions{Habits: true}, func(r redis.UniversalClient) workloads.Locker {
+	p := workloads.LockProgram(workloads.Options{Habits: true}, func(r redis.UniversalClient) workloads.Locker {
 		return &tokenLock{redis: r, mine: map[string]string{}, looks: true}
 	})
 	p.Symmetric, p.NoBackgroundWork = true, true

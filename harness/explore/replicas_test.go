@@ -47,7 +47,7 @@ func (l waitingLock) Release(ctx context.Context, key, owner string) (bool, erro
 // waitingSpec returns the search of a lock that waits for replicas, with a failover and nothing else. declared is true
 // if its program says that it waits.
 func waitingSpec(acks int, declared bool) explore.Spec {
-	p := workloads.LockProgram(workloads.LockOptions{Name: "waits"}, func(r redis.UniversalClient) workloads.Locker {
+	p := workloads.LockProgram(workloads.Options{Name: "waits"}, func(r redis.UniversalClient) workloads.Locker {
 		return waitingLock{r.(*redis.Client), acks}
 	})
 	p.NoBackgroundWork, p.Replicas = true, declared

@@ -3,11 +3,12 @@ package generators
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
-// MostDrift bounds how much a generator's clock may gain or lose on the coordinator's, as a fraction. Crystals are
-// wrong by some 50 millionths, and NTP slews clocks by up to 500.
+// MostDrift is the fraction of the elapsed time by which a generator's clock may drift from the coordinator's. Crystals
+// are wrong by some 50 millionths, and NTP slews clocks by up to 500.
 const MostDrift = 0.001
 
 // ErrClock says that a generator's clock drifts more than MostDrift allows, or was set.
@@ -17,76 +18,66 @@ var ErrClock = errors.New("this clock cannot be trusted")
 // read after ours showed asked and before ours showed answered. This is Cristian's method (1989), which NTP uses.
 // Bounds keeps both ends instead of the middle, since the way there and the way back may take different times.
 //
-// Between exchanges it assumes that the clocks drift by at most MostDrift. Its bounds hold as long as they do. An
-// exchange that contradicts earlier ones shows that they do not.
+// The bounds are right as long as the clocks drift by at most MostDrift. Exchanges that contradict each other show that
+// the clocks drift by more.
 type Bounds struct {
-	recent []exchange // the latest, in order
-	// best has two older exchanges: those with the narrowest bounds on later times, the earliest and the latest.
-	best []exchange
+	// kept holds first the older exchange with the highest lower bound on later times, then the one with the lowest upper
+	// bound, then the latest exchanges in order.
+	kept []exchange
 }
 
 // exchange is one reading of their clock, and the readings of ours before and after it.
 type exchange struct{ asked, theirs, answered time.Duration }
 
-// mostRecent is the number of exchanges that are kept in full. At ten a second they span more time than an operation
-// takes.
-const mostRecent = 64
+// mostKept bounds the exchanges that are kept. At ten a second they span six seconds, more than an operation takes.
+const mostKept = 66
 
-// Add adds an exchange. The error wraps ErrClock if it contradicts earlier ones: then no bounds are certain.
+// Add adds an exchange. If it contradicts earlier ones, no bounds are certain, and the error wraps ErrClock.
 func (b *Bounds) Add(asked, theirs, answered time.Duration) error {
 	x := exchange{asked, theirs, answered}
 	if answered < asked {
 		return fmt.Errorf("%w: it was asked at %v, but answered at %v, before that", ErrClock, asked, answered)
 	}
-	if len(b.recent) > 0 {
-		if earliest, latest := b.Earliest(theirs), b.Latest(theirs); answered < earliest || asked > latest {
-			off := max(earliest-answered, asked-latest)
-			return fmt.Errorf("%w: it was off by %v more than a drift of at most %v ppm explains",
-				ErrClock, off, int(MostDrift*1e6))
-		}
+	if len(b.kept) == 0 {
+		b.kept = []exchange{x, x}
 	}
-	if b.recent = append(b.recent, x); len(b.recent) > mostRecent {
-		b.retire(b.recent[0])
-		b.recent = append(b.recent[:0], b.recent[1:]...)
+	if earliest, latest := b.Earliest(theirs), b.Latest(theirs); answered < earliest || asked > latest {
+		off := max(earliest-answered, asked-latest)
+		return fmt.Errorf("%w: it was off by %v more than a drift of at most %v ppm explains", ErrClock, off,
+			int(MostDrift*1e6))
+	}
+	if b.kept = append(b.kept, x); len(b.kept) > mostKept {
+		b.retire(b.kept[2])
+		b.kept = slices.Delete(b.kept, 2, 3)
 	}
 	return nil
 }
 
-// retire keeps an old exchange only if its bounds on later times are narrower than those of the kept ones.
+// retire replaces an older exchange by x, the next one, if x gives a narrower bound on later times.
 func (b *Bounds) retire(x exchange) {
-	if b.best == nil {
-		b.best = []exchange{x, x}
-		return
+	if x.asked > b.kept[0].earliest(x.theirs) {
+		b.kept[0] = x
 	}
-	if x.asked > b.best[0].earliest(x.theirs) {
-		b.best[0] = x
-	}
-	if x.answered < b.best[1].latest(x.theirs) {
-		b.best[1] = x
+	if x.answered < b.kept[1].latest(x.theirs) {
+		b.kept[1] = x
 	}
 }
 
-// Earliest returns the earliest reading of our clock at which theirs can have shown the given time. There must be an
-// exchange.
+// Earliest returns the earliest reading of our clock at which theirs can have shown the given time. It panics if there
+// is no exchange.
 func (b *Bounds) Earliest(theirs time.Duration) time.Duration {
-	earliest := b.recent[0].earliest(theirs)
-	for _, x := range b.recent[1:] {
-		earliest = max(earliest, x.earliest(theirs))
-	}
-	for _, x := range b.best {
+	earliest := b.kept[0].earliest(theirs)
+	for _, x := range b.kept[1:] {
 		earliest = max(earliest, x.earliest(theirs))
 	}
 	return earliest
 }
 
-// Latest returns the latest reading of our clock at which theirs can have shown the given time. There must be an
-// exchange.
+// Latest returns the latest reading of our clock at which theirs can have shown the given time. It panics if there is
+// no exchange.
 func (b *Bounds) Latest(theirs time.Duration) time.Duration {
-	latest := b.recent[0].latest(theirs)
-	for _, x := range b.recent[1:] {
-		latest = min(latest, x.latest(theirs))
-	}
-	for _, x := range b.best {
+	latest := b.kept[0].latest(theirs)
+	for _, x := range b.kept[1:] {
 		latest = min(latest, x.latest(theirs))
 	}
 	return latest
@@ -94,10 +85,10 @@ func (b *Bounds) Latest(theirs time.Duration) time.Duration {
 
 // Ahead returns about how far our clock is ahead of theirs, or 0 without an exchange.
 func (b *Bounds) Ahead() time.Duration {
-	if len(b.recent) == 0 {
+	if len(b.kept) == 0 {
 		return 0
 	}
-	latest := b.recent[len(b.recent)-1].theirs
+	latest := b.kept[len(b.kept)-1].theirs
 	return (b.Earliest(latest)+b.Latest(latest))/2 - latest
 }
 
@@ -111,7 +102,7 @@ func (x exchange) latest(theirs time.Duration) time.Duration {
 	return x.answered + since + drifted(since)
 }
 
-// drifted returns the most that two clocks can have drifted apart while one of them advanced by d.
+// drifted returns by how much two clocks can have drifted apart while one of them advanced by d.
 func drifted(d time.Duration) time.Duration {
 	return time.Duration(float64(d.Abs())*MostDrift) + 1 // rounded up
 }

@@ -7,7 +7,7 @@
 //
 // Every generator takes the times of operations from its own clock. The coordinator asks for that time continuously, so
 // that it can bound every reading by two readings of its own clock ([Bounds]). It widens each operation accordingly:
-// Call becomes the earliest possible time of the call, and Return the latest possible time of the return. A wider
-// interval excuses more, so every violation that is found is real. If a clock drifts more than allowed, the run ends
-// and its violations do not count.
+// Call becomes the earliest possible time of the call, and Return the latest possible time of the return. A violation
+// that is found in widened operations is real, since a wider interval allows more answers. If a clock drifts more than
+// allowed, the run ends and its violations do not count.
 package generators

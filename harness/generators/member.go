@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -22,10 +21,9 @@ const (
 
 // member is one generator as the coordinator sees it.
 type member struct {
-	team   *Team
-	name   string // of the Generator
-	place  place
-	orders atomic.Int64
+	team  *Team
+	name  string // of the Generator
+	place place
 
 	ctx    context.Context // ends when the generator is lost, or has left
 	cancel context.CancelCauseFunc
@@ -34,8 +32,8 @@ type member struct {
 	mu            sync.Mutex
 	feed          *harness.Feed // nil: there is no load
 	bounds        Bounds
-	widest        time.Duration // largest uncertainty of an operation's time since the last event about it
-	boundReported time.Duration // when the last such event was
+	widest        time.Duration // largest uncertainty of an operation's time since boundReported
+	boundReported time.Duration // when reportBound last recorded an event
 	record        int           // number of the last record that was taken
 	latest        time.Duration // the latest Return so far, on our clock
 	mark          time.Duration
@@ -52,20 +50,19 @@ func newMember(t *Team, name string, number int) *member {
 // Name returns the generator's name in errors and events.
 func (m *member) Name() string { return fmt.Sprintf("generator %d", m.place.Number) }
 
-func (m *member) number() int { return int(m.orders.Add(1)) }
-
-// ask sends the generator an order and waits until it was carried out.
+// ask sends the generator an order and waits until it was carried out. It fails at once if the generator is lost.
 func (m *member) ask(ctx context.Context, o order) (orderReply, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(m.ctx, func() { cancel(context.Cause(m.ctx)) })()
-	return m.askAs(ctx, m.number(), o)
+	return m.keepAsking(ctx, o)
 }
 
-// askAs repeats an order with the given number until there is an answer. The generator carries out each number only
-// once.
-func (m *member) askAs(ctx context.Context, number int, o order) (d orderReply, err error) {
-	o.Number = number
+// keepAsking repeats an order until there is an answer or ctx ends. Without a number the order gets the next one.
+func (m *member) keepAsking(ctx context.Context, o order) (d orderReply, err error) {
+	if o.Number == 0 {
+		o.Number = m.team.nextOrder()
+	}
 	// if the order takes longer than one attempt, a later attempt gets the answer
 	answer, err := keepAsking(ctx, m.team.post, m.place.do(), encode(o))
 	if err != nil {
@@ -102,7 +99,8 @@ func (m *member) watch() {
 	}
 }
 
-// exchange reads the generator's clock once. If there is a load, it adds the reading to the bounds.
+// exchange reads the generator's clock once. During a load it adds the reading to the bounds; before, it only shows
+// that the generator is there.
 func (m *member) exchange() error {
 	m.mu.Lock()
 	feed := m.feed
@@ -126,7 +124,7 @@ func (m *member) exchange() error {
 	return m.bounds.Add(asked, theirs, answered)
 }
 
-// distrust ends the load: nothing that this generator has recorded can be relied on.
+// distrust ends the load, since the times that this generator has recorded prove nothing.
 func (m *member) distrust(err error) {
 	m.mu.Lock()
 	feed := m.feed
@@ -224,7 +222,7 @@ func (m *member) end(err error) {
 	}
 }
 
-// take passes a record to the feed, after it has put the record's times on our clock.
+// take passes a record to the feed, with all times converted to our clock.
 func (m *member) take(r record) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -247,8 +245,8 @@ func (m *member) take(r record) error {
 	return m.feed.Record(r.ops, m.mark)
 }
 
-// widen puts an operation's times on our clock: the earliest possible Call and Until, and the latest possible Return.
-// Operations keep their order, so a Return may become even later.
+// widen converts an operation's times to our clock: Call and Until to the earliest possible time, Return to the latest.
+// A Return is never before an earlier operation's, so it may become even later.
 func (m *member) widen(op *harness.Op) {
 	call, answered := m.bounds.Earliest(op.Call), m.bounds.Latest(op.Return)
 	m.widest = max(m.widest, m.bounds.Latest(op.Call)-call, answered-m.bounds.Earliest(op.Return))
@@ -262,7 +260,7 @@ func (m *member) widen(op *harness.Op) {
 	}
 }
 
-// reportBound records the uncertainty of the clock, once a second and at the end.
+// reportBound records the uncertainty of the clock, at most once a second. over says that this is the last record.
 func (m *member) reportBound(over bool) {
 	now := m.feed.Now()
 	if m.widest == 0 || !over && now-m.boundReported < boundEvery && m.boundReported > 0 {
@@ -278,7 +276,7 @@ func (m *member) dismiss() {
 	cause := context.Cause(m.ctx)
 	if _, gone := errors.AsType[EndedError](cause); !gone && !errors.Is(cause, ErrLost) {
 		// a generator that does not get this notices that it is no longer asked for the time
-		_, _ = m.askAs(ctx, m.number(), order{Do: doLeave})
+		_, _ = m.keepAsking(ctx, order{Do: doLeave})
 	}
 	m.cancel(errors.New("the run is over"))
 	m.alive.Wait()

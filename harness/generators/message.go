@@ -17,8 +17,8 @@ import (
 // subjectJoin is the subject on which generators ask to join.
 const subjectJoin = "join"
 
-// place is a generator's place in a team. It determines its subjects, which no other generator has. A generator that
-// still serves a killed coordinator has other subjects.
+// place is a generator's place in a team. The place's subjects are unique, so that the messages of a generator that
+// still serves a killed coordinator are not taken for those of its successor.
 type place struct {
 	Team   string `json:"team"`   // unique id of the team
 	Number int    `json:"number"` // of the generator, from 1
@@ -41,10 +41,10 @@ type welcome struct {
 	Refused string `json:"refused,omitempty"` // why it cannot join; empty: it has joined
 }
 
-// order is a request of the coordinator to a generator. Do says which of the other fields count. A repeated Number is
-// the same order again: its answer was lost.
+// order is a request of the coordinator to a generator. Do says which of the other fields count. The coordinator
+// repeats an order, with the same Number, until it gets an answer.
 type order struct {
-	Number int    `json:"number"`
+	Number int    `json:"number"` // unique among the orders to one generator
 	Do     string `json:"do"`
 
 	Share harness.Share     `json:"share,omitzero"`
@@ -62,9 +62,9 @@ type order struct {
 const (
 	doOpen        = "open"        // open the clients of Share, of the run Task
 	doBegin       = "begin"       // let them step
-	doStop        = "stop"        // the load is over: begin nothing new
-	doImpair      = "impair"      // do Fault to Links
-	doHeal        = "heal"        // undo it
+	doStop        = "stop"        // end the load
+	doImpair      = "impair"      // apply Fault to Links
+	doHeal        = "heal"        // undo the doImpair order whose number is Heals
 	doTouched     = "touched"     // return what faults touched on Link
 	doConnections = "connections" // return the number of the clients' connections to Link.To
 	doProbe       = "probe"       // probe Link
@@ -81,7 +81,7 @@ type orderReply struct {
 	Connections int             `json:"connections,omitempty"`
 }
 
-// errorKind is the property of an error that a probe's caller checks for; empty: none.
+// errorKind says whether an error is one of those that callers of Probe tell apart; empty: it is another error.
 type errorKind string
 
 const (
@@ -99,7 +99,7 @@ func kindOf(err error) errorKind {
 	return ""
 }
 
-// err returns the error of an answer, with its kind.
+// err returns the error of the order, or nil. It has the same kind as in the generator.
 func (d orderReply) err() error {
 	switch {
 	case d.Error == "":
@@ -115,9 +115,9 @@ func (d orderReply) err() error {
 // record is what a generator sends: operations and events with times on its own clock, in order.
 type record struct {
 	Number int             `json:"number"` // of the record, from 1
-	Mark   time.Duration   `json:"mark"`   // no later operation returns before this
+	Mark   time.Duration   `json:"mark"`   // no operation of a later record returns before this
 	Events []harness.Event `json:"events,omitempty"`
-	Over   bool            `json:"over,omitempty"`  // it is the last
+	Over   bool            `json:"over,omitempty"`  // this is the last record
 	Error  string          `json:"error,omitempty"` // of the load; with Over
 
 	ops []harness.Op

@@ -17,7 +17,7 @@ func (s *server) answerTime(_ []byte, reply func([]byte)) {
 	s.noteContact()
 }
 
-// handleOrder carries out an order, unless it was received before, and answers when it is done.
+// handleOrder answers an order once it is carried out. A repeated order is carried out once.
 func (s *server) handleOrder(message []byte, reply func([]byte)) {
 	var o order
 	if err := json.Unmarshal(message, &o); err != nil {
@@ -35,7 +35,7 @@ func (s *server) handleOrder(message []byte, reply func([]byte)) {
 		c = &orderState{finished: make(chan struct{})}
 		s.orders[o.Number] = c
 		s.working.Go(func() {
-			d, err := s.execute(o)
+			d, err := s.execute(o, c)
 			if err != nil {
 				d.Error, d.Kind = err.Error(), kindOf(err)
 			}
@@ -55,7 +55,7 @@ func (s *server) handleOrder(message []byte, reply func([]byte)) {
 	}()
 }
 
-func (s *server) execute(o order) (d orderReply, err error) {
+func (s *server) execute(o order, c *orderState) (d orderReply, err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, max(o.For, askFor))
 	defer cancel()
 	s.mu.Lock()
@@ -67,7 +67,8 @@ func (s *server) execute(o order) (d orderReply, err error) {
 	if links != nil {
 		switch o.Do {
 		case doImpair:
-			return d, s.impair(links, o)
+			c.heal, err = links.Impair(o.Links, o.Fault)
+			return d, err
 		case doHeal:
 			return d, s.heal(o.Heals)
 		case doTouched:
@@ -118,26 +119,15 @@ func (s *server) open(ctx context.Context, o order) error {
 	return err
 }
 
-func (s *server) impair(links harness.LinkControl, o order) error {
-	heal, err := links.Impair(o.Links, o.Fault)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.heals[o.Number] = heal
-	return err
-}
-
 func (s *server) heal(number int) error {
 	s.mu.Lock()
 	impairing := s.orders[number]
 	s.mu.Unlock()
-	if impairing != nil {
-		<-impairing.finished // it may still be under way
-	}
-	s.mu.Lock()
-	heal := s.heals[number]
-	s.mu.Unlock()
-	if heal == nil {
+	if impairing == nil {
 		return nil // the order to impair never came
 	}
-	return heal()
+	if <-impairing.finished; impairing.heal == nil { // it may still be under way
+		return nil
+	}
+	return impairing.heal()
 }

@@ -13,8 +13,8 @@ type Post interface {
 	// that nobody serves the subject. The message may have arrived all the same.
 	Ask(ctx context.Context, subject string, message []byte) (answer []byte, err error)
 
-	// Answer serves a subject until stop is called: answer is called for each message. It may reply later, from another
-	// goroutine, or never.
+	// Answer serves a subject until stop is called. It calls answer for each message. answer may call reply at once, later
+	// from another goroutine, or never.
 	Answer(subject string, answer func(message []byte, reply func([]byte))) (stop func(), err error)
 }
 

@@ -12,7 +12,7 @@ import (
 
 // This file sends what a generator's clients record to the coordinator.
 
-// event keeps an event for the next record.
+// event keeps an event, which is sent with the next record.
 func (s *server) event(e harness.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +80,7 @@ func (s *server) send(r record) error {
 	return err
 }
 
-// sendHalves sends a record that is too large as two. It takes back the number of the large one.
+// sendHalves sends a record that is too large as two records.
 func (s *server) sendHalves(r record) error {
 	if len(r.ops) < 2 {
 		return fmt.Errorf("generators: an operation of more than %d bytes", MostBytes)

@@ -32,7 +32,7 @@ type Assignment struct {
 	Share  harness.Share // which clients it drives
 	Clock  harness.Clock
 
-	// Ahead returns about how far the run's clock is ahead of Clock; 0 until the load begins.
+	// Ahead returns by about how much the run's clock is ahead of Clock; 0 until the load begins.
 	Ahead func() time.Duration
 
 	// Fail ends the load with an error, which the coordinator gets.
@@ -42,9 +42,9 @@ type Assignment struct {
 	Events func(harness.Event)
 }
 
-// Setup is the part of a run that one generator drives.
+// Setup is what Generator.Build has built: the load of one generator, and the links of its clients.
 type Setup struct {
-	Load  harness.ShareSpec   // without Share, Clock and Take
+	Load  harness.ShareSpec   // without Share, Clock and Record, which Serve sets
 	Links harness.LinkControl // from client groups to nodes
 	Close func() error        // ends all that was built; may be nil
 }
@@ -69,7 +69,7 @@ func (w Generator) Serve(ctx context.Context, post Post) (err error) {
 	defer cancel(nil)
 	s := &server{
 		Generator: w, post: post, clock: w.Clock(), ctx: ctx, cancel: cancel, sending: sending,
-		orders: map[int]*orderState{}, heals: map[int]func() error{}, heard: time.Now(),
+		orders: map[int]*orderState{}, heard: time.Now(),
 		stop: make(chan struct{}), runOver: make(chan struct{}),
 	}
 	if err := s.join(ctx); err != nil {
@@ -108,17 +108,16 @@ type server struct {
 	post   Post
 	place  place
 	clock  harness.Clock
-	ctx    context.Context // for everything except sending
+	ctx    context.Context // for everything except sending records
 	cancel context.CancelCauseFunc
 
-	sending context.Context // for sending: it outlives ctx, so that the last records arrive
+	sending context.Context // for sending records: it outlives ctx, so that the last ones arrive
 
 	mu     sync.Mutex
 	heard  time.Time // when the coordinator last asked for something
 	orders map[int]*orderState
-	closed bool                 // no order is carried out from now on
-	heals  map[int]func() error // by the number of the doImpair order
-	events []harness.Event      // for the next record
+	closed bool            // no order is carried out from now on
+	events []harness.Event // for the next record
 	setup  *Setup
 	load   *harness.ShareLoad
 
@@ -132,10 +131,11 @@ type server struct {
 	records int          // number of records sent; only the load uses it
 }
 
-// orderState is an order that is being carried out, or was.
+// orderState is an order that was received.
 type orderState struct {
-	finished chan struct{}
+	finished chan struct{} // closed when reply is set
 	reply    []byte
+	heal     func() error // undoes a doImpair order; nil for other orders
 }
 
 func (s *server) join(ctx context.Context) error {
@@ -205,7 +205,7 @@ func (s *server) close() error {
 
 func (s *server) endLoad() { s.stopped.Do(func() { close(s.stop) }) }
 
-// noteContact records that the coordinator has just sent a message.
+// noteContact records that a message of the coordinator has just come.
 func (s *server) noteContact() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -17,6 +18,8 @@ type Team struct {
 	post  Post
 	nonce string // unique id of the team
 	task  func(context.Context) ([]byte, error)
+
+	orders atomic.Int64 // number of the latest order
 
 	taskMu     sync.Mutex // held while the task is made
 	cachedTask []byte     // the task; nil: not yet
@@ -35,8 +38,8 @@ type Team struct {
 type Options struct {
 	Generators int // how many to wait for
 
-	// Task returns the task that every Generator.Build gets. It is called when the first clients open, and again after
-	// an error.
+	// Task returns the task that every Generator.Build gets. It is called when the first clients open. After an error it
+	// is called again.
 	Task func(context.Context) ([]byte, error)
 
 	Joined func(name string, number int) // called for each generator that joins; may be nil
@@ -79,7 +82,7 @@ func Gather(ctx context.Context, post Post, o Options) (*Team, error) {
 	return nil, err
 }
 
-// watch handles generators that end, until the run is over.
+// watch marks the generators that lost names as lost, until the run is over.
 func (t *Team) watch(lost <-chan EndedError) {
 	for {
 		select {
@@ -91,7 +94,7 @@ func (t *Team) watch(lost <-chan EndedError) {
 	}
 }
 
-// taskOnce returns the task of all generators. The first call makes it.
+// taskOnce returns the task. It makes it at the first call, and again after an error.
 func (t *Team) taskOnce(ctx context.Context) ([]byte, error) {
 	t.taskMu.Lock()
 	defer t.taskMu.Unlock()
@@ -153,7 +156,7 @@ func (t *Team) Members() (all []harness.Generator) {
 	return all
 }
 
-// markLost ends the load of a generator that has ended, and so the run: what its clients did last is unknown.
+// markLost ends the run, since nobody knows what the clients of the lost generator did last.
 func (t *Team) markLost(gone EndedError) {
 	for _, m := range t.present() {
 		if m.name == gone.Name {
@@ -199,10 +202,10 @@ func (t *Team) askAll(ctx context.Context, o order) (answers []orderReply, err e
 	return answers, errors.Join(errs...)
 }
 
-// orderWithin bounds orders that take no time.
+// orderWithin bounds orders that a generator carries out at once.
 const orderWithin = 10 * time.Second
 
-// askAllBriefly sends every generator an order that takes no time.
+// askAllBriefly is askAll for an order that a generator carries out at once.
 func (t *Team) askAllBriefly(o order) ([]orderReply, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), orderWithin)
 	defer cancel()
@@ -212,28 +215,15 @@ func (t *Team) askAllBriefly(o order) ([]orderReply, error) {
 // Impair applies a fault to links of client groups, in every generator. heal undoes it, may be called more than once,
 // and is never nil.
 func (t *Team) Impair(links []harness.Link, f harness.LinkFault) (heal func() error, err error) {
-	numbers, errs := make([]int, len(t.members)), make([]error, len(t.members))
-	ctx, cancel := context.WithTimeout(context.Background(), orderWithin)
-	defer cancel()
-	var asking sync.WaitGroup
-	for i, m := range t.members {
-		numbers[i] = m.number()
-		asking.Go(func() { _, errs[i] = m.askAs(ctx, numbers[i], order{Do: doImpair, Links: links, Fault: f}) })
-	}
-	asking.Wait()
-	heal = sync.OnceValue(func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), orderWithin)
-		defer cancel()
-		var healing sync.WaitGroup
-		failed := make([]error, len(t.members))
-		for i, m := range t.members {
-			healing.Go(func() { _, failed[i] = m.ask(ctx, order{Do: doHeal, Heals: numbers[i]}) })
-		}
-		healing.Wait()
-		return errors.Join(failed...)
-	})
-	return heal, errors.Join(errs...)
+	number := t.nextOrder()
+	_, err = t.askAllBriefly(order{Number: number, Do: doImpair, Links: links, Fault: f})
+	return sync.OnceValue(func() error {
+		_, err := t.askAllBriefly(order{Do: doHeal, Heals: number})
+		return err
+	}), err
 }
+
+func (t *Team) nextOrder() int { return int(t.orders.Add(1)) }
 
 // Touched sums up what faults have touched on the link in every generator. A generator that does not answer counts as
 // zero.
@@ -254,8 +244,8 @@ func (t *Team) Connections(node string) (sum int) {
 	return sum
 }
 
-// Probe returns nil if the node answers in every generator. If it answers only in some, all probe again, at most probes
-// times.
+// Probe returns nil if the node answers in every generator. If it answers only in some of them, all probe again, up to
+// five times.
 func (t *Team) Probe(ctx context.Context, from, to string) (err error) {
 	for range probes {
 		var failed int
@@ -267,22 +257,22 @@ func (t *Team) Probe(ctx context.Context, from, to string) (err error) {
 	return err
 }
 
-// probes bounds how often generators with different results probe.
+// probes bounds how often all generators probe while their results differ.
 const probes = 5
 
-// Echo returns when size bytes have come back in every generator.
+// Echo returns when every generator has had size bytes echoed by the node.
 func (t *Team) Echo(ctx context.Context, from, to string, size int) error {
 	_, err := t.probeAll(ctx, order{Do: doEcho, Link: harness.Link{From: from, To: to}, Size: size})
 	return err
 }
 
-// Hangup returns when every generator has seen the end of a connection.
+// Hangup returns when, in every generator, a connection that was closed here was closed by the node as well.
 func (t *Team) Hangup(ctx context.Context, from, to string) error {
 	_, err := t.probeAll(ctx, order{Do: doHangup, Link: harness.Link{From: from, To: to}})
 	return err
 }
 
-// probeAll makes every generator test a link, and returns the number of generators in which that failed.
+// probeAll has every generator test a link, and returns in how many of them the test failed.
 func (t *Team) probeAll(ctx context.Context, o order) (failed int, err error) {
 	o.For = orderWithin
 	if end, ends := ctx.Deadline(); ends {

@@ -34,13 +34,13 @@ func Lock[C any, L Locker](t TB, newLock func(C) L, o ...LockOptions) {
 	s := subject{kind: lockKind, name: nameOf[L](lockKind), search: opts.Search, load: opts.Load}
 	newLocker := supervisedMaker(t, &s, newLock, func(c *caller, l L) Locker { return superviseLock(c, l) })
 	s.program = func(g *supervisor, p parameters) interleave.Program {
-		made := workloads.LockProgram(workloads.LockOptions{Name: s.name, TTL: cmp.Or(p.TTL, opts.TTL, searchLease),
+		made := workloads.LockProgram(workloads.Options{Name: s.name, TTL: cmp.Or(p.TTL, opts.TTL, searchLease),
 			Habits: true, Goroutines: s.goroutines()}, newLocker(g))
 		_, made.Fenced = newLocker(g)(nil).(Fencer)
 		return made
 	}
 	s.workload = func(g *supervisor, c workloads.Connector) harness.Workload {
-		return workloads.Locks(c, workloads.LockOptions{
+		return workloads.Locks(c, workloads.Options{
 			Name: s.name, Keys: opts.Keys, TTL: opts.TTL, Hold: opts.Hold, Resource: opts.Resource,
 		}, newLocker(g))
 	}
@@ -62,14 +62,14 @@ func Dedup[C any, D Deduper](t TB, newFilter func(C) D, o ...DedupOptions) {
 	newDeduper := supervisedMaker(t, &s, newFilter, func(c *caller, d D) Deduper { return superviseFilter(c, d) })
 	atMostOnce := opts.Search.Crashes == 0 && opts.Search.LostAnswers == 0
 	s.program = func(g *supervisor, p parameters) interleave.Program {
-		return workloads.DedupProgram(workloads.DedupOptions{
-			Name: s.name, Window: cmp.Or(p.TTL, opts.Window, searchWindow), AtMostOnce: atMostOnce, Habits: true,
+		return workloads.DedupProgram(workloads.Options{
+			Name: s.name, TTL: cmp.Or(p.TTL, opts.Window, searchWindow), AtMostOnce: atMostOnce, Habits: true,
 			Goroutines: s.goroutines(),
 		}, newDeduper(g))
 	}
 	window := cmp.Or(opts.Window, dedupWindow)
 	s.workload = func(g *supervisor, c workloads.Connector) harness.Workload {
-		return workloads.Dedups(c, workloads.DedupOptions{Name: s.name, Window: window, FanOut: opts.FanOut},
+		return workloads.Dedups(c, workloads.Options{Name: s.name, TTL: window, FanOut: opts.FanOut},
 			newDeduper(g))
 	}
 	s.lease = window
@@ -90,11 +90,11 @@ func Sequence[C any, S Sequencer](t TB, newGenerator func(C) S, o ...SequenceOpt
 		s.regimes = workloads.Regimes()
 	}
 	s.program = func(g *supervisor, p parameters) interleave.Program {
-		return workloads.SequenceProgram(workloads.SequenceOptions{Name: s.name, Regime: p.Regime, Habits: !opts.OneKey,
+		return workloads.SequenceProgram(workloads.Options{Name: s.name, Regime: p.Regime, Habits: !opts.OneKey,
 			Goroutines: s.goroutines()}, newSequencer(g))
 	}
 	s.workload = func(g *supervisor, c workloads.Connector) harness.Workload {
-		return workloads.Sequences(c, workloads.SequenceOptions{
+		return workloads.Sequences(c, workloads.Options{
 			Name: s.name, Keys: opts.Keys, Regime: opts.Regime, OneKey: opts.OneKey,
 		}, newSequencer(g))
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// refusals is a checker for searches. It reports a second name (see workloads.LockOptions.Habits) that is refused
+// refusals is a checker for searches. It reports a second name (see workloads.Options.Habits) that is refused
 // although no client has asked for it. An algorithm whose keys do not follow from the names confuses two names. Such a
 // lock is stuck, and such a message is lost.
 //

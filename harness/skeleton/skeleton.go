@@ -77,7 +77,7 @@ func All() []Skeleton {
 	}
 }
 
-// adapter returns the skeleton of an adapter that command starts, once build has run.
+// adapter returns the skeleton of an adapter in file, which is started by command. build lists commands to run before.
 func adapter(language, file, command, change, needs string, build ...string) Skeleton {
 	return Skeleton{
 		Name: language, Change: change, Needs: needs,
@@ -86,7 +86,6 @@ func adapter(language, file, command, change, needs string, build ...string) Ske
 	}
 }
 
-// with returns the skeleton with one more file.
 func (s Skeleton) with(more source) Skeleton {
 	s.sources = append(s.sources, more)
 	return s

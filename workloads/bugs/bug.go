@@ -31,7 +31,7 @@ type Bug struct {
 	Shown Build  `yaml:"shown" json:"shown"`                     // the build that shows it
 	Holds *Build `yaml:"holds,omitempty" json:"holds,omitempty"` // one in which the search finds nothing; may be nil
 
-	// Variant begins the ids of the catalogue's variants that run the same library, such as lib/redislock; optional.
+	// Variant is the prefix of the ids of catalogue variants that run the same library, such as lib/redislock; optional.
 	Variant string `yaml:"variant,omitempty" json:"variant,omitempty"`
 	// Program is the id of the entry whose program this one runs; empty: its own.
 	Program string `yaml:"program,omitempty" json:"program,omitempty"`
@@ -46,7 +46,8 @@ type Bug struct {
 	// Suggestion tells the maintainers what they could do. It is required if no issue is known.
 	Suggestion string `yaml:"suggestion,omitempty" json:"suggestion,omitempty"`
 
-	// Run has the fields of a run of a suite, without adapter and expect: see harness/suite. A search has explore.
+	// Run has the fields of a run of a suite, see harness/suite, without adapter and expect. To be a search it has
+	// explore.
 	Run map[string]any `yaml:"run" json:"run"`
 }
 
@@ -139,7 +140,7 @@ func About(variant string) (names []string, err error) {
 	return names, err
 }
 
-// Files returns the files of the entry beside its description, by name: the adapter, and what it needs.
+// Files returns the files of the entry's program, by name: the adapter, and what it needs.
 func (b Bug) Files() (map[string][]byte, error) {
 	all := map[string][]byte{}
 	folder := cmp.Or(b.Program, b.ID)
@@ -159,14 +160,14 @@ func (b Bug) Files() (map[string][]byte, error) {
 }
 
 // Example returns the program to show to the library's maintainers. It is the entry's file example.*, which runs
-// without doublegrant, or the adapter if there is no such file.
+// without doublegrant, or else the adapter.
 func (b Bug) Example() (name string, text []byte, err error) {
-	all, err := b.Files()
-	for n, t := range all {
-		base, _, _ := strings.Cut(n, ".")
-		if base == "example" || base == "main" && name == "" {
-			name, text = n, t
+	for _, pattern := range []string{b.ID + "/example.*", cmp.Or(b.Program, b.ID) + "/main.*"} {
+		found, err := fs.Glob(files, pattern)
+		if err == nil && len(found) > 0 {
+			text, err = files.ReadFile(found[0])
+			return path.Base(found[0]), text, err
 		}
 	}
-	return name, text, err
+	return "", nil, nil
 }

@@ -17,12 +17,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness/suggest"
 )
 
-// Use is what somebody uses: a library, a version of one, or all versions that a file pins. The zero value is every
-// library.
+// Use is what somebody uses: a library, a version of a library, or all versions that a file pins. The zero value stands
+// for every library.
 type Use struct {
-	name     string            // of one library, as it was asked for; empty: any
-	language string            // whose packages versions has; empty: any
-	versions map[string]string // by package, or by name; an empty version means any
+	name     string            // of the library, as the user wrote it; empty: any
+	language string            // language of the packages in versions; empty: any
+	versions map[string]string // by package, or by name; empty: any version
 }
 
 // Match is an entry, and the version that is used.
@@ -93,8 +93,8 @@ func (f lockFile) use(path string) (Use, error) {
 	return Use{language: f.language, versions: versions}, nil
 }
 
-// Meant returns ": did you mean a?" if a library was asked for that no entry is about, and whose name is nearly that of
-// one. Else it is empty.
+// Meant returns a question such as ": did you mean redsync?" if the named library is in no entry, and its name is close
+// to one that is. Otherwise it returns "".
 func (u Use) Meant() string {
 	all, err := All()
 	if err != nil || u.name == "" {
@@ -131,8 +131,7 @@ func (u Use) Bugs() (found []Match, err error) {
 	return found, nil
 }
 
-// of reports whether the library of the bug is used, and returns the version that is. The version is empty if it is not
-// known.
+// of reports whether the bug's library is used, and in which version. The version is empty if it is not known.
 func (u Use) of(b Bug) (version string, used bool) {
 	if !u.Pinned() && u.name == "" {
 		return "", true
@@ -156,7 +155,7 @@ func (u Use) of(b Bug) (version string, used bool) {
 	return "", false
 }
 
-// normal returns one spelling for all that Python accepts for the same package name.
+// normal returns the same spelling for all spellings of a package name that Python takes for equal.
 func normal(name string) string {
 	return strings.NewReplacer("_", "-", ".", "-").Replace(strings.ToLower(name))
 }

@@ -45,8 +45,8 @@ type Sequence interface {
 // ErrNothingDone is wrapped by errors after which certainly nothing was done.
 var ErrNothingDone = errors.New("nothing was done")
 
-// Says describes the program to doublegrant. The zero value suits every program that uses one Redis and no clock but
-// doublegrant's.
+// Says is what the program tells doublegrant about itself. The zero value suits a program that uses one Redis, and no
+// clock but doublegrant's.
 type Says struct {
 	Symmetric bool   // tokens are only compared for equality
 	Masters   int    // least number of independent masters; 0: one Redis
@@ -66,8 +66,8 @@ type request struct {
 	TTL      int64    `json:"ttl_ms"`
 }
 
-// Serve answers requests until standard input ends. open makes the Lock, Filter or Sequence of one client of the Redis
-// at the URLs: one, or one for each master. Which operations the program can do follows from the type T.
+// Serve answers requests until standard input ends. open makes the Lock, Filter or Sequence of one client. urls has one
+// URL of Redis, or one for each master. The methods of T tell which operations the program can do.
 func Serve[T any](says Says, open func(urls []string) (T, error)) {
 	var kind T
 	s := &server{says: says, kind: kind, clients: map[int]any{}}

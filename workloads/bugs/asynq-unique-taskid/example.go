@@ -1,6 +1,6 @@
 //go:build ignore
 
-// A task that is taken for a duplicate of one that does not exist, on a Redis at 127.0.0.1:6379.
+// A task that is refused as a duplicate, though no such task was ever enqueued, on a Redis at 127.0.0.1:6379.
 package main
 
 import (

@@ -1,6 +1,6 @@
 //go:build ignore
 
-// A lock of go-zero, one RedisLock for each client, used again. Each client first looks whether there is work.
+// A lock of go-zero. Each client uses one RedisLock again and again, and sends another command before each acquire.
 package main
 
 import (

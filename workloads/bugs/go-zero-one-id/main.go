@@ -1,6 +1,6 @@
 //go:build ignore
 
-// A lock of go-zero, one RedisLock for each client, used again.
+// A lock of go-zero. Each client uses one RedisLock again and again.
 package main
 
 import (

@@ -1,6 +1,6 @@
 //go:build ignore
 
-// A lock of Goravel's cache. Its driver for Redis is another module; this one does the two commands that a lock needs.
+// A lock of Goravel's cache. The cache's driver for Redis is a module of its own; driver stands for it.
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// driver keeps its promises: Add stores a key that does not exist, Forget removes it.
+// driver does the two commands of a cache driver that a lock needs, as their documentation promises.
 type driver struct {
 	contracts.Driver // nil: a lock calls no other method
 	redis            *redis.Client

@@ -1,6 +1,6 @@
 //go:build ignore
 
-// An owner that is not told of another owner in between, on a Redis at 127.0.0.1:6379.
+// A renewal that succeeds although another owner had the lock meanwhile, on a Redis at 127.0.0.1:6379.
 package main
 
 import (

@@ -1,11 +1,14 @@
 //go:build ignore
 
-// A lock of go-redsync/redsync.
+// A lock of go-redsync/redsync. The arguments are options: set-nx-on-extend for WithSetNXOnExtend, and retries for
+// go-redis's default retries.
 package main
 
 import (
 	"context"
 	"errors"
+	"os"
+	"slices"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -15,12 +18,13 @@ import (
 
 type lock struct {
 	redsync *redsync.Redsync
+	options []redsync.Option
 	held    map[string]*redsync.Mutex
 }
 
 func (l *lock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 	delete(l.held, key+owner) // of an earlier schedule
-	m := l.redsync.NewMutex(key, redsync.WithExpiry(ttl))
+	m := l.redsync.NewMutex(key, append(l.options, redsync.WithExpiry(ttl))...)
 	ok, err := answer(true, m.TryLockContext(ctx))
 	if ok {
 		l.held[key+owner] = m
@@ -57,7 +61,13 @@ func main() {
 		if err != nil {
 			return nil, err
 		}
-		o.MaxRetries = -1
-		return &lock{redsync.New(goredis.NewPool(redis.NewClient(o))), map[string]*redsync.Mutex{}}, nil
+		if !slices.Contains(os.Args, "retries") {
+			o.MaxRetries = -1
+		}
+		l := &lock{redsync: redsync.New(goredis.NewPool(redis.NewClient(o))), held: map[string]*redsync.Mutex{}}
+		if slices.Contains(os.Args, "set-nx-on-extend") {
+			l.options = []redsync.Option{redsync.WithSetNXOnExtend()}
+		}
+		return l, nil
 	})
 }
