@@ -17,8 +17,8 @@ func lockTokenOf(op harness.Op) lockToken { return lockToken{op.Key, op.Arg} }
 const fewHeld = 8
 
 // workerHolds has the holds that one worker was granted and has not released. For each lock and token it keeps the
-// latest hold, which leads to earlier ones whose overlaps are undecided (hold.previous). A hold stays for a while after
-// its lease has ended, since its release may come late: see sweep.
+// latest hold. hold.previous leads from there to earlier holds whose overlaps are undecided. A hold stays for a while
+// after its lease has ended, since its release may come late: see sweep.
 type workerHolds struct {
 	few            []*hold
 	many           map[lockToken]*hold // instead of few
@@ -57,8 +57,8 @@ func (w *workerHolds) set(id lockToken, h *hold) {
 	}
 }
 
-// sweep drops the holds whose lease has ended, each time the number of holds has doubled. It keeps a hold if an overlap
-// waits for it, or if it leads to such a hold.
+// sweep drops the holds whose lease has ended by now, but only if the number of holds has doubled since the last sweep.
+// It keeps a hold if an overlap waits for it, or if it leads to such a hold.
 func (w *workerHolds) sweep(now time.Duration) {
 	if len(w.few)+len(w.many) <= 2*w.sizeAfterSweep+fewHeld {
 		return
@@ -80,7 +80,7 @@ func (w *workerHolds) sweep(now time.Duration) {
 	}
 }
 
-// queue adds h to the queue, since an overlap waits until it is known how long h lasts.
+// queue adds h to the queue of holds of which an overlap has to learn how long they last.
 func (w *workerHolds) queue(h *hold) {
 	if !h.queued {
 		h.queued = true
@@ -88,9 +88,9 @@ func (w *workerHolds) queue(h *hold) {
 	}
 }
 
-// takeAffected appends to holds the holds that the worker's next operation affects, in the order of the history. These
-// are the holds of the operation's lock and token, of which latest is the last, and all holds in the queue. It empties
-// the queue.
+// takeAffected appends to holds those that the worker's next operation affects, in the order of the history. These are
+// all holds in the queue, and latest with the holds to which it leads. latest is the latest hold of the operation's
+// lock and token, or nil. Afterwards the queue is empty.
 func (w *workerHolds) takeAffected(holds []*hold, latest *hold) []*hold {
 	holds = append(holds, w.waiting...)
 	clear(w.waiting)

@@ -19,8 +19,8 @@ import (
 // and before X's hold can have ended. If B renewed an earlier grant that cannot have ended by then, the Return of that
 // earlier grant counts in place of B.Return.
 //
-// An ok extend X is a [harness.SilentReacquire] if another owner was granted the lock by an ok acquire or extend B in
-// between, and the two never were owners at one time:
+// An ok extend X is a [harness.SilentReacquire] if another owner was granted the lock by an ok acquire or extend B
+// between A and X, without both owning the lock at one time:
 //
 //   - B returned between A and X, certainly came after A, and certainly came before X;
 //   - B returned after A's lease can have ended;
@@ -190,7 +190,7 @@ func (p *ownersPass) unanswered(l *ownersLock, caller owner, current *currentGra
 	p.noteTaking(l, caller, x)
 }
 
-// release notes the release x. Whatever its outcome, its owner no longer counts on the lock.
+// release notes the release x. Whatever its outcome, its owner has given up the lock.
 func (p *ownersPass) release(l *ownersLock, caller owner, current *currentGrant, x harness.Op) {
 	p.giveUp(l, caller, x)
 	if current != nil && x.Outcome == harness.Fail {
@@ -199,7 +199,8 @@ func (p *ownersPass) release(l *ownersLock, caller owner, current *currentGrant,
 	p.drop(current, caller)
 }
 
-// giveUp notes that an owner called the release x, so that it no longer counts on the lock.
+// giveUp notes that caller has called the release x. From then on its earlier grants no longer count, and refusals of
+// its extends are explained.
 func (p *ownersPass) giveUp(l *ownersLock, caller owner, x harness.Op) {
 	for _, g := range l.grants {
 		g.released = g.released || g.owner == caller
@@ -238,7 +239,7 @@ func (p *ownersPass) grant(l *ownersLock, caller owner, current *currentGrant, x
 }
 
 // ownerBetween returns a grant of another owner that certainly came after the current grant and before its extend x,
-// and that has ended. The lease of x ends at until or later. ownerBetween returns nil if there is no such grant.
+// and that was over when x returned. It returns nil if there is none. until is the earliest end of the lease of x.
 func (p *ownersPass) ownerBetween(l *ownersLock, current *currentGrant, x harness.Op, until time.Duration) *pastGrant {
 	for i, b := range l.grants {
 		if b.seq > current.seq && b.owner != current.owner && b.op.Return >= p.endAfter(current, x) &&
@@ -255,8 +256,8 @@ func (p *ownersPass) endAfter(current *currentGrant, x harness.Op) time.Duration
 	return min(current.until, renewedUntil(x, p.meta.Drift))
 }
 
-// cameBefore reports whether a grant certainly came before the operation b. The grant's hold is certain from
-// certainFrom on, and the lease of b ends at until or later.
+// cameBefore reports whether a grant whose hold is certain from certainFrom on certainly came before the grant b. until
+// is the earliest end of the lease of b.
 func (p *ownersPass) cameBefore(certainFrom time.Duration, b harness.Op, until time.Duration) bool {
 	return certainFrom < grantedAfter(b, until, p.meta)
 }

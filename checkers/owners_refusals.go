@@ -80,8 +80,8 @@ func (p *ownersPass) noteTaking(l *ownersLock, caller owner, x harness.Op) {
 	})
 }
 
-// dropExplained drops the refusals of a lock that x explains. x explains no refusal whose evidence had returned before
-// x was called.
+// dropExplained drops the refusals of a lock that x explains, as isExplained says. It keeps a refusal whose evidence
+// returned before x was called.
 func (p *ownersPass) dropExplained(l *ownersLock, x harness.Op, isExplained func(*refusal) bool) {
 	l.refusals = slices.DeleteFunc(l.refusals, isExplained)
 	if l.waiting == 0 {

@@ -95,14 +95,15 @@ type set struct {
 // unexpectedWrite is a refused write that is present.
 type unexpectedWrite struct {
 	harness.Op
-	order int
+	order int // place among all of them, in the order of the history
 }
 
-// run is a run of lost writes of one worker.
+// run is a series of lost writes that one worker made in a row.
 type run struct {
-	worker, order int
-	first, last   harness.Op
-	n             int
+	worker      int
+	order       int // place among all runs, in the order of the history
+	first, last harness.Op
+	n           int // how many writes
 }
 
 // collect handles an operation of the first pass, which finds the final reads.
@@ -194,7 +195,8 @@ func (p *writesPass) write(x harness.Op) {
 	}
 }
 
-// follow begins, extends or ends a run of lost writes, given x, an acknowledged write of the run's worker.
+// follow notes x, an acknowledged write. If x is lost, it begins or extends its worker's run of lost writes. Otherwise
+// it ends the run.
 func (p *writesPass) follow(s *set, x harness.Op, lost bool) {
 	if s.guarded {
 		p.counts.guarded.add(lost)
@@ -231,8 +233,8 @@ func (p *writesPass) dropExplained(x harness.Op) {
 }
 
 // end reports what is still open after the last pass, key by key: doubts about the final read, unexpected writes, and
-// runs of lost writes that last to the end. readAll says that each pass read all operations. complete says that the
-// record goes on to the end of the run. Unexpected writes are reported if both hold. If only readAll holds, they are a
+// runs of lost writes that last to the end. readAll says that each pass read all operations, complete that the record
+// goes on to the end of the run. Unexpected writes are reported only if both are true. With readAll alone they are a
 // doubt.
 func (p *writesPass) end(readAll, complete bool) {
 	unexplained := 0
@@ -277,8 +279,8 @@ func (s *set) unexpectedAnomaly(x harness.Op) harness.Anomaly {
 	}
 }
 
-// lostAnomaly returns the anomaly of the run r in the set s. A write is lost when a fault strikes after it. So if the
-// anomaly's time overlaps no fault, it is extended to the start of the next one.
+// lostAnomaly returns the anomaly of the run r in the set s. The fault that loses a write may come after the write. So
+// if no fault overlaps the anomaly's time, that time is extended to the start of the next fault.
 func (p *writesPass) lostAnomaly(s *set, r *run) harness.Anomaly {
 	first, last := written(r.first), written(r.last)
 	a := harness.Anomaly{
