@@ -38,7 +38,6 @@ var readAll = sync.OnceValue(func() (all []Experiment) {
 	return all
 })
 
-// readFile reads the experiments of one file.
 func readFile(path string) ([]Experiment, error) {
 	text, err := published.ReadFile(path)
 	if err != nil {
@@ -76,7 +75,6 @@ type experimentYAML struct {
 	Finding  string // template of the sentence that explains the answer
 }
 
-// experiment returns the experiment that the file describes.
 func (t experimentYAML) experiment() (Experiment, error) {
 	e := Experiment{
 		Name: t.Name, Title: t.Title, Source: t.Source, Published: t.Published,
@@ -137,8 +135,8 @@ func (x expectation) met(f armFigures) (bool, error) {
 		(x.Above == nil || low > *x.Above), nil
 }
 
-// shape compares the figures of each arm with the published ones, and returns the sentence that explains the answer. It
-// is meaningful only if every trial is valid or invalid.
+// shape reports whether the figures match the published result, and returns the finding, which says so in a sentence.
+// Both are meaningful only if every trial is valid or invalid.
 func (e Experiment) shape(f armFigures) (matches bool, finding string, err error) {
 	matches = true
 	for _, x := range e.expect {
@@ -182,7 +180,6 @@ func (f armFigures) functions() template.FuncMap {
 	}
 }
 
-// write executes a finding's template.
 func (f armFigures) write(finding *template.Template) (string, error) {
 	t, err := finding.Clone()
 	if err != nil {

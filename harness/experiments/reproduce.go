@@ -52,8 +52,8 @@ type Repetition struct {
 	Seed     uint64 // seed of the first trial; each later trial adds 1; default: random
 	On       string // "process" or "docker"; default process
 	Image    string // Redis image for docker
-	// Done is called after each trial. Calls do not overlap.
-	Done func(arm string, trial, of int, t reports.Trial)
+	// Done is called after each trial, the first of which is 1. trials is their number in each arm. Calls do not overlap.
+	Done func(arm string, trial, trials int, t reports.Trial)
 }
 
 // Find returns the experiment of that name.
@@ -113,7 +113,6 @@ func (how Repetition) redis(o results.Options) string {
 	return version
 }
 
-// emptyReproduction returns a reproduction without trials.
 func (e Experiment) emptyReproduction(began time.Time) reports.Reproduction {
 	r := reports.Reproduction{
 		Name: e.Name, Title: e.Title, Source: e.Source, Published: e.Published, Setup: e.setup, Differs: e.differs,
@@ -126,7 +125,6 @@ func (e Experiment) emptyReproduction(began time.Time) reports.Reproduction {
 	return r
 }
 
-// emptyArms returns the arms of a reproduction without trials.
 func (e Experiment) emptyArms() (all []reports.Arm) {
 	for _, a := range e.arms {
 		none := make([]reports.Range, len(e.measures))
@@ -174,7 +172,6 @@ type trials struct {
 	report *reports.Reproduction
 }
 
-// run runs trial n of arm i.
 func (t *trials) run(ctx context.Context, i, n int) error {
 	a := t.arms[i]
 	trial, command, err := t.trial(ctx, t.how.planOfTrial(a.plan, n*len(t.arms)+i), t.options)
@@ -236,7 +233,7 @@ func (e Experiment) trial(
 	return t, command, nil
 }
 
-// compare compares the results with the published ones, and returns the shape and the finding.
+// compare compares the results with the published ones. The string is the finding, or the reason why there is none.
 func (e Experiment) compare(r reports.Reproduction, trials int) (reports.Shape, string) {
 	for i, a := range r.Arms {
 		if said := a.DecidedTrials(); said < trials {

@@ -32,7 +32,7 @@ func newOpDecoder() *decoder { return &decoder{pool: pool{seed: maphash.MakeSeed
 // errFrame says that a frame's checksum is right and its content is not operations.
 var errFrame = errors.New("a frame does not hold operations")
 
-// frame starts to decode raw, which must not change until more is false.
+// frame starts to decode the frame raw. The caller must not change raw before more returns false.
 func (d *decoder) frame(raw []byte) { d.raw, d.lastReturn, d.texts = raw, 0, d.texts[:0] }
 
 // more reports whether the frame has operations left.

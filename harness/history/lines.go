@@ -125,8 +125,8 @@ func (l *lines) atEOF() bool {
 	}
 }
 
-// batch parses whole lines into b, up to the first bad one. For a truncated line it calls last, which reports whether
-// nothing follows text.
+// batch parses the whole lines in text into b, up to the first bad one. If that one is truncated, batch calls last to
+// learn whether the input ends with text.
 func (l *lines) batch(text []byte, b *batch, last func() bool) {
 	b.line = l.n + 1
 	for len(text) > 0 && b.err == nil {

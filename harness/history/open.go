@@ -153,7 +153,7 @@ func endsTorn(path string) (torn bool, err error) {
 	return errors.Is(err, errTorn), nil
 }
 
-// pass holds what is needed to range over a history's operations.
+// pass ranges over the operations of a stored history.
 type pass struct {
 	files  []string
 	stored int64 // number of operations, if the history has an end

@@ -121,7 +121,7 @@ func (p *parser) begin(h head) error {
 	return err
 }
 
-// op passes op to each, unless op cannot follow the operations before it. Operations are in order of Return. A client
+// op passes op to p.each, unless op cannot follow the operations before it. Operations are in order of Return. A client
 // does one thing at a time, and its id does not appear again after an info.
 func (p *parser) op(op harness.Op, line int) error {
 	if op.Return < p.lastReturn {

@@ -40,7 +40,8 @@ func unpack(ctx context.Context, dir string, _ bugs.Bug, build bugs.Build) error
 	return nil
 }
 
-// interpreter returns the path of an interpreter, after a probe of what it has to have beside the unpacked packages.
+// interpreter returns the path of the interpreter called name. It runs it with the arguments probe, which fail if the
+// interpreter lacks one of the packages.
 func interpreter(name, packages string, probe ...string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err != nil {
