@@ -163,7 +163,7 @@ func checkersFor(in setting, judges func(role) bool) []harness.Checker {
 	case in == inSearches:
 		return append([]harness.Checker{Met()}, out...)
 	case in == inLoads && seconded:
-		out = append(out, SecondOpinion(Budget{}))
+		out = append(out, SecondOpinion())
 	}
 	return append(out, Gates())
 }
