@@ -176,7 +176,7 @@ func (p *mutexPass) applyToHolds(worker int, x harness.Op) *hold {
 		return nil
 	}
 	id := lockTokenOf(x)
-	latest := w.latest(id)
+	latest := w.latest[id]
 	if latest == nil && len(w.waiting) == 0 {
 		return nil
 	}
@@ -310,7 +310,7 @@ func (p *mutexPass) grant(worker int, x harness.Op, previous *hold) {
 // addHold makes h the latest hold of its lock and token, and queues it if an overlap waits for it.
 func (p *mutexPass) addHold(worker int, h *hold) {
 	w, id := entry(p.holdsOf, worker), lockTokenOf(h.op)
-	h.previous = w.latest(id)
+	h.previous = w.latest[id]
 	w.set(id, h)
 	if h.isAwaited() {
 		w.queue(h)
