@@ -53,11 +53,8 @@ type writes struct{}
 func (writes) Name() string { return "writes" }
 
 func (c writes) Check(ctx context.Context, h harness.History, report func(harness.Anomaly)) harness.Judgement {
-	p := &writesPass{tally: newTally(h, report), sets: map[string]*set{}, counts: newWriteCounts(h)}
-	err := eachOp(ctx, h, p.collect)
-	if err == nil {
-		err = p.compare(ctx, h)
-	}
+	p := newWritesPass(h, report, func(harness.Op) {})
+	err := p.run(ctx, h)
 	p.doubts = append(p.doubts, noneSeen(p.adds, harness.Add))
 	return p.judge(judgement{
 		name: c.Name(), err: err, doubts: p.doubts, figures: p.counts.figures(),
@@ -68,9 +65,19 @@ func (c writes) Check(ctx context.Context, h harness.History, report func(harnes
 // errOnce says that a later pass over a history saw fewer operations than the first.
 var errOnce = errors.New("the history cannot be read again, as long as the run goes on")
 
+// LostWrites lists the acknowledged writes of a history that its final reads do not show, in order of Return. [Writes]
+// reports the same writes, several in a row as one anomaly. Sets that were never read lose none. Memory grows as that of
+// Writes, and with what is lost.
+func LostWrites(ctx context.Context, h harness.History) (lost []harness.Op, err error) {
+	p := newWritesPass(h, func(harness.Anomaly) {}, func(x harness.Op) { lost = append(lost, x) })
+	err = p.run(ctx, h)
+	return lost, err
+}
+
 // writesPass makes the passes over a history.
 type writesPass struct {
 	*tally
+	onLost      func(harness.Op) // called with each lost write
 	counts      *writeCounts
 	sets        map[string]*set
 	adds, read  int    // adds seen by the first pass, and by the current one
@@ -104,6 +111,18 @@ type run struct {
 	order       int // place among all runs, in the order of the history
 	first, last harness.Op
 	n           int // how many writes
+}
+
+func newWritesPass(h harness.History, report func(harness.Anomaly), onLost func(harness.Op)) *writesPass {
+	return &writesPass{tally: newTally(h, report), onLost: onLost, sets: map[string]*set{}, counts: newWriteCounts(h)}
+}
+
+func (p *writesPass) run(ctx context.Context, h harness.History) error {
+	err := eachOp(ctx, h, p.collect)
+	if err == nil {
+		err = p.compare(ctx, h)
+	}
+	return err
 }
 
 // collect handles an operation of the first pass, which finds the final reads.
@@ -183,6 +202,9 @@ func (p *writesPass) write(x harness.Op) {
 		s.lateAdds++
 	}
 	lost := x.Outcome == harness.OK && !present && !late
+	if lost {
+		p.onLost(x)
+	}
 	p.counts.count(x, present, lost)
 	switch x.Outcome {
 	case harness.OK:
