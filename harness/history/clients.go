@@ -13,8 +13,7 @@ import (
 // clients tracks the clients of a history. It refuses an operation that its client cannot have done, such as one that
 // overlaps the client's previous one. Checkers rely on that, since they take each client for one owner.
 type clients struct {
-	workers        int // of the run; 0: each client is a worker
-	meta           harness.Meta
+	meta           harness.Meta               // without Workers each client is a worker
 	states         map[int]*workerState       // by worker
 	abandoned      map[string][]heldLock      // by lock: the locks of clients that ended in info
 	abandonedCount int                        // number of entries in abandoned
@@ -55,7 +54,7 @@ type heldLock struct {
 const sweepAt = 64
 
 func newClients(m harness.Meta) *clients {
-	return &clients{workers: m.Workers, meta: m, states: map[int]*workerState{}, abandoned: map[string][]heldLock{},
+	return &clients{meta: m, states: map[int]*workerState{}, abandoned: map[string][]heldLock{},
 		unanswered: map[lockToken]unansweredOp{}}
 }
 
@@ -88,7 +87,7 @@ func (c *clients) checkNext(op harness.Op, line int) error {
 	}
 	s.client, s.line, s.called, s.returned, s.info = op.Client, line, op.Call, op.Return, op.Outcome == harness.Info
 	s.noteGrant(op, c.meta.Drift)
-	if s.info && c.workers == 0 && op.Client != harness.HarnessClient {
+	if s.info && c.meta.Workers == 0 && op.Client != harness.HarnessClient {
 		c.retire(s, op)
 	}
 	return nil
@@ -123,7 +122,7 @@ func (c *clients) retire(s *workerState, op harness.Op) {
 // nameClient returns the name of a client, with its worker if the ids differ.
 func (c *clients) nameClient(client int) string {
 	if w := c.meta.Worker(client); w != client {
-		return fmt.Sprintf("client %d, which is worker %d of %d,", client, w, c.workers)
+		return fmt.Sprintf("client %d, which is worker %d of %d,", client, w, c.meta.Workers)
 	}
 	return fmt.Sprintf("client %d", client)
 }
@@ -132,9 +131,9 @@ func (c *clients) nameClient(client int) string {
 // operation ends in info. Then it takes a new one and never uses the old one again.
 func (c *clients) checkReturning(s *workerState, op harness.Op) error {
 	switch {
-	case s.info && op.Client <= s.client && c.workers > 0:
+	case s.info && op.Client <= s.client && c.meta.Workers > 0:
 		return fmt.Errorf("client %d acts again after line %d, whose outcome is info and which may still take "+
-			"effect: let its worker continue as client %d", op.Client, s.line, s.client+c.workers)
+			"effect: let its worker continue as client %d", op.Client, s.line, s.client+c.meta.Workers)
 	case s.info && op.Client == s.client:
 		return fmt.Errorf("client %d acts again after line %d, whose outcome is info and which may still take "+
 			"effect: give the client a new id from there on", op.Client, s.line)

@@ -27,7 +27,7 @@ type text struct {
 	whole    string // the string made last, with its number
 }
 
-func newOpDecoder() *decoder { return &decoder{pool: pool{seed: maphash.MakeSeed()}} }
+func newOpDecoder() *decoder { return &decoder{pool: newPool()} }
 
 // errFrame says that a frame's checksum is right and its content is not operations.
 var errFrame = errors.New("a frame does not hold operations")
@@ -140,6 +140,8 @@ type pool struct {
 	seed    maphash.Seed
 	strings [8192]string
 }
+
+func newPool() pool { return pool{seed: maphash.MakeSeed()} }
 
 // maxPooled is the length, in bytes, of the longest string that a pool keeps.
 const maxPooled = 256
