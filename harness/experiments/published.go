@@ -11,7 +11,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
@@ -43,59 +42,34 @@ func readFile(path string) ([]Experiment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
-	var texts []experimentYAML
+	var all []Experiment
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
-	if err := d.Decode(&texts); err != nil {
+	if err := d.Decode(&all); err != nil {
 		return nil, fmt.Errorf("experiments: %s: %w", path, err)
 	}
-	var all []Experiment
-	for _, t := range texts {
-		e, err := t.experiment()
-		if err != nil {
-			return nil, fmt.Errorf("experiments: %s: %s: %w", path, t.Name, err)
+	for i := range all {
+		if err := all[i].prepare(); err != nil {
+			return nil, fmt.Errorf("experiments: %s: %s: %w", path, all[i].Name, err)
 		}
-		all = append(all, e)
 	}
 	return all, nil
 }
 
-// experimentYAML is an experiment in a file. Plans have their own format, without defaults: see the README.
-type experimentYAML struct {
-	Name, Title, Source, Published, Setup, Differs, Expected string
-
-	Trials int
-	Arms   []struct {
-		Name      string
-		Published []string // by measure
-		Plan      plan.Plan
-	}
-	Measures []string // names of measures, see measures.go
-	Expect   []expectation
-	Finding  string // template of the sentence that explains the answer
-}
-
-func (t experimentYAML) experiment() (Experiment, error) {
-	e := Experiment{
-		Name: t.Name, Title: t.Title, Source: t.Source, Published: t.Published,
-		setup: t.Setup, differs: t.Differs, expected: t.Expected, trials: t.Trials, expect: t.Expect,
-	}
-	for _, a := range t.Arms {
-		e.arms = append(e.arms, arm{a.Name, a.Published, a.Plan})
-	}
-	for _, name := range t.Measures {
+// prepare looks up the measures of an experiment that was read, and parses its finding.
+func (e *Experiment) prepare() (err error) {
+	for _, name := range e.Measures {
 		m, err := measureNamed(name)
 		if err != nil {
-			return e, err
+			return err
 		}
 		e.measures = append(e.measures, m)
 	}
-	var err error
-	if e.finding, err = template.New(e.Name).Funcs((armFigures{}).functions()).Parse(t.Finding); err != nil {
-		return e, err
+	if e.finding, err = template.New(e.Name).Funcs((armFigures{}).functions()).Parse(e.Finding); err != nil {
+		return err
 	}
-	_, _, err = e.shape(armFigures{e, e.emptyArms()}) // names in expect and finding must exist
-	return e, err
+	_, _, err = e.shape(armFigures{*e, e.emptyArms()}) // names in expect and finding must exist
+	return err
 }
 
 // expectation bounds the figures of one measure over the trials of one arm. Without In the bounds hold for every trial.
@@ -139,7 +113,7 @@ func (x expectation) met(f armFigures) (bool, error) {
 // Both are meaningful only if every trial is valid or invalid.
 func (e Experiment) shape(f armFigures) (matches bool, finding string, err error) {
 	matches = true
-	for _, x := range e.expect {
+	for _, x := range e.Expect {
 		met, err := x.met(f)
 		if err != nil {
 			return false, "", err
