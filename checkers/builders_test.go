@@ -159,7 +159,7 @@ func runCases(t *testing.T, c harness.Checker, cases []verdictCase) {
 			}
 			require.NotEmpty(t, g.Reason)
 			require.Equal(t, c.Name(), g.Checker)
-			second, _ := judge(t, SecondOpinion(Budget{}), tc.h)
+			second, _ := judge(t, SecondOpinion(), tc.h)
 			require.NotContains(t, second.Reason, "defect of the harness")
 		})
 	}

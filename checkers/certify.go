@@ -14,9 +14,9 @@ const certifyWithin = time.Second
 // keeps a bit for each operation in each state that it visits. Windows are minimal, usually a handful of operations.
 const certifyOperations = 64
 
-// certify reports whether porcupine finds that no legal order explains the operations of a. In such an order, leases
-// and windows may end, and unanswered releases may be executed at any later time. certify reads no other operations, so
-// a reader of a stored anomaly can ask again.
+// certify reports whether porcupine finds no order of the operations of a that explains their answers. In an order, a
+// lease or window may end once it can, and an unanswered release may be executed at any later time. certify reads the
+// operations of a alone, so a stored anomaly can be certified again.
 func certify(a harness.Anomaly, meta harness.Meta) bool {
 	w, ok := windowOf(a.Class, a.Ops, meta)
 	return ok && len(w.operations) <= certifyOperations && askAgain(func() porcupine.CheckResult {

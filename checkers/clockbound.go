@@ -24,7 +24,8 @@ func widestClockBound(events []harness.Event) (widest time.Duration) {
 	return widest
 }
 
-// leasesPerClockBound is how many times the uncertainty of the clocks has to fit into the shortest lease or window.
+// leasesPerClockBound is the smallest ratio of the shortest lease or window to the uncertainty of the clocks that
+// suffices.
 const leasesPerClockBound = 4
 
 // noteLease updates the shortest lease or window that was granted.

@@ -19,15 +19,16 @@ func mayFollow(c, m harness.Op) bool {
 // confirmsKept bounds the messages in each of the three maps of confirms, at about 300 bytes a message.
 const confirmsKept = 1 << 13
 
-// confirms holds the confirms that the server may execute after it sets a mark which is still to come. It may execute a
-// confirm in info at any later time, and an ok confirm after any mark that was called before the confirm returned.
+// confirms holds, by message, the confirms that may shorten marks which the checker sees later. The server may execute
+// a confirm in info at any later time. It may execute an ok confirm after any mark that was called before the confirm
+// returned.
 type confirms struct {
-	young, old, late map[string][]harness.Op
+	young, old map[string][]harness.Op // ok confirms in two generations; the old one is dropped when the young is full
+	late       map[string][]harness.Op // confirms in info
 
-	// The shortest windows of the confirms that were dropped to bound memory. droppedUntil is the last Return of the ok
-	// ones among them.
-	droppedOK, droppedInfo time.Duration // 0: none was dropped
-	droppedUntil           time.Duration
+	// What is known of the confirms that were dropped to bound memory.
+	droppedOK, droppedInfo time.Duration // the shortest window of those that were ok, and of those in info; 0: none
+	droppedUntil           time.Duration // the last Return of those that were ok
 }
 
 // add keeps the confirm c for later marks. Confirms have to be added in order of Return.
@@ -84,8 +85,8 @@ func shortestWindow(n time.Duration, byMessage map[string][]harness.Op, drift fl
 	return n
 }
 
-// earliestEnd returns the earliest end of the mark m, given the confirms seen before it. dependsOnDropped reports that
-// a confirm which was dropped may have set this end.
+// earliestEnd returns the earliest end of the mark m, as far as the confirms seen before m tell. dependsOnDropped is
+// true if a dropped confirm may end m sooner than the kept ones. Then the end is that of the shortest dropped window.
 func (all *confirms) earliestEnd(m harness.Op, drift float64) (end time.Duration, dependsOnDropped bool) {
 	end = harness.EarliestEnd(m.Call, m.TTL, drift)
 	for _, byMessage := range [...]map[string][]harness.Op{all.young, all.old, all.late} {
@@ -108,19 +109,19 @@ func (all *confirms) earliestEnd(m harness.Op, drift float64) (end time.Duration
 	return end, false
 }
 
-// suspected is a claim that was answered "first" although earlier marks rule that out. A confirm that is still under
-// way may have shortened these marks, and then excuses the claim.
+// suspected is a claim that was answered "first" although earlier marks forbid that. A confirm that has not returned
+// yet may have shortened those marks. Then the claim is no violation.
 type suspected struct {
 	claim       mark
-	against     []mark // the first againstKept marks that rule it out
-	moreAgainst bool   // there are more of these
+	against     []mark // the marks that forbid the claim, the earliest againstKept of them
+	moreAgainst bool   // more marks than these forbid the claim
 }
 
-// againstKept bounds the marks that are kept as evidence against one claim. The earliest are kept.
+// againstKept bounds suspected.against.
 const againstKept = 16
 
-// noteConfirm applies the confirm c to the marks and the suspected claims of its message. The confirm may have
-// shortened these marks before later claims were answered "first".
+// noteConfirm lets the confirm c shorten the marks of its message, also those that are kept against suspected claims.
+// The server may have executed c before it answered such a claim, so c may excuse the claim.
 func (p *dedupPass) noteConfirm(c harness.Op) {
 	p.sawConfirm = true
 	marks := p.marks[c.Key]
@@ -136,7 +137,7 @@ func (p *dedupPass) noteConfirm(c harness.Op) {
 	p.confirmed.add(c, p.meta.Drift)
 }
 
-// shorten lets m, and the marks that m continues, end as early as the confirm c allows.
+// shorten moves the earliest end of m, and of the marks that m continues, to where the confirm c may have put it.
 func (m *mark) shorten(c harness.Op, drift float64) {
 	m.ends = min(m.ends, endAfterConfirm(c, m.Op, drift))
 	for _, earlier := range m.continued {
@@ -144,8 +145,8 @@ func (m *mark) shorten(c harness.Op, drift float64) {
 	}
 }
 
-// keepSuspect keeps s until no confirm can still come that excuses it. If no confirms are to be expected, it decides s
-// at once.
+// keepSuspect keeps s until no confirm can come any more that excuses its claim. If no confirm is to be expected,
+// keepSuspect decides s at once.
 func (p *dedupPass) keepSuspect(s *suspected) {
 	if !p.awaitsConfirms {
 		p.decide(s)
@@ -174,7 +175,8 @@ func (p *dedupPass) decideBefore(low time.Duration) {
 	p.queue = p.queue[n:]
 }
 
-// decide reports the claim of s as a duplicate if one of the marks against it still rules it out.
+// decide reports the claim of s as a duplicate if a kept mark still forbids the claim. If only marks that were not kept
+// may forbid it, the claim counts as not judged.
 func (p *dedupPass) decide(s *suspected) {
 	for i := range s.against {
 		if m := &s.against[i]; m.rulesOut(&s.claim) {
@@ -192,8 +194,8 @@ func (p *dedupPass) decide(s *suspected) {
 	p.messages++
 }
 
-// end decides the remaining suspected claims. It returns a doubt if the record stops before they can be decided. A
-// history that has no confirm and promises none needs no complete record for that.
+// end decides the remaining suspected claims. If the record is incomplete, it returns a doubt instead, since confirms
+// that excuse these claims may be missing. It decides them all the same if there was no confirm and none was promised.
 func (p *dedupPass) end(complete bool) string {
 	if complete || !p.sawConfirm && !p.promised {
 		p.decideBefore(forever)

@@ -33,10 +33,10 @@ import (
 // failed, or if it was ok and had returned before M was called. A claim that meets a mark changes nothing, however late
 // it is executed. Sources: soundness rules 2 and 3.
 //
-// A claim is reported only once no confirm can come any more that was called early enough to excuse it. If the
-// workloads promise kinds, and confirms are not among them, that is at once. Otherwise it is when every worker has had
-// a later operation, or at the end of the record. If the record stops before the run, such claims are doubts, unless
-// the record has no confirm and promises none.
+// A confirm that was called early enough may excuse a claim, even if it returns after the claim. So a claim is reported
+// only when no such confirm can come any more: once every worker has had a later operation, or at the end of the
+// record. If the workloads promise kinds, but no confirms, a claim is reported at once. If the record stops before the
+// run, claims that still wait are doubts, unless the record has no confirm and promises none.
 //
 // The checker relies on two promises of a run. If kinds are promised and confirms are not, nobody confirms. The
 // harness, which is not one of the workers, never confirms. Histories that other programs recorded may break both
@@ -110,7 +110,7 @@ type dedupPass struct {
 	unjudged       int
 }
 
-// mark is what an ok claim that was answered "first", or an ok confirm, set on its message.
+// mark is the mark on a message that an ok claim answered "first" has set, or an ok confirm.
 type mark struct {
 	harness.Op
 	claim     *harness.Op   // the claim that a confirm belongs to, if it is still known
@@ -118,7 +118,7 @@ type mark struct {
 	continued []*mark       // the marks that a confirm continues: those in force when it returned
 }
 
-// continuedKept bounds the marks that are kept for one confirm as those that it continues.
+// continuedKept bounds mark.continued.
 const continuedKept = 4
 
 func (p *dedupPass) op(x harness.Op) {
@@ -157,8 +157,7 @@ func (p *dedupPass) judgeFirst(x harness.Op) {
 	p.addMark(marks, this)
 }
 
-// ruledOut returns this claim together with the marks that rule it out, the first againstKept of them. It returns nil
-// if no mark does.
+// ruledOut returns this claim as suspected if any of the marks forbids it, else nil.
 func ruledOut(marks []mark, this mark) (s *suspected) {
 	for i := range marks {
 		m := &marks[i]
@@ -184,8 +183,8 @@ func (m *mark) rulesOut(this *mark) bool {
 }
 
 // evidenceBefore lists the marks which show that m was set before this claim: m alone, or a chain of marks that ends
-// with m (see chainSince). It returns nil if nothing shows that. It assumes that m is still in force when the claim
-// returns.
+// with m (see chainSince). It returns nil if nothing shows that. The caller knows that m had not ended when the claim
+// returned.
 func (m *mark) evidenceBefore(this *mark) []*mark {
 	if m.Kind == harness.Confirm && m.Return < this.Call {
 		return []*mark{m}
@@ -210,8 +209,8 @@ func (m *mark) chainSince(this *mark) []*mark {
 	return nil
 }
 
-// continueMarks notes which marks the confirm m continues: those that were still in force when m returned. Between such
-// a mark and m, no claim can have been answered "first".
+// continueMarks notes the marks that the confirm m continues: those that had not ended when m returned. From such a
+// mark until m the message was marked, so no claim can have been answered "first".
 func (m *mark) continueMarks(marks []mark) {
 	for i := range marks {
 		if earlier := marks[i]; earlier.ends > m.Return && len(m.continued) < continuedKept {
@@ -258,8 +257,8 @@ func (p *dedupPass) claimOf(c harness.Op) *harness.Op {
 	return nil
 }
 
-// newMark returns the mark of x with its earliest end. If a confirm that was dropped to bound memory may have set that
-// end, newMark counts the mark as not judged.
+// newMark returns the mark of x with its earliest end. If that end depends on confirms that were dropped to bound
+// memory, newMark counts the mark as not judged.
 func (p *dedupPass) newMark(x harness.Op) mark {
 	end, dependsOnDropped := p.confirmed.earliestEnd(x, p.meta.Drift)
 	if dependsOnDropped {
@@ -268,8 +267,8 @@ func (p *dedupPass) newMark(x harness.Op) mark {
 	return mark{Op: x, ends: end}
 }
 
-// sweep drops marks that have ended, each time the number of messages has doubled. Later operations return no earlier
-// than now, so they cannot meet such a mark.
+// sweep drops the marks that have ended by now, but only if the number of messages has doubled since the last sweep.
+// Later operations return no earlier than now, so they cannot meet a dropped mark.
 func (p *dedupPass) sweep(now time.Duration) {
 	if len(p.marks) < 2*p.sizeAfterSweep+1024 {
 		return

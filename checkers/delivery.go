@@ -33,9 +33,10 @@ import (
 // Where [harness.Meta].Kinds promises confirms, a claim is a lease. Then P also has to come after every lease and
 // window, as for an immortal mark.
 //
-// Neither class is reported if a client's claim or confirm that returns after P was called by P.Return. If a later
-// claim is answered "first", the message has no immortal mark. Nor is it lost then, unless that claim came after every
-// lease and window: earlier callers were told that somebody delivers the message.
+// Neither class is reported if a claim or confirm by a client was under way when P returned. If a claim that returns
+// after P is answered "first", the message has no immortal mark. Nor is the message lost if that claim was called
+// before every lease and window had ended. A later claim excuses nothing: by then, others were told that somebody
+// delivers the message.
 //
 // An inspection can also show an immortal mark, at any time. It is an ok Inspect by the harness that finds a mark
 // (Result) without an end (TTL 0). At least one claim or confirm may have marked the message, and none has TTL 0: a
@@ -124,7 +125,7 @@ type message struct {
 	windowsOver time.Duration // the latest end of all windows asked for
 	last        *harness.Op   // the last claim or confirm that may have marked the message
 	obliging    *harness.Op   // the first claim that obliged its client to deliver
-	refused     *harness.Op   // the first client's claim told "seen" although nothing can have marked the message
+	refused     *harness.Op   // the first claim by a client told "seen" although nothing can have marked the message
 	unanswered  bool          // a claim may have marked it and lost its answer
 	delivered   bool
 
@@ -136,7 +137,7 @@ type message struct {
 	claimedAfterProbe bool // a claim was told "first" since the first probe
 	outlived          bool // a probe was answered after every window
 
-	// What they show, unless a later operation disproves it.
+	// What the probes show, unless a later operation disproves it.
 	lost, immortal *harness.Anomaly
 }
 
@@ -148,7 +149,6 @@ func (p *deliveryPass) collect(x harness.Op) {
 	}
 }
 
-// isProbe reports whether x is a probe.
 func isProbe(x harness.Op) bool { return x.Client == harness.HarnessClient && x.Kind == harness.Claim }
 
 // isInspection reports whether x is an ok inspection of a mark by the harness.
@@ -198,7 +198,6 @@ func (m *message) withdraw(x harness.Op) {
 	}
 }
 
-// probe judges the probe x.
 func (p *deliveryPass) probe(m *message, x harness.Op) {
 	p.list(m)
 	if !m.probed {
@@ -226,18 +225,17 @@ func (p *deliveryPass) probe(m *message, x harness.Op) {
 	}
 }
 
-// isUndelivered reports whether a delivery was owed by the time of a probe, and none was seen. Where somebody else may
-// have set the mark, or may still deliver, it is not known, and the answer is no.
+// isUndelivered reports whether the message ought to have been delivered by the time of a probe, and was not. It
+// returns false if somebody else may have set the mark, or may still deliver.
 func (m *message) isUndelivered() bool {
 	bySomebodyElse := m.unanswered || m.probeUnanswered || m.claimedAfterProbe
 	return m.isOwed() && !m.delivered && !bySomebodyElse
 }
 
-// isOwed reports whether the message ought to have been delivered: a claim obliged its client to, or every client was
-// told that another one had, although none can have.
+// isOwed reports whether the message ought to have been delivered. Either a claim obliged its client to deliver, or
+// every claim was answered "seen" although nobody can have marked the message.
 func (m *message) isOwed() bool { return m.obliging != nil || m.refused != nil && m.last == nil }
 
-// inspect judges the inspection x.
 func (p *deliveryPass) inspect(m *message, x harness.Op) {
 	if x.Result == "" {
 		return
@@ -249,7 +247,7 @@ func (p *deliveryPass) inspect(m *message, x harness.Op) {
 	}
 }
 
-// list keeps m for the end.
+// list adds m to p.listed, once.
 func (p *deliveryPass) list(m *message) {
 	if !m.listed {
 		m.listed = true
@@ -257,9 +255,9 @@ func (p *deliveryPass) list(m *message) {
 	}
 }
 
-// noteClaim notes x, a claim or confirm that did not fail. Its window has ended by over at the latest.
-func (m *message) noteClaim(x harness.Op, over time.Duration) {
-	m.windowsOver = max(m.windowsOver, over)
+// noteClaim notes x, a claim or confirm that did not fail, and the latest end of its window.
+func (m *message) noteClaim(x harness.Op, latestEnd time.Duration) {
+	m.windowsOver = max(m.windowsOver, latestEnd)
 	m.claimedAfterProbe = m.claimedAfterProbe || toldFirst(x) && m.probed
 	if x.Outcome == harness.OK && x.Kind == harness.Claim && !toldFirst(x) { // it found a mark
 		if m.refused == nil && m.last == nil && x.Client != harness.HarnessClient {
@@ -277,8 +275,8 @@ func (m *message) noteClaim(x harness.Op, over time.Duration) {
 	}
 }
 
-// obligesDelivery reports whether the claim x, if it set the mark, leaves the message lost unless somebody delivers it:
-// x was told "first", or ended in info because its client crashed or was told to stop.
+// obligesDelivery reports whether nobody but the client of the claim x delivers the message, if x has set its mark: x
+// was answered "first", or ended in info because its client crashed or was told to stop.
 func obligesDelivery(x harness.Op) bool {
 	return x.Outcome == harness.OK || x.Err == harness.Crashed || x.Err == harness.FewAcks ||
 		harness.IsErrorReply(x.Err)

@@ -11,16 +11,16 @@ import (
 // This file has what several checkers show as evidence.
 
 // inOrder lists the operations in the order of the history.
-func inOrder(sights []indexedOp) []harness.Op {
-	slices.SortFunc(sights, func(a, b indexedOp) int { return cmp.Compare(a.seq, b.seq) })
-	ops := make([]harness.Op, len(sights))
-	for i, s := range sights {
-		ops[i] = s.op
+func inOrder(all []indexedOp) []harness.Op {
+	slices.SortFunc(all, func(a, b indexedOp) int { return cmp.Compare(a.seq, b.seq) })
+	ops := make([]harness.Op, len(all))
+	for i, x := range all {
+		ops[i] = x.op
 	}
 	return ops
 }
 
-// certainSpan returns s alone, or nothing if s is empty. If s never ends, its end is written as reports expect it.
+// certainSpan lists s, or nothing if s is empty. If s never ends, it gets the end that reports expect, 0.
 func certainSpan(s harness.Span) []harness.Span {
 	switch {
 	case s.To == forever:
@@ -31,10 +31,10 @@ func certainSpan(s harness.Span) []harness.Span {
 	return []harness.Span{s}
 }
 
-// pastLease returns the spans of an anomaly in which an operation met a lock or mark that outlived its lease. late is
-// that operation. Only taker can have left the lock or mark behind, and every lease had ended by leasesOver. The first
-// span goes from the Call of taker to leasesOver. The second one goes on to the Call of late, and is left out if that
-// is not later.
+// pastLease returns the spans of an anomaly in which the operation late met a lock or mark that should have been gone:
+// every lease had ended by leasesOver. taker is the operation that may have left the lock or mark behind. The first
+// span goes from the Call of taker to leasesOver. The second span goes from there to the Call of late, unless late was
+// called before.
 func pastLease(taker harness.Op, leasesOver time.Duration, late harness.Op) []harness.Span {
 	all := []harness.Span{{Client: taker.Client, Kind: harness.PossibleHold, From: taker.Call, To: leasesOver}}
 	if late.Call > leasesOver {

@@ -135,7 +135,7 @@ var evidence = []struct {
 		guarded(0, "a", 1, 1, 2), guarded(1, "b", 2, 3, 4), guarded(2, "c", 3, 5, 6), guarded(0, "d", 4, 7, 8),
 		fail(guarded(1, "e", 5, 7, 8)), on(harness.Guarded("k"), read(9, 9, "1-2,4")))},
 
-	{"porcupine agrees", SecondOpinion(unhurried(Budget{})),
+	{"porcupine agrees", unhurried(opinion{}),
 		of(acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 4, 100), extend(0, "a", 5, 6, 100))},
 
 	{"all open", Gates(), soak()},

@@ -19,8 +19,8 @@ import (
 //   - A returned before B was called; or
 //   - A returned before B did, and before B's lease can have ended. Had B been granted first, its owner would still
 //     have had the lock when A was granted, since an owner releases only after its acquire has returned; or
-//   - A was called before B returned, and returned later, while B's owner certainly had the lock. That is before B's
-//     release, and before its lease, or the lease of a renewal which returned in time, can have ended.
+//   - A was called before B returned, and returned later, while B's owner certainly had the lock. It has the lock until
+//     it calls a release, or until its lease can have ended. A renewal that returned in time gives it a new lease.
 //
 // Two different owners with one token are a violation in either order, however late they were answered. An owner is the
 // worker together with Arg. If it gets its own token again, that is no violation: an acquire of a lock that it holds
@@ -120,12 +120,12 @@ func (p *fencePass) earliestEnd(x harness.Op) time.Duration {
 	return late.endOf(x, p.meta.Drift)
 }
 
-// reportLateToken reports the grant of h. Its owner still had the lock when first, a grant with a larger token,
-// returned.
+// reportLateToken reports that the grant first has a larger token than the grant of h, although first came before: the
+// owner of h still had the lock when first returned.
 func (p *fencePass) reportLateToken(h *fenceHold, first peak) { p.add(p.lateTokenAnomaly(h, first)) }
 
-// grantedAfter returns a time before which other grants came first: every grant that returned before this time was
-// given before x. x is an ok acquire or extend whose lease ends at until or later.
+// grantedAfter returns a time t. Every grant that returned before t was certainly given before x, an ok acquire or
+// extend whose lease ends at until or later.
 func grantedAfter(x harness.Op, until time.Duration, meta harness.Meta) time.Duration {
 	if meta.Widened {
 		return x.Call
@@ -133,15 +133,16 @@ func grantedAfter(x harness.Op, until time.Duration, meta harness.Meta) time.Dur
 	return min(x.Return, until)
 }
 
-// rejudge reports x if a grant before it had a token that is too large. before holds the largest tokens given before x.
+// rejudge reports x if a grant that came before x has a token that is too large. The list before has the largest tokens
+// of such grants.
 func (p *fencePass) rejudge(before peaks, x peak) {
 	if a, ok := p.largerBefore(before, x.Op, x.number); ok {
 		p.add(p.regressionAnomaly(a, x))
 	}
 }
 
-// largerBefore returns the grant in before that forbids x to have this token. It is the one with the largest token, if
-// that is larger, or if it is equal and belongs to another owner. If there is none, largerBefore returns false.
+// largerBefore looks in the list before for a grant with a larger token than x, or with the same token and another
+// owner. It returns the grant with the largest such token, and false if there is none.
 func (p *fencePass) largerBefore(before peaks, x harness.Op, token number) (harness.Op, bool) {
 	for _, a := range slices.Backward(before) {
 		switch c := a.number.compare(token); {

@@ -16,9 +16,9 @@ import (
 type fenceHold struct {
 	grant peak
 	until time.Duration // the earliest end of the grant and its renewals, as far as known
-	chain []link        // the grant and its renewals; each returned before the one before can have ended
-	// larger has the grants that came before this one and yet have a larger token. They were called before this one
-	// returned, and returned after it but before until.
+	chain []link        // the grant, then its renewals; each returned before the previous lease can have ended
+	// larger has grants with a larger token that came before this grant if the hold lasted until they returned. They were
+	// called before this grant returned, and returned after it but before until.
 	larger []peak
 	done   bool // it has ended, was reported, or was dropped to bound memory
 }
@@ -30,12 +30,11 @@ const (
 
 // fenceHolds keeps the holds that may still last.
 type fenceHolds struct {
-	ofWorker map[int][]*fenceHold
+	ofWorker map[int][]*fenceHold // a worker does one thing after the other: its next operation tells whether they lasted
 	ofKey    map[string][]*fenceHold
 }
 
-// begin adds the hold of grant, whose earliest end is until. It files the hold under its worker. A worker does one
-// thing after the other, so each of its operations says something about its holds.
+// begin adds the hold of grant, whose earliest end is until.
 func (f *fenceHolds) begin(grant peak, until time.Duration, worker int) *fenceHold {
 	if f.ofWorker == nil {
 		f.ofWorker, f.ofKey = map[int][]*fenceHold{}, map[string][]*fenceHold{}
@@ -51,8 +50,8 @@ func (f *fenceHolds) begin(grant peak, until time.Duration, worker int) *fenceHo
 	return h
 }
 
-// noteGrant notes x, a grant that has just returned, in the holds of the same key. One of them may show that the token
-// of x is too large.
+// noteGrant compares x, a grant that has just returned, with the holds of its key that may still last. Such a hold may
+// show that x came first, so that the token of x is too large.
 func (f *fenceHolds) noteGrant(x peak, meta harness.Meta) {
 	all := f.ofKey[x.Key]
 	if len(all) == 0 {
@@ -65,8 +64,8 @@ func (f *fenceHolds) noteGrant(x peak, meta harness.Meta) {
 	f.ofKey[x.Key] = all
 }
 
-// note keeps x in h.larger if x has a larger token than h although x was granted first. Whether x was first is certain
-// only once h is known to have lasted beyond the Return of x.
+// note keeps x in h.larger if x has a larger token than h, and came first if h lasted beyond the Return of x. Whether h
+// did is not known yet.
 func (h *fenceHold) note(x peak, meta harness.Meta) {
 	during := x.Call <= h.grant.Return && h.grant.Return <= x.Return && x.Return < h.until
 	if during && x.number.compare(h.grant.number) > 0 && ownerOf(x.Op, meta) != ownerOf(h.grant.Op, meta) &&
@@ -79,9 +78,9 @@ func (h *fenceHold) note(x peak, meta harness.Meta) {
 // lets them end at newUntil, which may be earlier or later. Anything else proves that they were not released before x
 // returned.
 //
-// Another owner's grant contradicts a hold if it returned while the hold certainly lasted, and yet has a larger token.
-// apply calls report with each hold that is contradicted, and with the grant that contradicts it. If there are several
-// such grants, that is the one with the largest token.
+// Another owner's grant that returned while a hold certainly lasted came before that hold. If its token is larger than
+// the hold's, apply calls report with the hold and the grant. Of several such grants it takes the one with the largest
+// token.
 func (f *fenceHolds) apply(
 	x harness.Op, newUntil func() time.Duration, meta harness.Meta, report func(h *fenceHold, first peak),
 ) {
@@ -109,7 +108,7 @@ func (f *fenceHolds) apply(
 	})
 }
 
-// endBy notes that the hold and its renewals may end as early as t.
+// endBy lowers the earliest ends of the hold and of its renewals to t.
 func (h *fenceHold) endBy(t time.Duration) {
 	h.until = min(h.until, t)
 	for i := range h.chain {

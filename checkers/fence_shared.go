@@ -13,7 +13,8 @@ import (
 // token. If one grant returned before the other was called, the largest tokens show that. This file finds the rest:
 // grants that were under way at the same time.
 
-// latestKept bounds the grants kept for one lock. There may be twice as many before the older ones are dropped.
+// latestKept bounds the grants of one lock that remain when older ones are dropped. In between there are up to twice as
+// many.
 const latestKept = 1024
 
 // latestGrants holds the latest grants of one lock, in order of Return: those since the slowest worker's last
@@ -36,7 +37,7 @@ func (l *latestGrants) withSameToken(x peak, meta harness.Meta) (harness.Op, boo
 	return harness.Op{}, false
 }
 
-// returnedAt ranges over the grants that returned at t. No grant returned later.
+// returnedAt ranges over the grants that returned at t, which is the last Return so far.
 func (l *latestGrants) returnedAt(t time.Duration) iter.Seq[peak] {
 	return func(yield func(peak) bool) {
 		for _, a := range slices.Backward(l.grants) {

@@ -8,8 +8,8 @@ import (
 
 // For returns the checkers of a load by these workloads, riders included. They are the checkers that judge what the
 // workloads' Kinds promise, then one that asks porcupine for a second opinion, and last [Gates], which says whether the
-// run could have shown anything. Fencing tokens are judged if a workload is [Fenced]. If no checker knows any of the
-// kinds, For returns none. The harness refuses a run without checkers.
+// run could have shown anything. Fencing tokens are judged if a workload is [Fenced]. If no checker judges any of the
+// kinds, For returns none, and the harness refuses the run.
 func For(loads ...harness.Workload) []harness.Checker {
 	return checkersFor(inLoads, func(r role) bool { return r.judgesAny(loads) })
 }
@@ -146,8 +146,8 @@ func roleOf(c harness.Checker) role {
 	return role{}
 }
 
-// checkersFor lists the checkers for a setting: those for whose roles judges returns true, and those that the setting
-// always has. It lists none if judges returns true for none.
+// checkersFor lists the checkers for a setting: those of the roles that judges selects, then those that the setting
+// always has. If judges selects no role, the list is empty.
 func checkersFor(in setting, judges func(role) bool) []harness.Checker {
 	var out []harness.Checker
 	seconded := false // porcupine has a model of something that is judged
@@ -163,7 +163,7 @@ func checkersFor(in setting, judges func(role) bool) []harness.Checker {
 	case in == inSearches:
 		return append([]harness.Checker{Met()}, out...)
 	case in == inLoads && seconded:
-		out = append(out, SecondOpinion(Budget{}))
+		out = append(out, SecondOpinion())
 	}
 	return append(out, Gates())
 }

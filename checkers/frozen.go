@@ -7,8 +7,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// awakeShare returns the share, from 0 to 1, of the workers' time in [from, to] in which no fault froze their client
-// groups. It is 1 if from equals to. Faults are in order of their Start.
+// awakeShare returns for which share of [from, to], 0 to 1, a worker was not frozen by a fault, on average over all
+// workers. It is 1 if from equals to. The faults have to be in order of their Start.
 func awakeShare(h harness.History, from, to time.Duration) float64 {
 	length := to - from
 	if length <= 0 {

@@ -17,15 +17,14 @@ import (
 //
 //   - the record is complete and the run came to its end;
 //   - every kind in Meta.Kinds has an ok operation. Of [harness.HarnessClient] only reads and inspections count;
-//   - for each of acquires, claims and numbers that is promised, two workers asked for one key at one time and one of
-//     them got it;
+//   - of acquires, claims and numbers, each that is promised met contention: two workers asked for one key at the same
+//     time, and one of them got it;
 //   - a claim was answered [harness.ResultFirst], if claims are promised;
 //   - every sequence that was asked for a number gave one;
 //   - every situation in Meta.Situations was met;
 //   - every fault was proved and ended;
-//   - every restart of a primary, which may have lost its data, had something to lose. If acquires are promised, a lock
-//     was held through the restart and asked for afterwards. If claims are promised, the same holds for a marked
-//     message;
+//   - every restart of a primary had data to lose. If acquires are promised, a lock was held through the restart and
+//     asked for afterwards. If claims are promised, a message was marked through the restart and asked for afterwards;
 //   - no Sentinel entered TILT mode, in which it does nothing, unless a fault explains that. The fault had the Sentinel
 //     as its target and was in force, had not ended, or had healed less than a second before;
 //   - there was load in each phase, see below;
@@ -284,7 +283,7 @@ func (p *gatesPass) missingLoad() (missing []string) {
 	return missing
 }
 
-// countRivals returns how many operations met a rival, that is, contended with another worker.
+// countRivals counts the operations that contended with another worker.
 func (p *gatesPass) countRivals() (n int) {
 	for _, c := range contests {
 		n += p.situations.Count(c.name)

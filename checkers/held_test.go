@@ -20,17 +20,18 @@ func TestPossessionsKeepTheLatestHold(t *testing.T) {
 	set(one)
 	set(other)
 	set(again)
-	require.Same(t, again, w.latest(lockToken{"k", "a"}))
-	require.Same(t, other, w.latest(lockToken{"k", "b"}))
+	require.Same(t, again, w.latest[lockToken{"k", "a"}])
+	require.Same(t, other, w.latest[lockToken{"k", "b"}])
 	require.Len(t, w.all(), 2)
 	w.set(lockToken{"k", "a"}, nil)
-	require.Nil(t, w.latest(lockToken{"k", "a"}))
+	require.Nil(t, w.latest[lockToken{"k", "a"}])
 	w.set(lockToken{"k", "a"}, nil)
 	require.Equal(t, []*hold{other}, w.all())
 }
 
-// Holds that have ended and that no overlap awaits are dropped, whether holds are searched linearly or kept in a map.
+// Holds that have ended and that no overlap awaits are dropped.
 func TestPossessionsDropWhatIsOver(t *testing.T) {
+	const few = 8
 	var w workerHolds
 	token := func(i int) lockToken { return lockToken{"k", strconv.Itoa(i)} }
 	fill := func(from, n int, until time.Duration) {
@@ -38,20 +39,20 @@ func TestPossessionsDropWhatIsOver(t *testing.T) {
 			w.set(token(i), holdUntil(strconv.Itoa(i), until))
 		}
 	}
-	fill(0, 4*fewHeld, 5)
-	fill(4*fewHeld, 2*fewHeld, 100)
-	w.latest(token(0)).lastExcluded = 0 // an overlap awaits it
-	w.latest(token(1)).previous = holdUntil("1", 3)
-	w.latest(token(2)).op.Return = 20
+	fill(0, 4*few, 5)
+	fill(4*few, 2*few, 100)
+	w.latest[token(0)].lastExcluded = 0 // an overlap awaits it
+	w.latest[token(1)].previous = holdUntil("1", 3)
+	w.latest[token(2)].op.Return = 20
 	w.sweep(10)
-	for i := range 6 * fewHeld {
-		require.Equal(t, i < 3 || i >= 4*fewHeld, w.latest(token(i)) != nil, i)
+	for i := range 6 * few {
+		require.Equal(t, i < 3 || i >= 4*few, w.latest[token(i)] != nil, i)
 	}
-	require.Len(t, w.many, 2*fewHeld+3)
-	fill(0, 6*fewHeld, 100)
-	fill(6*fewHeld, 6*fewHeld, 5)
+	require.Len(t, w.latest, 2*few+3)
+	fill(0, 6*few, 100)
+	fill(6*few, 6*few, 5)
 	w.sweep(10)
-	require.Len(t, w.many, 6*fewHeld)
+	require.Len(t, w.latest, 6*few)
 	w.set(token(0), nil)
-	require.Nil(t, w.latest(token(0)))
+	require.Nil(t, w.latest[token(0)])
 }

@@ -67,8 +67,8 @@ func (h *hold) isAwaited() bool {
 	return h.lastExcluded >= h.confirmedUntil || h.overlap.open() && h.overlap.needsSecond()
 }
 
-// excludes reports whether the leases of h and later exclude each other: each hold was granted before the other can
-// have ended. later has to return after h or at the same time.
+// excludes reports whether h and later exclude each other, as far as their leases go: each hold was granted before the
+// lease of the other can have ended. The grant of later must not return before that of h.
 func (h *hold) excludes(later *hold) bool {
 	return h.outlives(later) && h.certainFrom < later.untilAtReturn
 }
@@ -76,8 +76,8 @@ func (h *hold) excludes(later *hold) bool {
 // outlives reports whether later belongs to another owner and was granted before the lease of h can have ended.
 func (h *hold) outlives(later *hold) bool { return h.owner != later.owner && later.op.Return < h.until }
 
-// beginsAtReturnOf reports whether h becomes certain at the instant at which later returned. Then the two exclude each
-// other only if later lasts beyond that instant.
+// beginsAtReturnOf reports whether h becomes certain in the very instant in which later returned. Then h and later
+// exclude each other only if later lasts beyond that instant.
 func (h *hold) beginsAtReturnOf(later *hold) bool { return h.certainFrom == later.op.Return }
 
 // link is a grant that its owner renewed before the grant can have ended.
@@ -86,11 +86,11 @@ type link struct {
 	until time.Duration
 }
 
-// linksKept bounds the renewals through which a hold is traced back. A renewal inside an earlier lease does not count.
+// linksKept bounds hold.links. A grant is no link if the lease of an earlier link outlasts it.
 const linksKept = 16
 
-// continueFrom makes h continue previous, a hold of the same owner. If previous cannot have ended when h returned,
-// nobody else can have been granted the lock in between. Then h is certain from the same time as previous.
+// continueFrom makes h continue previous, a hold of the same owner. If previous cannot have ended when h returned, the
+// owner had the lock all the while, so h is certain from the same time as previous.
 func (h *hold) continueFrom(previous *hold) {
 	h.tenure = previous.tenure
 	if previous.until <= h.op.Return {
@@ -108,7 +108,7 @@ func (h *hold) continueFrom(previous *hold) {
 	h.certainFrom = h.links[0].op.Return
 }
 
-// evidenceAgainst lists the operations of h and its links that suffice to show that h excludes later.
+// evidenceAgainst lists the grants, of h and its links, that suffice to show that h and later exclude each other.
 func (h *hold) evidenceAgainst(later *hold) []indexedOp {
 	if h.op.Return < later.untilAtReturn {
 		return []indexedOp{h.indexedOp}
@@ -161,9 +161,8 @@ func (t *theft) mayHaveRemoved(h *hold) bool {
 // theftsKept bounds the thefts kept for one hold. The latest are kept.
 const theftsKept = 16
 
-// theftBefore returns the theft that explains why second was granted the lock while h had it. That is the last theft
-// that returned before second. If there is none, it is the first that was under way when second returned. It returns
-// nil if no theft explains that.
+// theftBefore returns the theft that explains why second was granted the lock while h had it, or nil. It takes the last
+// theft that returned before second or, without one, the first that was under way when second returned.
 func (h *hold) theftBefore(second *hold) (before *theft) {
 	for _, t := range h.thefts {
 		switch {
@@ -190,8 +189,8 @@ func (l *lock) prune(x harness.Op) {
 	l.holds = slices.DeleteFunc(l.holds, func(h *hold) bool { return h.until <= x.Return && !h.isAwaited() })
 }
 
-// overlapsAfter ranges over the undecided overlaps in which h may be the first hold. It skips those whose second hold
-// returned before from.
+// overlapsAfter ranges over the undecided overlaps in which h may be a first hold and whose second hold returned at
+// from or later.
 func (l *lock) overlapsAfter(h *hold, from time.Duration) iter.Seq[*overlap] {
 	from = max(from, h.confirmedUntil)
 	return func(yield func(*overlap) bool) {
@@ -206,8 +205,8 @@ func (l *lock) overlapsAfter(h *hold, from time.Duration) iter.Seq[*overlap] {
 	}
 }
 
-// sweep drops the decided overlaps once they are more than half of all. While a silent owner is waited for, there can
-// be many.
+// sweep drops the decided overlaps once they are more than half of all. There can be many while one overlap waits for a
+// silent owner.
 func (l *lock) sweep() {
 	if 2*l.decidedOverlaps > len(l.overlaps) {
 		l.overlaps = slices.DeleteFunc(l.overlaps, func(o *overlap) bool { return o.decided })
@@ -215,9 +214,9 @@ func (l *lock) sweep() {
 	}
 }
 
-// noteSuspectRelease notes a late release in the holds of other owners whose lock it may have removed. A release within
-// its own lease is not suspect: it removed its owner's lock, so that a hold beside it has another cause, such as a
-// second primary.
+// noteSuspectRelease notes the release of t with the holds of other owners whose lock it may have removed. Only a
+// release after its owner's lease is suspect. An earlier release removed its own lock, so if another owner held the
+// lock then, that has another cause, such as a second primary.
 func (l *lock) noteSuspectRelease(t *theft) {
 	for _, h := range l.holds {
 		if t.mayHaveRemoved(h) {

@@ -17,7 +17,7 @@ type lateCommands struct {
 	promisedUntil time.Duration // the earliest end that one of them promised; 0: none did
 }
 
-// withOp returns l with x added, an operation on a lock that ended in info.
+// withOp returns l together with x, an operation on a lock that ended in info.
 func (l lateCommands) withOp(x harness.Op, drift float64) lateCommands {
 	if x.Kind == harness.Release {
 		l.mayRelease = true
@@ -34,8 +34,8 @@ func (l lateCommands) withOp(x harness.Op, drift float64) lateCommands {
 	return l
 }
 
-// earliestEnd returns the earliest end that the late commands can give to a lease which was asked for at call. The
-// server may execute them right after that.
+// earliestEnd returns the earliest end that the late commands can give to a lease which was asked for at call: the
+// server may execute them right after it has granted that lease.
 func (l lateCommands) earliestEnd(call time.Duration) time.Duration {
 	end := forever
 	switch {

@@ -59,10 +59,10 @@ func leaseOver(op harness.Op, drift float64) time.Duration {
 	return op.Return + time.Duration(math.Ceil(length))
 }
 
-// lastKept returns the last instant at which a server may still keep a lease or window that op asked for. The caller
-// has to know the same as for leaseOver. Redis counts in whole milliseconds and keeps a key until the last one has
-// passed, so the key may live up to a millisecond longer than was asked for. Redis has no TTL below a millisecond, so
-// nothing is added to such a TTL.
+// lastKept returns the last instant at which a server may still keep a lease or window that op asked for. As for
+// leaseOver, an op in info was executed by its Return or never is. Redis counts in whole milliseconds and keeps a key
+// until the last one has passed, so the key may live up to a millisecond longer than was asked for. Redis has no TTL
+// below a millisecond, so nothing is added to such a TTL.
 func lastKept(op harness.Op, drift float64) time.Duration {
 	if op.TTL < time.Millisecond || op.TTL == forever {
 		return leaseOver(op, drift)

@@ -125,9 +125,8 @@ func (f *faultCounts) during(t time.Duration) bool {
 	return f.Start <= t && (t <= f.Heal || f.Heal == 0)
 }
 
-// untilNextFault returns the end of the time in which a fault may explain what happened in [from, to]. If no fault
-// overlaps that span, it is the start of the next fault. If one overlaps it, or if none follows, it is the end of the
-// span itself.
+// untilNextFault extends the span [from, to] so that the fault which explains it overlaps it. If no fault overlaps the
+// span, but a later one follows, it returns the start of that fault. Otherwise it returns to.
 func (l *writeCounts) untilNextFault(from, to time.Duration) time.Duration {
 	next := forever
 	for _, f := range l.faults {
@@ -188,7 +187,7 @@ func (l *writeCounts) lostTimes() []harness.Figure {
 	return nil
 }
 
-// lostRate returns how many writes were lost per second of those faults in which any were lost.
+// lostRate returns the lost writes per second of fault. Faults in which nothing was lost do not count.
 func (l *writeCounts) lostRate() []harness.Figure {
 	var length time.Duration
 	for _, f := range l.faults {

@@ -26,9 +26,9 @@ type fenceState struct {
 	asked map[int]number
 }
 
-// fenceModel returns porcupine's model of the fencing tokens of a whole lock. A token must not be another owner's. Nor
-// may it be smaller than a token that was given before it was asked for, or before the lease of its owner can have
-// ended. Grants that overlap may come in any order, so a request and its answer are two operations.
+// fenceModel returns porcupine's model of the fencing tokens of a whole lock. No two owners may get one token. The
+// token of a grant must not be smaller than a token that was given before the grant was asked for, or before its lease
+// can have ended. Grants that overlap may come in any order, so a request and its answer are two operations.
 func fenceModel() porcupine.Model {
 	return newModel[fenceState](func(i fenceInput) string { return i.text })
 }

@@ -28,9 +28,9 @@ type filterState struct {
 }
 
 // filterModel returns porcupine's model of a whole message where claims are confirmed. Claims exclude each other as in
-// dedupModel. A confirm excludes the claims that are called after it has returned. It also excludes the claims that
-// were answered "first" while a mark was in force that the confirm continues. So a confirm is one operation, at its
-// Return. A claim is three: at its Call, when it sets its mark, and at its Return.
+// dedupModel. A confirm forbids the answer "first" to claims that are called after it has returned. If it continues an
+// earlier mark, it also forbids that answer to claims while that mark is in force. So a confirm is one operation, at
+// its Return. A claim is three: at its Call, when it sets its mark, and at its Return.
 func filterModel() porcupine.Model {
 	return newModel[filterState](func(i filterInput) string { return i.text })
 }
@@ -113,8 +113,8 @@ func filterOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation
 	return steps
 }
 
-// toldWhileMarked reports whether the claim ops[i] was answered "first" while an earlier confirm was in force. The
-// confirm has to continue a mark that was set before the claim.
+// toldWhileMarked reports whether an earlier confirm forbids the answer "first" to the claim ops[i]: the confirm was in
+// force at that answer, and it continues a mark that was set before the claim.
 func toldWhileMarked(ops []harness.Op, i int, meta harness.Meta) bool {
 	for k, c := range ops[:i] {
 		if c.Kind == harness.Confirm && c.Outcome == harness.OK && ops[i].Return < windowEnd(ops, k, meta) &&

@@ -61,7 +61,7 @@ type lockGrant struct {
 	until  time.Duration // its earliest end if nobody releases it
 }
 
-// grantsOf lists the holds of the ok acquires and extends in ops, by that definition. ops are in order of Return.
+// grantsOf lists the holds of the ok acquires and extends in ops, which are in order of Return.
 func grantsOf(ops []harness.Op, meta harness.Meta) []lockGrant {
 	var out []lockGrant
 	for i, a := range ops {

@@ -86,11 +86,11 @@ func (c mutex) Check(ctx context.Context, h harness.History, report func(harness
 
 // mutexPass is one pass over a history. It goes through the operations once, in order of Return.
 //
-// When a grant B returns, the leases say which earlier holds A may exclude it, but not whether the owner of A has
-// released the lock by then: that release has not returned yet. A worker does one thing after the other, so its next
-// operation tells. If that is a release, A ended at its Call. If it is anything else, A lasted until it returned. The
-// same holds for B, where both returned in one instant. For example, client 2 was granted a lock while client 1 held
-// it, and that is known when R returns:
+// When a grant B returns, the leases tell which earlier holds A may last until then. They do not tell whether the owner
+// of A has released the lock meanwhile, since that release has not returned yet. A worker does one thing after the
+// other, so its next operation tells. If that is a release, A ended at the release's Call. If it is anything else, A
+// lasted until it returned. The same is asked about B if A and B returned in one instant. For example, client 2 was
+// granted a lock while client 1 held it, which is known only when R returns:
 //
 //	client 1   |--acquire A--|                       |--release R--|
 //	client 2                     |--acquire B--|
@@ -176,7 +176,7 @@ func (p *mutexPass) applyToHolds(worker int, x harness.Op) *hold {
 		return nil
 	}
 	id := lockTokenOf(x)
-	latest := w.latest(id)
+	latest := w.latest[id]
 	if latest == nil && len(w.waiting) == 0 {
 		return nil
 	}
@@ -250,8 +250,8 @@ func (p *mutexPass) release(h *hold, r harness.Op) {
 	p.remove(h)
 }
 
-// renew applies the lease of x, which may be shorter, to h. It drops the overlaps that no longer hold. If x is an ok
-// extend, it also proves that no release that had returned before x was called removed the lock.
+// renew applies the lease of x, which may be shorter, to h, and drops the overlaps that the shorter lease rules out. If
+// x is an ok extend, its owner still had the lock. Then no release that returned before x.Call has removed the lock.
 func (p *mutexPass) renew(h *hold, x harness.Op) {
 	if x.Kind == harness.Extend && x.Outcome == harness.OK {
 		h.thefts = slices.DeleteFunc(h.thefts, func(t *theft) bool { return x.Call > t.release.op.Return })
@@ -310,7 +310,7 @@ func (p *mutexPass) grant(worker int, x harness.Op, previous *hold) {
 // addHold makes h the latest hold of its lock and token, and queues it if an overlap waits for it.
 func (p *mutexPass) addHold(worker int, h *hold) {
 	w, id := entry(p.holdsOf, worker), lockTokenOf(h.op)
-	h.previous = w.latest(id)
+	h.previous = w.latest[id]
 	w.set(id, h)
 	if h.isAwaited() {
 		w.queue(h)

@@ -31,8 +31,8 @@ func (s *numbers) add(tail uint64) {
 	s.bits[upper].Add(uint32(tail))
 }
 
-// raiseLargest records tail as the largest number drawn, if it is larger than all before, and reports whether it is. If
-// so, it cannot be in the set.
+// raiseLargest reports whether tail is larger than all numbers drawn before, so that the set cannot have it. Then it
+// records tail as the largest.
 func (s *numbers) raiseLargest(tail uint64) bool {
 	if tail <= s.largest {
 		return false

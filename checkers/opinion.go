@@ -12,29 +12,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// Budget bounds what a [SecondOpinion] may cost. A field that is 0 takes its default.
-type Budget struct {
-	Ops    int           // most operations of a key that porcupine judges, refused ones not counted; default 1000
-	MaxOps int           // most operations kept at one time, and most keys known; default 50,000, about 12 MB
-	For    time.Duration // time for porcupine in all; default 1 s
-	Key    time.Duration // time for porcupine per key; default 100 ms
-}
-
-func (b Budget) withDefaults() Budget {
-	set := func(n *int, d int) {
-		if *n <= 0 {
-			*n = d
-		}
-	}
-	set(&b.Ops, 1000)
-	set(&b.MaxOps, 50_000)
-	if b.For <= 0 {
-		b.For = time.Second
-	}
-	if b.Key <= 0 {
-		b.Key = 100 * time.Millisecond
-	}
-	return b
+// opinion is the checker that [SecondOpinion] returns, with bounds on what it may cost.
+type opinion struct {
+	ops    int           // most operations of a key that porcupine judges, refused ones not counted
+	maxOps int           // most operations kept at one time, and most keys known; 50,000 take about 12 MB
+	inAll  time.Duration // time for porcupine
+	perKey time.Duration // time for porcupine per key
 }
 
 // SecondOpinion returns the checker that asks porcupine about whole keys of locks, dedup filters and sequences. It
@@ -43,19 +26,19 @@ func (b Budget) withDefaults() Budget {
 // the verdict Unknown. If porcupine could be asked about no key, the judgement says why and sets NotNeeded: the other
 // verdicts do not rest on it.
 //
-// Porcupine is asked about a key only if all operations of the key are recorded and there are at most b.Ops. A key with
-// more is freed at once. When b.MaxOps operations are kept in all, the current key is freed and no further key is kept,
-// so memory is bounded. Each key has a time limit, b.Key, within which porcupine uses some tens of megabytes at worst.
-// Its time and memory grow with the square of a key's operations, and faster where many operations overlap. Unless a
-// time limit strikes, the history alone decides which keys porcupine is asked about.
-func SecondOpinion(b Budget) harness.Checker { return opinion{b.withDefaults()} }
-
-type opinion struct{ budget Budget }
+// Porcupine is asked about a key only if all operations of the key are recorded and there are at most 1,000. A key with
+// more is freed at once. When 50,000 operations are kept in all, the current key is freed and no further key is kept,
+// so memory is bounded. Porcupine has a second in all and a tenth of a second for each key, in which it uses some tens
+// of megabytes at worst. Its time and memory grow with the square of a key's operations, and faster where many
+// operations overlap. Unless a time limit strikes, the history alone decides which keys porcupine is asked about.
+func SecondOpinion() harness.Checker {
+	return opinion{ops: 1000, maxOps: 50_000, inAll: time.Second, perKey: 100 * time.Millisecond}
+}
 
 func (opinion) Name() string { return "porcupine" }
 
 func (c opinion) Check(ctx context.Context, h harness.History, _ func(harness.Anomaly)) harness.Judgement {
-	p := &opinionPass{budget: c.budget, meta: h.Meta, keys: map[familyKey]*keyOps{}}
+	p := &opinionPass{opinion: c, meta: h.Meta, keys: map[familyKey]*keyOps{}}
 	err := eachOp(ctx, h, p.op)
 	if err == nil && isComplete(h) {
 		p.ask(ctx, h)
@@ -127,7 +110,7 @@ type keyOps struct {
 
 // opinionPass is one pass over a history.
 type opinionPass struct {
-	budget Budget
+	opinion
 	meta   harness.Meta
 	keys   map[familyKey]*keyOps
 	order  []*keyOps // by their first operation
@@ -158,10 +141,10 @@ func (p *opinionPass) op(x harness.Op) {
 	case k.ops == nil:
 		return
 	}
-	if p.kept == p.budget.MaxOps || len(p.keys) == p.budget.MaxOps {
+	if p.kept == p.maxOps || len(p.keys) == p.maxOps {
 		p.full = true
 	}
-	if len(k.ops) == p.budget.Ops || p.kept == p.budget.MaxOps {
+	if len(k.ops) == p.ops || p.kept == p.maxOps {
 		p.kept -= len(k.ops)
 		k.ops = nil
 		p.large++
@@ -173,12 +156,12 @@ func (p *opinionPass) op(x harness.Op) {
 
 // ask has porcupine and the checkers judge every kept key, as long as the budget lasts.
 func (p *opinionPass) ask(ctx context.Context, h harness.History) {
-	end := time.Now().Add(p.budget.For)
+	end := time.Now().Add(p.inAll)
 	for _, k := range p.order {
 		if k.ops == nil {
 			continue
 		}
-		remaining := min(p.budget.Key, time.Until(end))
+		remaining := min(p.perKey, time.Until(end))
 		if ctx.Err() != nil || remaining <= 0 {
 			p.slow++
 			continue
@@ -259,7 +242,7 @@ func (p *opinionPass) describeAsked() string {
 	var rest []string
 	if p.large > 0 {
 		rest = append(rest, fmt.Sprintf("%d were too large to ask, with more than %s operations or beyond the %s kept",
-			p.large, units.Count(int64(p.budget.Ops)), units.Count(int64(p.budget.MaxOps))))
+			p.large, units.Count(int64(p.ops)), units.Count(int64(p.maxOps))))
 	}
 	if p.slow > 0 {
 		rest = append(rest, fmt.Sprintf("%d took too long", p.slow))

@@ -1,6 +1,7 @@
 package checkers
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,27 +11,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// unhurried returns b with time enough on any machine. The default is a tenth of a second for each key.
-func unhurried(b Budget) Budget {
-	if b.For == 0 {
-		b.For, b.Key = time.Minute, time.Minute
-	}
-	return b
-}
-
-func TestBudgetsHaveDefaults(t *testing.T) {
-	usual := Budget{Ops: 1000, MaxOps: 50_000, For: time.Second, Key: 100 * time.Millisecond}
-	require.Equal(t, usual, Budget{}.withDefaults())
-	require.Equal(t, usual, Budget{-1, -1, -1, -1}.withDefaults())
-	least := Budget{1, 1, 1, 1}
-	require.Equal(t, least, least.withDefaults())
+// unhurried returns o with the usual bounds for those that are 0, and with time enough on any machine.
+func unhurried(o opinion) opinion {
+	return opinion{ops: cmp.Or(o.ops, 1000), maxOps: cmp.Or(o.maxOps, 50_000), inAll: cmp.Or(o.inAll, time.Minute),
+		perKey: cmp.Or(o.perKey, time.Minute)}
 }
 
 func TestSecondOpinion(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		h      harness.History
-		budget Budget
+		bounds opinion
 		want   string
 	}{
 		{name: "empty", h: of(), want: "porcupine judged no whole key: no lock, message or sequence was recorded"},
@@ -47,28 +38,28 @@ func TestSecondOpinion(t *testing.T) {
 		{name: "torn", h: torn(acquire(0, "a", 1, 2, 10)),
 			want: "porcupine judged no whole key: the record is not whole"},
 		{name: "too large", h: of(next(0, 1, 2, "1"), next(0, 3, 4, "2"), next(0, 5, 6, "3"),
-			on("seq-1", next(0, 7, 8, "1"))), budget: Budget{Ops: 2},
+			on("seq-1", next(0, 7, 8, "1"))), bounds: opinion{ops: 2},
 			want: "porcupine agreed with the checkers on 1 of 1 keys; 1 were too large to ask, with more than 2 " +
 				"operations"},
 		{name: "all too large", h: of(next(0, 1, 2, "1"), next(0, 3, 4, "2"), next(0, 5, 6, "3")),
-			budget: Budget{Ops: 2},
+			bounds: opinion{ops: 2},
 			want:   "porcupine judged none of 1 whole keys; 1 were too large to ask"},
 		{name: "refused ones take no room", h: of(acquire(0, "a", 1, 2, 10), fail(acquire(1, "b", 3, 4, 10)),
 			fail(acquire(1, "b", 5, 6, 10)), release(0, "a", 7, 8)),
-			budget: Budget{Ops: 2}, want: "porcupine agreed with the checkers on 1 of 1 keys"},
+			bounds: opinion{ops: 2}, want: "porcupine agreed with the checkers on 1 of 1 keys"},
 		{name: "those that found a mark take no room",
-			h: of(claim(0, 1, 2, 10), seen(claim(1, 3, 4, 10)), claim(1, 5, 6, 10)), budget: Budget{Ops: 2},
+			h: of(claim(0, 1, 2, 10), seen(claim(1, 3, 4, 10)), claim(1, 5, 6, 10)), bounds: opinion{ops: 2},
 			want: "porcupine agreed with the checkers on 1 of 1 keys, 1 of them illegal"},
 		{name: "too many keys", h: of(on("a", next(0, 1, 2, "1")), on("b", next(0, 3, 4, "1")),
 			on("a", next(0, 5, 6, "2")), on("c", next(0, 7, 8, "1"))),
-			budget: Budget{MaxOps: 2}, want: "porcupine agreed with the checkers on 1 of 1 keys; 1 were too large to " +
+			bounds: opinion{maxOps: 2}, want: "porcupine agreed with the checkers on 1 of 1 keys; 1 were too large to " +
 				"ask, with more than 1,000 operations or beyond the 2 kept; " +
 				"1 operations of further keys were not kept"},
-		{name: "no time", h: of(next(0, 1, 2, "1"), on("b", next(0, 3, 4, "1"))), budget: Budget{For: 1},
+		{name: "no time", h: of(next(0, 1, 2, "1"), on("b", next(0, 3, 4, "1"))), bounds: opinion{inAll: 1},
 			want: "porcupine judged none of 2 whole keys; 2 took too long"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			g, found := judge(t, SecondOpinion(unhurried(tc.budget)), tc.h)
+			g, found := judge(t, unhurried(tc.bounds), tc.h)
 			require.Empty(t, found)
 			unasked := strings.Contains(tc.want, "porcupine judged no")
 			require.Equal(t, unasked, g.NotNeeded)
@@ -85,13 +76,13 @@ func TestSecondOpinionOfAHardKey(t *testing.T) {
 	for i := range 200 {
 		ops = append(ops, next(i, 1, 1000, strconv.Itoa(i)), next(i, 1, 1000, strconv.Itoa(i)))
 	}
-	g, _ := judge(t, SecondOpinion(Budget{For: time.Minute, Key: 1}), of(ops...))
+	g, _ := judge(t, unhurried(opinion{perKey: 1}), of(ops...))
 	require.Equal(t, "porcupine judged none of 1 whole keys; 1 took too long", g.Reason)
 }
 
-// Keys that porcupine is not asked about are not kept, so that memory stays within the budget.
+// Keys that porcupine is not asked about are not kept, so that memory stays within the bounds.
 func TestSecondOpinionFrees(t *testing.T) {
-	p := &opinionPass{budget: Budget{Ops: 10, MaxOps: 100}.withDefaults(), keys: map[familyKey]*keyOps{}}
+	p := &opinionPass{opinion: opinion{ops: 10, maxOps: 100}, keys: map[familyKey]*keyOps{}}
 	for i := range 10_000 {
 		at := time.Duration(i)
 		p.op(on(strconv.Itoa(i/100), next(0, at, at, strconv.Itoa(i))))
@@ -109,7 +100,7 @@ func TestSecondOpinionFrees(t *testing.T) {
 // A checker that misses a violation, or reports a false one, is named.
 func TestSecondOpinionNamesADefect(t *testing.T) {
 	h := of(acquire(0, "a", 1, 2, 10), acquire(1, "a", 3, 4, 10))
-	p := &opinionPass{budget: unhurried(Budget{}).withDefaults(), meta: h.Meta, keys: map[familyKey]*keyOps{}}
+	p := &opinionPass{opinion: unhurried(opinion{}), meta: h.Meta, keys: map[familyKey]*keyOps{}}
 	require.NoError(t, eachOp(t.Context(), h, p.op))
 	p.meta.Workers = 1 // one worker for both, so porcupine and the checker see different histories
 	p.ask(t.Context(), h)

@@ -8,10 +8,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// overlap is a hold that may exclude earlier holds of its lock. It is called the second hold, and the earlier ones are
-// the first holds. The second excludes a first hold that lasts beyond the Return of the second. If both returned in one
-// instant, the second has to last beyond that instant as well. One overlap stands for all the first holds: where a lock
-// refuses nobody, pairs would be too many.
+// overlap is a hold, called the second, with the earlier holds of its lock that may overlap it, called the first holds.
+// The second overlaps a first hold that lasts beyond the Return of the second. If both became certain in the instant of
+// that Return, the second has to last beyond it as well. All first holds share one overlap: where a lock refuses
+// nobody, there would be too many pairs.
 type overlap struct {
 	second       *hold
 	firsts       int           // first holds of which it is not yet known how long they last
@@ -24,8 +24,8 @@ type overlap struct {
 	theft        *theft        // the release that may have removed that hold's lock
 	decided      bool          // it was reported or ruled out
 
-	// widened says that times were widened (Meta.Widened). Then the second may have ended before its own Return, at
-	// secondOverAt if secondOver is set. So the overlap is not decided before that is known.
+	// widened says that times were widened (Meta.Widened). Then the second may have ended before its own Return, and the
+	// overlap is not decided before that is known. If secondOver is set, the second ended at secondOverAt.
 	widened      bool
 	secondOverAt time.Duration
 }
@@ -43,9 +43,9 @@ func (o *overlap) needsSecond() bool {
 		(o.widened || o.ties > 0 || o.first != nil && o.first.beginsAtReturnOf(o.second))
 }
 
-// heldUntil notes that h was not released before t. release is the one that ended h at t, or nil if none did. It
-// confirms h as the second hold of its own overlap, and only then as a first hold of later overlaps, so that overlaps
-// are reported in the order of the history.
+// heldUntil notes that h was not released before t. release is the operation that released h at t, or nil if none did.
+// heldUntil confirms h as the second hold of its own overlap, and only then as a first hold of later overlaps, so that
+// overlaps are reported in the order of the history.
 func (p *mutexPass) heldUntil(h *hold, t time.Duration, release *indexedOp) {
 	p.confirmSecond(h, t, release)
 	p.confirmFirsts(h, t, release)
@@ -59,8 +59,9 @@ func (p *mutexPass) confirmSecond(h *hold, t time.Duration, release *indexedOp) 
 	}
 }
 
-// confirmFirsts decides the overlaps in which h may be a first hold. h excludes the holds that were granted before t
-// and before its lease ended. If release is not nil, it ended h, and h excludes no other holds.
+// confirmFirsts decides the overlaps in which h may be a first hold, given that h was not released before t. h overlaps
+// the holds that were granted before t and before the lease of h ended. If release is not nil, it released h at t, and
+// h overlaps no later holds.
 func (p *mutexPass) confirmFirsts(h *hold, t time.Duration, release *indexedOp) {
 	if h.lastExcluded < h.confirmedUntil || release == nil && t <= h.confirmedUntil {
 		return
@@ -77,8 +78,8 @@ func (p *mutexPass) confirmFirsts(h *hold, t time.Duration, release *indexedOp) 
 	h.confirmedUntil = max(h.confirmedUntil, t)
 }
 
-// confirmFirst notes that a first hold lasted beyond the Return of the second hold. release is the one that ended it,
-// or nil if none did. If several holds lasted that long, the earliest counts.
+// confirmFirst notes that the first hold lasted beyond the Return of the second. release is the operation that released
+// the first hold, or nil if none is known. If several first holds lasted that long, the earliest counts.
 func (o *overlap) confirmFirst(first *hold, release *indexedOp) {
 	if o.first != nil && o.first.seq < first.seq {
 		return
@@ -92,9 +93,9 @@ func (o *overlap) confirmFirst(first *hold, release *indexedOp) {
 	}
 }
 
-// endedAtReturn notes that h ended at t, which is not later than its own Return. So h does not exclude an earlier hold
-// that becomes certain only at that Return. If times were widened, h may have ended before its Return, and confirm
-// compares t. release is the one that ended h, or nil if none did.
+// endedAtReturn notes that h ended at t, which is not later than its own Return. So h overlaps no earlier hold that
+// becomes certain only at that Return. If times were widened, h may have ended before its Return, and confirm decides
+// by t. release is the operation that released h, or nil if none did.
 func (p *mutexPass) endedAtReturn(h *hold, t time.Duration, release *indexedOp) {
 	o := h.overlap
 	if !o.open() || o.secondLasted || o.secondOver {

@@ -13,7 +13,7 @@ import (
 // retriedCalls bounds the calls that a second pass judges.
 const retriedCalls = 1000
 
-// overtakenCalls holds the calls kept for a second pass.
+// overtakenCalls holds calls for a second pass, since too many others returned while they were under way.
 type overtakenCalls struct {
 	calls    []peak
 	unjudged int // calls that cannot be judged
@@ -28,9 +28,9 @@ func (l *overtakenCalls) add(x peak) {
 	}
 }
 
-// retry judges the calls in a second pass over h, if h can be read again. For each call x it calls judge with the
-// largest number that ok operations of that kind had returned before x.orderedAfter, for the key of x. If two owners
-// were returned that number, before has both operations.
+// retry judges the calls in a second pass over h, if h can be read again. It calls judge for each call x. The list
+// before has the ok operation of that kind on the key of x that had returned the largest number before x.orderedAfter.
+// If two owners got that number, it has an operation of each.
 func (l *overtakenCalls) retry(
 	ctx context.Context, h harness.History, kind harness.Kind, judge func(before peaks, x peak),
 ) {

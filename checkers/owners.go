@@ -19,8 +19,8 @@ import (
 // and before X's hold can have ended. If B renewed an earlier grant that cannot have ended by then, the Return of that
 // earlier grant counts in place of B.Return.
 //
-// An ok extend X is a [harness.SilentReacquire] if another owner was granted the lock by an ok acquire or extend B in
-// between, and the two never were owners at one time:
+// An ok extend X is a [harness.SilentReacquire] if another owner was granted the lock by an ok acquire or extend B
+// between A and X, without both owning the lock at one time:
 //
 //   - B returned between A and X, certainly came after A, and certainly came before X;
 //   - B returned after A's lease can have ended;
@@ -63,7 +63,7 @@ func (owners) Name() string { return "owners" }
 
 func (c owners) Check(ctx context.Context, h harness.History, report func(harness.Anomaly)) harness.Judgement {
 	p := &ownersPass{tally: newTally(h, report), faults: harness.Influences(h.Faults),
-		grantsOf: map[int][]*currentGrant{}, locks: map[string]*ownersLock{},
+		current: map[int][]*ownersGrant{}, locks: map[string]*ownersLock{},
 		watermark: watermark{workers: h.Meta.Workers, widened: h.Meta.Widened, heedsHarness: true}}
 	err := eachOp(ctx, h, p.op)
 	undecidedDoubt := p.end(err == nil && isComplete(h))
@@ -85,7 +85,7 @@ type ownersPass struct {
 	*tally
 	faults    []harness.Influence
 	watermark watermark
-	grantsOf  map[int][]*currentGrant // by worker, the latest last
+	current   map[int][]*ownersGrant // by worker, the latest last
 	locks     map[string]*ownersLock
 	pending   lateOwners
 	awaiting  []*refusal // refusals with evidence, in order of the evidence's Return
@@ -96,34 +96,26 @@ type ownersPass struct {
 	unjudged  int // refusals with evidence for which there was no room
 }
 
-// currentGrant is the current grant of an owner.
-type currentGrant struct {
+// ownersGrant is a grant of a lock. It is the current grant of its owner while it is in ownersPass.current.
+type ownersGrant struct {
 	owner owner
 	indexedOp
 	// certainFrom is the time from which on the owner certainly had the lock. It is the Return of this grant, or of an
 	// earlier grant if each grant from that one on was renewed in time.
 	certainFrom time.Duration
-	until       time.Duration // its earliest end
+	until       time.Duration // its earliest end, as far as known when it returned
 	entries     int           // ok acquires since the last release
 	unanswered  bool          // a command in info came after it
+	released    bool
 }
 
 // ownersLock is one lock.
 type ownersLock struct {
-	grants      []*pastGrant  // the latest grants, to any owner
-	refusals    []*refusal    // refusals without evidence yet: see refusal
-	mayTake     []owner       // owners with a command in info that may take the lock at any later time, two at most
-	givenBackAt time.Duration // the Return of the last failed acquire that may have had the lock for a while
-	waiting     int           // refusals with evidence that are not reported yet
-}
-
-// pastGrant is a grant of a lock, to any owner.
-type pastGrant struct {
-	owner owner
-	indexedOp
-	certainFrom time.Duration // as in currentGrant
-	until       time.Duration // its earliest end, as far as known when it returned
-	released    bool
+	grants      []*ownersGrant // the latest grants, to any owner
+	refusals    []*refusal     // refusals without evidence yet: see refusal
+	mayTake     []owner        // owners with a command in info that may take the lock at any later time, two at most
+	givenBackAt time.Duration  // the Return of the last failed acquire that may have had the lock for a while
+	waiting     int            // refusals with evidence that are not reported yet
 }
 
 const (
@@ -150,13 +142,13 @@ func (p *ownersPass) op(x harness.Op) {
 	case x.Kind == harness.Extend:
 		p.refuse(l, current, x)
 	default:
-		p.drop(current, caller)
+		p.drop(current)
 		p.refuseAcquire(l, caller, x)
 	}
 }
 
-func (p *ownersPass) find(key string, caller owner) *currentGrant {
-	for _, o := range p.grantsOf[caller.worker] {
+func (p *ownersPass) find(key string, caller owner) *ownersGrant {
+	for _, o := range p.current[caller.worker] {
 		if o.op.Key == key && o.owner == caller {
 			return o
 		}
@@ -164,21 +156,21 @@ func (p *ownersPass) find(key string, caller owner) *currentGrant {
 	return nil
 }
 
-func (p *ownersPass) drop(o *currentGrant, caller owner) {
-	if o != nil {
-		p.grantsOf[caller.worker] = slices.DeleteFunc(p.grantsOf[caller.worker],
-			func(other *currentGrant) bool { return other == o })
+func (p *ownersPass) drop(current *ownersGrant) {
+	if current != nil {
+		worker := current.owner.worker
+		p.current[worker] = slices.DeleteFunc(p.current[worker], func(g *ownersGrant) bool { return g == current })
 	}
 }
 
 // unanswered notes x, a command in info, which may be executed at any later time.
-func (p *ownersPass) unanswered(l *ownersLock, caller owner, current *currentGrant, x harness.Op) {
+func (p *ownersPass) unanswered(l *ownersLock, caller owner, current *ownersGrant, x harness.Op) {
 	p.pending.add(x, p.meta)
 	if current != nil {
 		current.unanswered = true
 	}
 	if x.Kind == harness.Release || x.Kind == harness.Acquire {
-		p.drop(current, caller)
+		p.drop(current)
 	}
 	if x.Kind == harness.Release {
 		p.giveUp(l, caller, x)
@@ -190,16 +182,17 @@ func (p *ownersPass) unanswered(l *ownersLock, caller owner, current *currentGra
 	p.noteTaking(l, caller, x)
 }
 
-// release notes the release x. Whatever its outcome, its owner no longer counts on the lock.
-func (p *ownersPass) release(l *ownersLock, caller owner, current *currentGrant, x harness.Op) {
+// release notes the release x. Whatever its outcome, its owner has given up the lock.
+func (p *ownersPass) release(l *ownersLock, caller owner, current *ownersGrant, x harness.Op) {
 	p.giveUp(l, caller, x)
 	if current != nil && x.Outcome == harness.Fail {
 		p.refuse(l, current, x)
 	}
-	p.drop(current, caller)
+	p.drop(current)
 }
 
-// giveUp notes that an owner called the release x, so that it no longer counts on the lock.
+// giveUp notes that caller has called the release x. From then on its earlier grants no longer count, and refusals of
+// its extends are explained.
 func (p *ownersPass) giveUp(l *ownersLock, caller owner, x harness.Op) {
 	for _, g := range l.grants {
 		g.released = g.released || g.owner == caller
@@ -208,7 +201,7 @@ func (p *ownersPass) giveUp(l *ownersLock, caller owner, x harness.Op) {
 }
 
 // grant makes x, an ok acquire or extend, the current grant of its owner. If x is an extend, grant judges it first.
-func (p *ownersPass) grant(l *ownersLock, caller owner, current *currentGrant, x harness.Op) {
+func (p *ownersPass) grant(l *ownersLock, caller owner, current *ownersGrant, x harness.Op) {
 	late, _ := p.pending.commandsOf(x, p.meta)
 	until := late.endOf(x, p.meta.Drift)
 	if x.Kind == harness.Extend && current != nil {
@@ -224,25 +217,24 @@ func (p *ownersPass) grant(l *ownersLock, caller owner, current *currentGrant, x
 		if !current.unanswered && p.endAfter(current, x) > x.Return {
 			certainFrom = current.certainFrom
 		}
-		p.drop(current, caller)
+		p.drop(current)
 	}
-	l.grants = lastOf(append(l.grants,
-		&pastGrant{owner: caller, indexedOp: indexedOp{x, p.seq}, certainFrom: certainFrom, until: until}), grantsKept)
 	if x.Kind == harness.Acquire {
 		p.grants++
 		entries++
 	}
-	current = &currentGrant{owner: caller, indexedOp: indexedOp{x, p.seq}, certainFrom: certainFrom, until: until,
+	g := &ownersGrant{owner: caller, indexedOp: indexedOp{x, p.seq}, certainFrom: certainFrom, until: until,
 		entries: entries}
-	p.grantsOf[caller.worker] = lastOf(append(p.grantsOf[caller.worker], current), maxUnreleased)
+	l.grants = lastOf(append(l.grants, g), grantsKept)
+	p.current[caller.worker] = lastOf(append(p.current[caller.worker], g), maxUnreleased)
 }
 
 // ownerBetween returns a grant of another owner that certainly came after the current grant and before its extend x,
-// and that has ended. The lease of x ends at until or later. ownerBetween returns nil if there is no such grant.
-func (p *ownersPass) ownerBetween(l *ownersLock, current *currentGrant, x harness.Op, until time.Duration) *pastGrant {
+// and that was over when x returned. It returns nil if there is none. until is the earliest end of the lease of x.
+func (p *ownersPass) ownerBetween(l *ownersLock, current *ownersGrant, x harness.Op, until time.Duration) *ownersGrant {
 	for i, b := range l.grants {
 		if b.seq > current.seq && b.owner != current.owner && b.op.Return >= p.endAfter(current, x) &&
-			p.cameBefore(current.certainFrom, b.op, b.until) && p.cameBefore(b.certainFrom, x, until) &&
+			p.cameBefore(current, b.op, b.until) && p.cameBefore(b, x, until) &&
 			p.isOver(l.grants[i:], b.owner, x) {
 			return b
 		}
@@ -251,19 +243,18 @@ func (p *ownersPass) ownerBetween(l *ownersLock, current *currentGrant, x harnes
 }
 
 // endAfter returns the earliest end of the current grant, given that x may have replaced its lease.
-func (p *ownersPass) endAfter(current *currentGrant, x harness.Op) time.Duration {
+func (p *ownersPass) endAfter(current *ownersGrant, x harness.Op) time.Duration {
 	return min(current.until, renewedUntil(x, p.meta.Drift))
 }
 
-// cameBefore reports whether a grant certainly came before the operation b. The grant's hold is certain from
-// certainFrom on, and the lease of b ends at until or later.
-func (p *ownersPass) cameBefore(certainFrom time.Duration, b harness.Op, until time.Duration) bool {
-	return certainFrom < grantedAfter(b, until, p.meta)
+// cameBefore reports whether g certainly came before the acquire or extend b. until is the earliest end of b's lease.
+func (p *ownersPass) cameBefore(g *ownersGrant, b harness.Op, until time.Duration) bool {
+	return g.certainFrom < grantedAfter(b, until, p.meta)
 }
 
 // isOver reports whether the owner's last grant among grants had ended, or was released, when x returned. It is true if
 // the owner has none.
-func (p *ownersPass) isOver(grants []*pastGrant, o owner, x harness.Op) bool {
+func (p *ownersPass) isOver(grants []*ownersGrant, o owner, x harness.Op) bool {
 	for _, g := range slices.Backward(grants) {
 		if g.owner == o {
 			return g.released || g.until <= x.Return
@@ -272,7 +263,7 @@ func (p *ownersPass) isOver(grants []*pastGrant, o owner, x harness.Op) bool {
 	return true
 }
 
-func reacquireAnomaly(current *currentGrant, b *pastGrant, x harness.Op) harness.Anomaly {
+func reacquireAnomaly(current *ownersGrant, b *ownersGrant, x harness.Op) harness.Anomaly {
 	return harness.Anomaly{
 		Class: harness.SilentReacquire, Key: x.Key, From: current.op.Call, To: x.Return,
 		Ops: []harness.Op{current.op, b.op, x},

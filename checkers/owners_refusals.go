@@ -22,13 +22,13 @@ type refusal struct {
 }
 
 // refuse keeps x, a refused release or extend, if it came within the lease of its owner's current grant.
-func (p *ownersPass) refuse(l *ownersLock, current *currentGrant, x harness.Op) {
+func (p *ownersPass) refuse(l *ownersLock, current *ownersGrant, x harness.Op) {
 	if current == nil || x.Err != "" && x.Err != harness.NotMine {
 		return
 	}
 	p.refusals++
 	late, _ := p.pending.commandsOf(x, p.meta)
-	another := func(g *pastGrant) bool { return g.owner != current.owner && g.op.Return >= current.op.Call }
+	another := func(g *ownersGrant) bool { return g.owner != current.owner && g.op.Return >= current.op.Call }
 	if x.Return >= current.until || current.unanswered || late.maySetLease || l.givenBackAt >= current.op.Call ||
 		x.Kind == harness.Release && current.entries > 1 || len(l.refusals) == grantsKept ||
 		slices.ContainsFunc(l.grants, another) ||
@@ -80,8 +80,8 @@ func (p *ownersPass) noteTaking(l *ownersLock, caller owner, x harness.Op) {
 	})
 }
 
-// dropExplained drops the refusals of a lock that x explains. x explains no refusal whose evidence had returned before
-// x was called.
+// dropExplained drops the refusals of a lock that x explains, as isExplained says. It keeps a refusal whose evidence
+// returned before x was called.
 func (p *ownersPass) dropExplained(l *ownersLock, x harness.Op, isExplained func(*refusal) bool) {
 	l.refusals = slices.DeleteFunc(l.refusals, isExplained)
 	if l.waiting == 0 {

@@ -12,11 +12,13 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// pageHead comes last in the head of porcupine's page, and pageEnd last in its body.
+// pageHead is added at the end of the head of porcupine's page.
 //
 //go:embed page_head.html
 var pageHead string
 
+// pageEnd is added at the end of the body.
+//
 //go:embed page_end.html
 var pageEnd string
 

@@ -12,7 +12,7 @@ import (
 const peaksKept = 1024
 
 // peaks finds the operation of one key that had returned the largest number before a given time. It keeps each
-// operation whose number was larger than all before. If two owners got the same largest number, it keeps an operation
+// operation whose number was larger than all before. If two owners got the same largest number, it keeps one operation
 // of each. Of the operations that returned before the watermark only the largest remains.
 //
 // Memory is bounded even if a worker stays silent. For a time long ago, peaks may then find a smaller number than the
@@ -27,9 +27,9 @@ type peak struct {
 	gapBefore    bool          // operations between this one and the one before were dropped
 }
 
-// addIfLarger adds x if its number is larger than all before. If x has the largest number and only another owner has
-// got that before, x is added as well. Operations have to come in order of Return. Every later operation of a worker is
-// called at low or after it.
+// addIfLarger adds x if its number is larger than all before. It also adds x if its number equals the largest so far,
+// which only one operation has, of another owner. Operations have to come in order of Return. Every later operation of
+// a worker is called at low or after it.
 func (p *peaks) addIfLarger(x peak, meta harness.Meta, low time.Duration) {
 	all := *p
 	if k := len(all); k > 0 {

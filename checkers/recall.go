@@ -7,7 +7,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// recallAtMost bounds the duplicates of one history for which a second pass looks for the first draw.
+// recallAtMost bounds sequencePass.oldDuplicates.
 const recallAtMost = 1000
 
 // oldDuplicate is a duplicate whose first draw is no longer kept.

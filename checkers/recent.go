@@ -2,7 +2,7 @@ package checkers
 
 import "github.com/doublegrant/doublegrant/harness"
 
-// recentKept bounds the draws that are kept whole, over all keys together. Each takes about 180 bytes.
+// recentKept bounds the draws of all keys together that are kept whole. Each takes about 180 bytes.
 const recentKept = 1 << 13
 
 // recent keeps the latest draws whole, as evidence. They are in two generations. Of older draws only the numbers are
@@ -20,11 +20,10 @@ type generation struct {
 	at    map[value]int32
 }
 
-// value is one number of one key: its last 19 digits, and the set of the key's numbers with the same digits before
-// these.
+// value is one number of one key.
 type value struct {
-	numbers *numbers
-	tail    uint64
+	numbers *numbers // the set of the key's numbers that share all but the last 19 digits
+	tail    uint64   // the last 19 digits
 }
 
 // draw is one ok call that returned a number.

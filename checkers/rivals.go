@@ -45,8 +45,7 @@ func (g glimpse) op(kind harness.Kind, key string) harness.Op {
 
 // record adds x and returns the rival that x meets, if any. A rival is an earlier operation of another worker that
 // overlaps x. At least one of the two has to have won, that is, got what it asked for. Operations have to come in order
-// of Return. So only the latest one of another worker can be the rival: it overlaps x if it returned no earlier than x
-// was called.
+// of Return, so if any operation of another worker overlaps x, the latest one does.
 func (r *rivals) record(x harness.Op, worker int, won bool) (other harness.Op, ok bool) {
 	at := contested{x.Kind, x.Key}
 	c, _ := r.asked.get(at)

@@ -98,7 +98,7 @@ func (p *sequencePass) draw(x harness.Op, n number) {
 	}
 }
 
-// rejudge reports x if a larger number had been returned before its call. The largest of those is the top of before.
+// rejudge reports x if a larger number had been returned before its call. The list before has the largest as its top.
 func (p *sequencePass) rejudge(before peaks, x peak) {
 	if largest := before.top(); largest.number.compare(x.number) > 0 {
 		p.add(regressionOf(largest, x))

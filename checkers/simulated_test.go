@@ -101,7 +101,8 @@ func (s *simScore) differences(one history) string {
 	if s.histories%8 > 0 {
 		return ""
 	}
-	g, _ := judgeWithin(context.Background(), SecondOpinion(Budget{Ops: 60}), one.h)
+	second := unhurried(opinion{ops: 60, inAll: time.Second, perKey: 100 * time.Millisecond})
+	g, _ := judgeWithin(context.Background(), second, one.h)
 	for _, f := range g.Figures {
 		if f.Name == "keys agreed" {
 			s.keys += int(f.Value)

@@ -112,8 +112,8 @@ func (c *Situations) noteRelease(worker int, x harness.Op) {
 	}
 }
 
-// noteLate counts x, which its owner called after its lease, as the situation afterLease. If another owner certainly
-// held the lock at that time, it also counts x as the situation meetsHolder.
+// noteLate counts x, an extend or release that the owner o called after its lease, under the name afterLease. If
+// another owner certainly held the lock at that time, it also counts x under the name meetsHolder.
 func (c *Situations) noteLate(o *ownership, x harness.Op, afterLease, meetsHolder harness.SituationName) {
 	c.meet(afterLease, o.lease, x)
 	if !o.endCounted {

@@ -82,7 +82,7 @@ func wantedOf(kinds []harness.Kind) (wanted []harness.SituationName) {
 	return slices.DeleteFunc(wanted, IsByChance)
 }
 
-// QuotaLacks is the part of Lacking's text by which others recognise it. A verdict that cites that text has it as well.
+// QuotaLacks begins the text of Lacking. Other packages recognise by it a verdict that quotes that text.
 const QuotaLacks = "not every situation had occurred"
 
 // Lacking names the situations that occurred too seldom. It returns "" if there are none.

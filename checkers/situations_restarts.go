@@ -48,8 +48,9 @@ func wasPrimary(events []harness.Event, node string, t time.Duration) bool {
 	return !reported || role == harness.RolePrimary
 }
 
-// noteSurvivor notes in each restart that lies between grant and x that something lasted through it. grant took a lock
-// or marked a message before the restart. x asks for the same after the restart, while grant certainly still has it.
+// noteSurvivor notes for each restart between grant and x that a lock or mark lasted through it. grant took the lock or
+// marked the message before the restart. x asks for the same after the restart, while that lease or window certainly
+// still lasts.
 func (c *Situations) noteSurvivor(grant, x harness.Op) {
 	for _, r := range c.restarts {
 		if grant.Return > r.Start || x.Call < r.Active || x.Return >= c.certainUntil(grant) ||

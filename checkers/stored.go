@@ -20,8 +20,8 @@ import (
 //   - a [harness.SequenceRestart] if its number is smaller than J's;
 //   - a [harness.TTLLost] if it has a number and TTL 0, while J had a TTL;
 //   - a [harness.ReturnedNotStored] if an ok Next N with N.Return < I.Call returned a larger number, and no inspection
-//     before I has shown one as large: that would be a restart. It is reported when an inspection first shows it, and
-//     again only after an inspection that did not show it.
+//     before I has shown so large a number: then I shows a restart instead. It is reported when an inspection first
+//     shows it, and again only after an inspection that did not show it.
 //
 // None of this is reported if I returned when the sequence may have ended. The earliest end of the sequence is the
 // first of
@@ -94,8 +94,9 @@ type storedPass struct {
 	nonNumbers nonNumbers
 }
 
-// pendingAnomaly is an anomaly that is reported unless its sequence turns out to have ended before. A Next explains
-// that if it may have begun the sequence anew, at begunFrom or later, with a TTL that was over by then.
+// pendingAnomaly is an anomaly that is reported unless its sequence turns out to have ended before. A Next shows such
+// an end if it may have begun the sequence anew at begunFrom or later, with a TTL that may have been over before the
+// anomaly's last operation returned.
 type pendingAnomaly struct {
 	harness.Anomaly
 	begunFrom time.Duration
@@ -166,8 +167,8 @@ func (r *sequenceState) forget(t time.Duration) {
 	}
 }
 
-// mayPrecedeEnd reports whether the server may have executed x, a Next, before an end of the sequence that an
-// inspection noticed or may have met.
+// mayPrecedeEnd reports whether the server may have executed x, a Next, before the sequence ended, as an earlier
+// inspection showed or may have shown.
 func (r *sequenceState) mayPrecedeEnd(x harness.Op, drift float64) bool {
 	return x.Call <= r.endedAt || harness.EarliestEnd(x.Call, x.TTL, drift) <= r.emptyAt
 }
@@ -232,9 +233,8 @@ func (p *storedPass) inspect(r *sequenceState, i peak) {
 	}
 }
 
-// addUnlessEnded reports the finding a, unless the sequence turns out to have ended by a.To. It keeps a until no Next
-// can come any more that may have begun the sequence, at begunFrom or later, with a TTL that ends by then. If the
-// sequence has no TTL, it reports a at once.
+// addUnlessEnded keeps the finding a until no Next can come any more that explains it (see pendingAnomaly), and then
+// reports it. If the sequence has no TTL, it reports a at once.
 func (p *storedPass) addUnlessEnded(r *sequenceState, begunFrom time.Duration, a harness.Anomaly) {
 	if r.hasNoTTL {
 		p.add(a)

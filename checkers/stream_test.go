@@ -15,7 +15,7 @@ import (
 )
 
 func all() []harness.Checker {
-	all := []harness.Checker{Gates(), SecondOpinion(Budget{})}
+	all := []harness.Checker{Gates(), SecondOpinion()}
 	for _, r := range roles {
 		all = append(all, r.checker)
 	}

@@ -69,8 +69,8 @@ func (t *tally) brokenKeys() string {
 type judgement struct {
 	name    string
 	valid   string   // the reason if the verdict is Valid
-	absent  []string // what was not recorded, which makes the verdict Unknown; "" is skipped
-	doubts  []string // other doubts, which make the verdict Unknown; "" is skipped
+	absent  []string // doubts because nothing to judge was recorded; "" is skipped
+	doubts  []string // other doubts; "" is skipped. Doubts of either kind make the verdict Unknown
 	err     error    // what ended the pass early
 	figures []harness.Figure
 	byKey   bool // the reason of an Invalid names the broken keys

@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// window is a part of one key's history, as porcupine takes it.
+// window is a question to porcupine: the operations of one key, and the model that they have to follow.
 type window struct {
 	model      porcupine.Model
 	operations []porcupine.Operation
@@ -24,8 +24,7 @@ type modelState[S, I any] interface {
 	String() string // for pages
 }
 
-// newModel returns porcupine's model whose first state is the zero value of S. describe says for pages what an input
-// is.
+// newModel returns porcupine's model whose first state is the zero value of S. describe writes an input for pages.
 func newModel[S modelState[S, I], I any](describe func(I) string) porcupine.Model {
 	return porcupine.Model{
 		Init:                      func() any { var start S; return start },

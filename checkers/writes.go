@@ -53,11 +53,8 @@ type writes struct{}
 func (writes) Name() string { return "writes" }
 
 func (c writes) Check(ctx context.Context, h harness.History, report func(harness.Anomaly)) harness.Judgement {
-	p := &writesPass{tally: newTally(h, report), sets: map[string]*set{}, counts: newWriteCounts(h)}
-	err := eachOp(ctx, h, p.collect)
-	if err == nil {
-		err = p.compare(ctx, h)
-	}
+	p := newWritesPass(h, report, func(harness.Op) {})
+	err := p.run(ctx, h)
 	p.doubts = append(p.doubts, noneSeen(p.adds, harness.Add))
 	return p.judge(judgement{
 		name: c.Name(), err: err, doubts: p.doubts, figures: p.counts.figures(),
@@ -68,9 +65,19 @@ func (c writes) Check(ctx context.Context, h harness.History, report func(harnes
 // errOnce says that a later pass over a history saw fewer operations than the first.
 var errOnce = errors.New("the history cannot be read again, as long as the run goes on")
 
+// LostWrites lists the acknowledged writes of a history that its final reads do not show, in order of Return. [Writes]
+// reports the same writes, several in a row as one anomaly. Sets that were never read lose none. Memory grows as that of
+// Writes, and with what is lost.
+func LostWrites(ctx context.Context, h harness.History) (lost []harness.Op, err error) {
+	p := newWritesPass(h, func(harness.Anomaly) {}, func(x harness.Op) { lost = append(lost, x) })
+	err = p.run(ctx, h)
+	return lost, err
+}
+
 // writesPass makes the passes over a history.
 type writesPass struct {
 	*tally
+	onLost      func(harness.Op) // called with each lost write
 	counts      *writeCounts
 	sets        map[string]*set
 	adds, read  int    // adds seen by the first pass, and by the current one
@@ -95,14 +102,27 @@ type set struct {
 // unexpectedWrite is a refused write that is present.
 type unexpectedWrite struct {
 	harness.Op
-	order int
+	order int // place among all of them, in the order of the history
 }
 
-// run is a run of lost writes of one worker.
+// run is a series of lost writes that one worker made in a row.
 type run struct {
-	worker, order int
-	first, last   harness.Op
-	n             int
+	worker      int
+	order       int // place among all runs, in the order of the history
+	first, last harness.Op
+	n           int // how many writes
+}
+
+func newWritesPass(h harness.History, report func(harness.Anomaly), onLost func(harness.Op)) *writesPass {
+	return &writesPass{tally: newTally(h, report), onLost: onLost, sets: map[string]*set{}, counts: newWriteCounts(h)}
+}
+
+func (p *writesPass) run(ctx context.Context, h harness.History) error {
+	err := eachOp(ctx, h, p.collect)
+	if err == nil {
+		err = p.compare(ctx, h)
+	}
+	return err
 }
 
 // collect handles an operation of the first pass, which finds the final reads.
@@ -182,6 +202,9 @@ func (p *writesPass) write(x harness.Op) {
 		s.lateAdds++
 	}
 	lost := x.Outcome == harness.OK && !present && !late
+	if lost {
+		p.onLost(x)
+	}
 	p.counts.count(x, present, lost)
 	switch x.Outcome {
 	case harness.OK:
@@ -194,7 +217,8 @@ func (p *writesPass) write(x harness.Op) {
 	}
 }
 
-// follow begins, extends or ends a run of lost writes, given x, an acknowledged write of the run's worker.
+// follow notes x, an acknowledged write. If x is lost, it begins or extends its worker's run of lost writes. Otherwise
+// it ends the run.
 func (p *writesPass) follow(s *set, x harness.Op, lost bool) {
 	if s.guarded {
 		p.counts.guarded.add(lost)
@@ -231,8 +255,8 @@ func (p *writesPass) dropExplained(x harness.Op) {
 }
 
 // end reports what is still open after the last pass, key by key: doubts about the final read, unexpected writes, and
-// runs of lost writes that last to the end. readAll says that each pass read all operations. complete says that the
-// record goes on to the end of the run. Unexpected writes are reported if both hold. If only readAll holds, they are a
+// runs of lost writes that last to the end. readAll says that each pass read all operations, complete that the record
+// goes on to the end of the run. Unexpected writes are reported only if both are true. With readAll alone they are a
 // doubt.
 func (p *writesPass) end(readAll, complete bool) {
 	unexplained := 0
@@ -277,8 +301,8 @@ func (s *set) unexpectedAnomaly(x harness.Op) harness.Anomaly {
 	}
 }
 
-// lostAnomaly returns the anomaly of the run r in the set s. A write is lost when a fault strikes after it. So if the
-// anomaly's time overlaps no fault, it is extended to the start of the next one.
+// lostAnomaly returns the anomaly of the run r in the set s. The fault that loses a write may come after the write. So
+// if no fault overlaps the anomaly's time, that time is extended to the start of the next fault.
 func (p *writesPass) lostAnomaly(s *set, r *run) harness.Anomaly {
 	first, last := written(r.first), written(r.last)
 	a := harness.Anomaly{

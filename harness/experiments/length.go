@@ -7,13 +7,13 @@ import (
 
 // Estimate returns the number of trials of a repetition, over all arms, and an estimate of their total duration.
 func (e Experiment) Estimate(how Repetition) (trials int, length time.Duration) {
-	each := cmp.Or(how.Trials, e.trials)
-	for _, a := range e.arms {
-		one, err := a.plan.Estimate()
+	each := cmp.Or(how.Trials, e.Trials)
+	for _, a := range e.Arms {
+		one, err := a.Plan.Estimate()
 		if err != nil { // Check reports this error
 			continue
 		}
 		length += time.Duration(each) * one
 	}
-	return each * len(e.arms), length / time.Duration(max(1, how.Parallel))
+	return each * len(e.Arms), length / time.Duration(max(1, how.Parallel))
 }

@@ -20,7 +20,6 @@ type measure struct {
 	of func(ctx context.Context, h harness.History, j harness.Judged) (float64, error)
 }
 
-// ofVerdict returns a measure that is computed from the checkers' results.
 func ofVerdict(name, unit string, of func(harness.Judged) (float64, error)) measure {
 	return measure{
 		reports.Measure{Name: name, Unit: unit},
@@ -28,7 +27,6 @@ func ofVerdict(name, unit string, of func(harness.Judged) (float64, error)) meas
 	}
 }
 
-// ofHistory returns a measure that is computed from the history.
 func ofHistory(name, unit string, of func(context.Context, harness.History) (float64, error)) measure {
 	return measure{
 		reports.Measure{Name: name, Unit: unit},
@@ -66,7 +64,6 @@ func measures() []measure {
 	}
 }
 
-// measureNamed returns the measure of that name.
 func measureNamed(name string) (measure, error) {
 	var known []string
 	for _, m := range measures() {
@@ -78,7 +75,6 @@ func measureNamed(name string) (measure, error) {
 	return measure{}, fmt.Errorf("unknown measure %q: %s", name, suggest.DidYouMean(name, known))
 }
 
-// countViolations counts the anomalies of one class.
 func countViolations(name string, class harness.Class) measure {
 	return ofVerdict(name, "", func(j harness.Judged) (float64, error) { return float64(j.Totals[class]), nil })
 }
@@ -88,7 +84,6 @@ func reportedFigure(name string, m harness.Metric) measure {
 	return ofVerdict(name, m.Unit, func(j harness.Judged) (float64, error) { return j.Figure(m) })
 }
 
-// countFailovers counts the failovers of a run.
 func countFailovers() measure {
 	return ofHistory("failovers", "", func(_ context.Context, h harness.History) (float64, error) {
 		return float64(len(analysis.Failovers(h))), nil
@@ -166,7 +161,6 @@ const (
 	afterHeal
 )
 
-// partAt returns the part in which t lies.
 func (p phases) partAt(t time.Duration) part {
 	switch {
 	case t <= p.promoted:
@@ -179,8 +173,8 @@ func (p phases) partAt(t time.Duration) part {
 	return untilHeal
 }
 
-// lostBy counts the lost writes in one part of the run of the clients for which who returns true. A write's integer
-// modulo n is the number of its client.
+// lostBy counts the writes that were lost in one part of a run with n clients. Only writes of the clients for which who
+// returns true count. A write's integer modulo n is the number of its client.
 func lostBy(name string, n int, who func(client int) bool, in part) measure {
 	return ofLost(name, "", func(h harness.History, lost []harness.Op) (float64, error) {
 		clients, err := losersIn(h, lost, n, in)
@@ -188,7 +182,7 @@ func lostBy(name string, n int, who func(client int) bool, in part) measure {
 	})
 }
 
-// countLosers counts those of n clients that lost a write in one part of the run.
+// countLosers counts the clients, of n in all, that lost a write in one part of the run.
 func countLosers(name string, n int, in part) measure {
 	return ofLost(name, "clients", func(h harness.History, lost []harness.Op) (float64, error) {
 		clients, err := losersIn(h, lost, n, in)

@@ -11,7 +11,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
@@ -38,66 +37,39 @@ var readAll = sync.OnceValue(func() (all []Experiment) {
 	return all
 })
 
-// readFile reads the experiments of one file.
 func readFile(path string) ([]Experiment, error) {
 	text, err := published.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
-	var texts []experimentYAML
+	var all []Experiment
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
-	if err := d.Decode(&texts); err != nil {
+	if err := d.Decode(&all); err != nil {
 		return nil, fmt.Errorf("experiments: %s: %w", path, err)
 	}
-	var all []Experiment
-	for _, t := range texts {
-		e, err := t.experiment()
-		if err != nil {
-			return nil, fmt.Errorf("experiments: %s: %s: %w", path, t.Name, err)
+	for i := range all {
+		if err := all[i].prepare(); err != nil {
+			return nil, fmt.Errorf("experiments: %s: %s: %w", path, all[i].Name, err)
 		}
-		all = append(all, e)
 	}
 	return all, nil
 }
 
-// experimentYAML is an experiment in a file. Plans have their own format, without defaults: see the README.
-type experimentYAML struct {
-	Name, Title, Source, Published, Setup, Differs, Expected string
-
-	Trials int
-	Arms   []struct {
-		Name      string
-		Published []string // by measure
-		Plan      plan.Plan
-	}
-	Measures []string // names of measures, see measures.go
-	Expect   []expectation
-	Finding  string // template of the sentence that explains the answer
-}
-
-// experiment returns the experiment that the file describes.
-func (t experimentYAML) experiment() (Experiment, error) {
-	e := Experiment{
-		Name: t.Name, Title: t.Title, Source: t.Source, Published: t.Published,
-		setup: t.Setup, differs: t.Differs, expected: t.Expected, trials: t.Trials, expect: t.Expect,
-	}
-	for _, a := range t.Arms {
-		e.arms = append(e.arms, arm{a.Name, a.Published, a.Plan})
-	}
-	for _, name := range t.Measures {
+// prepare looks up the measures of an experiment that was read, and parses its finding.
+func (e *Experiment) prepare() (err error) {
+	for _, name := range e.Measures {
 		m, err := measureNamed(name)
 		if err != nil {
-			return e, err
+			return err
 		}
 		e.measures = append(e.measures, m)
 	}
-	var err error
-	if e.finding, err = template.New(e.Name).Funcs((armFigures{}).functions()).Parse(t.Finding); err != nil {
-		return e, err
+	if e.finding, err = template.New(e.Name).Funcs((armFigures{}).functions()).Parse(e.Finding); err != nil {
+		return err
 	}
-	_, _, err = e.shape(armFigures{e, e.emptyArms()}) // names in expect and finding must exist
-	return e, err
+	_, _, err = e.shape(armFigures{*e, e.emptyArms()}) // names in expect and finding must exist
+	return err
 }
 
 // expectation bounds the figures of one measure over the trials of one arm. Without In the bounds hold for every trial.
@@ -137,11 +109,11 @@ func (x expectation) met(f armFigures) (bool, error) {
 		(x.Above == nil || low > *x.Above), nil
 }
 
-// shape compares the figures of each arm with the published ones, and returns the sentence that explains the answer. It
-// is meaningful only if every trial is valid or invalid.
+// shape reports whether the figures match the published result, and returns the finding, which says so in a sentence.
+// Both are meaningful only if every trial is valid or invalid.
 func (e Experiment) shape(f armFigures) (matches bool, finding string, err error) {
 	matches = true
-	for _, x := range e.expect {
+	for _, x := range e.Expect {
 		met, err := x.met(f)
 		if err != nil {
 			return false, "", err
@@ -182,7 +154,6 @@ func (f armFigures) functions() template.FuncMap {
 	}
 }
 
-// write executes a finding's template.
 func (f armFigures) write(finding *template.Template) (string, error) {
 	t, err := finding.Clone()
 	if err != nil {

@@ -20,9 +20,9 @@ expect: [`
 // readOne reads an experiment with two arms and one expectation.
 func readOne(t *testing.T, expect string) (Experiment, error) {
 	t.Helper()
-	var text experimentYAML
-	require.NoError(t, yaml.Unmarshal([]byte(twoArms+expect+"]"), &text))
-	return text.experiment()
+	var e Experiment
+	require.NoError(t, yaml.Unmarshal([]byte(twoArms+expect+"]"), &e))
+	return e, e.prepare()
 }
 
 func TestExpectationsBoundFigures(t *testing.T) {

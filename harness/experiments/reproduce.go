@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"path/filepath"
-	"slices"
 	"sync"
 	"text/template"
 	"time"
@@ -28,21 +26,29 @@ type Experiment struct {
 	Source    string `json:"source"`    // the publisher, the title and the year
 	Published string `json:"published"` // the figures in words
 
-	setup    string // how it is run here
-	differs  string // why figures may differ from the published ones
-	expected string // the result that the trials should show, in words
-	trials   int    // number of each arm, unless Repetition.Trials is set
-	arms     []arm
+	details `json:"-" yaml:",inline"`
+
 	measures []measure
-	expect   []expectation // what the figures must be to match the published result
 	finding  *template.Template
+}
+
+// details is what the file of an experiment says about how to repeat it.
+type details struct {
+	Setup    string // how it is run here
+	Differs  string // why figures may differ from the published ones
+	Expected string // the result that the trials should show, in words
+	Trials   int    // number of each arm, unless Repetition.Trials is set
+	Arms     []arm
+	Measures []string      // names of measures, see measures.go
+	Expect   []expectation // what the figures must be to match the published result
+	Finding  string        // template of the sentence that explains the answer
 }
 
 // arm is one condition of an experiment.
 type arm struct {
-	name      string
-	published []string // in words, by measure
-	plan      plan.Plan
+	Name      string
+	Published []string  // in words, by measure
+	Plan      plan.Plan // plans have their own format, without defaults: see the README
 }
 
 // Repetition says how an experiment is repeated. Zero values mean the defaults.
@@ -52,8 +58,8 @@ type Repetition struct {
 	Seed     uint64 // seed of the first trial; each later trial adds 1; default: random
 	On       string // "process" or "docker"; default process
 	Image    string // Redis image for docker
-	// Done is called after each trial. Calls do not overlap.
-	Done func(arm string, trial, of int, t reports.Trial)
+	// Done is called after each trial, the first of which is 1. trials is their number in each arm. Calls do not overlap.
+	Done func(arm string, trial, trials int, t reports.Trial)
 }
 
 // Find returns the experiment of that name.
@@ -76,7 +82,7 @@ func Reproduce(
 	if err := e.Check(how); err != nil {
 		return r, "", err
 	}
-	how.Trials, how.Parallel = cmp.Or(how.Trials, e.trials), cmp.Or(how.Parallel, 1)
+	how.Trials, how.Parallel = cmp.Or(how.Trials, e.Trials), cmp.Or(how.Parallel, 1)
 	how.Seed = cmp.Or(how.Seed, rand.Uint64N(1<<53))
 	if dir, err = results.NewFolder(o.Results, "reproduce-"+e.Name); err != nil {
 		return r, "", err
@@ -113,11 +119,10 @@ func (how Repetition) redis(o results.Options) string {
 	return version
 }
 
-// emptyReproduction returns a reproduction without trials.
 func (e Experiment) emptyReproduction(began time.Time) reports.Reproduction {
 	r := reports.Reproduction{
-		Name: e.Name, Title: e.Title, Source: e.Source, Published: e.Published, Setup: e.setup, Differs: e.differs,
-		Expected: e.expected, Started: began,
+		Name: e.Name, Title: e.Title, Source: e.Source, Published: e.Published, Setup: e.Setup, Differs: e.Differs,
+		Expected: e.Expected, Started: began,
 	}
 	for _, m := range e.measures {
 		r.Measures = append(r.Measures, m.Measure)
@@ -126,11 +131,10 @@ func (e Experiment) emptyReproduction(began time.Time) reports.Reproduction {
 	return r
 }
 
-// emptyArms returns the arms of a reproduction without trials.
 func (e Experiment) emptyArms() (all []reports.Arm) {
-	for _, a := range e.arms {
+	for _, a := range e.Arms {
 		none := make([]reports.Range, len(e.measures))
-		all = append(all, reports.Arm{Name: a.name, Published: a.published, Ranges: none})
+		all = append(all, reports.Arm{Name: a.Name, Published: a.Published, Ranges: none})
 	}
 	return all
 }
@@ -140,11 +144,14 @@ func (e Experiment) emptyArms() (all []reports.Arm) {
 func (e Experiment) runTrials(ctx context.Context, r *reports.Reproduction, how Repetition, o results.Options) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	all := &trials{Experiment: e, how: how, options: o, of: make([]map[int]reports.Trial, len(e.arms)), report: r}
+	all := &trials{Experiment: e, how: how, options: o, report: r}
+	for range e.Arms {
+		all.of = append(all.of, make([]*reports.Trial, how.Trials))
+	}
 	slots := make(chan struct{}, how.Parallel)
 	var running sync.WaitGroup
 	for n := range how.Trials {
-		for i := range e.arms {
+		for i := range e.Arms {
 			slots <- struct{}{}
 			if ctx.Err() != nil {
 				<-slots
@@ -153,13 +160,19 @@ func (e Experiment) runTrials(ctx context.Context, r *reports.Reproduction, how 
 			running.Go(func() {
 				defer func() { <-slots }()
 				if err := all.run(ctx, i, n); err != nil {
-					stop(fmt.Errorf("%s, trial %d: %w", e.arms[i].name, n+1, err))
+					stop(fmt.Errorf("%s, trial %d: %w", e.Arms[i].Name, n+1, err))
 				}
 			})
 		}
 	}
 	running.Wait()
-	all.copyIntoReport()
+	for i, of := range all.of {
+		for _, t := range of {
+			if t != nil {
+				r.Arms[i].Trials = append(r.Arms[i].Trials, *t)
+			}
+		}
+	}
 	return context.Cause(ctx)
 }
 
@@ -170,39 +183,26 @@ type trials struct {
 	options results.Options
 
 	mu     sync.Mutex
-	of     []map[int]reports.Trial // by arm and number
+	of     [][]*reports.Trial // by arm and number; nil: not completed
 	report *reports.Reproduction
 }
 
-// run runs trial n of arm i.
 func (t *trials) run(ctx context.Context, i, n int) error {
-	a := t.arms[i]
-	trial, command, err := t.trial(ctx, t.how.planOfTrial(a.plan, n*len(t.arms)+i), t.options)
+	a := t.Arms[i]
+	trial, command, err := t.trial(ctx, t.how.planOfTrial(a.Plan, n*len(t.Arms)+i), t.options)
 	if err != nil {
 		return err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.of[i] == nil {
-		t.of[i] = map[int]reports.Trial{}
-	}
-	t.of[i][n] = trial
+	t.of[i][n] = &trial
 	if n == 0 {
 		t.report.Arms[i].Command = command
 	}
 	if t.how.Done != nil {
-		t.how.Done(a.name, n+1, t.how.Trials, trial)
+		t.how.Done(a.Name, n+1, t.how.Trials, trial)
 	}
 	return nil
-}
-
-// copyIntoReport copies the completed trials into the report, in order.
-func (t *trials) copyIntoReport() {
-	for i, of := range t.of {
-		for _, n := range slices.Sorted(maps.Keys(of)) {
-			t.report.Arms[i].Trials = append(t.report.Arms[i].Trials, of[n])
-		}
-	}
 }
 
 // trial runs one plan and measures it.
@@ -236,12 +236,12 @@ func (e Experiment) trial(
 	return t, command, nil
 }
 
-// compare compares the results with the published ones, and returns the shape and the finding.
+// compare compares the results with the published ones. The string is the finding, or the reason why there is none.
 func (e Experiment) compare(r reports.Reproduction, trials int) (reports.Shape, string) {
 	for i, a := range r.Arms {
 		if said := a.DecidedTrials(); said < trials {
 			return reports.Untold,
-				fmt.Sprintf("of %d trials of %q only %d came to a verdict", trials, e.arms[i].name, said)
+				fmt.Sprintf("of %d trials of %q only %d came to a verdict", trials, e.Arms[i].Name, said)
 		}
 	}
 	matches, finding, err := e.shape(armFigures{e, r.Arms})

@@ -13,8 +13,7 @@ import (
 // clients tracks the clients of a history. It refuses an operation that its client cannot have done, such as one that
 // overlaps the client's previous one. Checkers rely on that, since they take each client for one owner.
 type clients struct {
-	workers        int // of the run; 0: each client is a worker
-	meta           harness.Meta
+	meta           harness.Meta               // without Workers each client is a worker
 	states         map[int]*workerState       // by worker
 	abandoned      map[string][]heldLock      // by lock: the locks of clients that ended in info
 	abandonedCount int                        // number of entries in abandoned
@@ -43,18 +42,19 @@ type workerState struct {
 // lockToken is a lock with the token of its owner.
 type lockToken struct{ key, token string }
 
-// heldLock is a lock that a client held when it ended in info.
+// heldLock is a lock that a client held when an operation of it ended in info.
 type heldLock struct {
-	token       string
-	client      int
-	since, last time.Duration // the client's last Return, and the last instant of the lease
+	token  string
+	client int
+	since  time.Duration // the Return of that operation, the client's last
+	last   time.Duration // the last instant of the lease
 }
 
 // sweepAt is the number of locks that are kept before a sweep drops those whose lease is over.
 const sweepAt = 64
 
 func newClients(m harness.Meta) *clients {
-	return &clients{workers: m.Workers, meta: m, states: map[int]*workerState{}, abandoned: map[string][]heldLock{},
+	return &clients{meta: m, states: map[int]*workerState{}, abandoned: map[string][]heldLock{},
 		unanswered: map[lockToken]unansweredOp{}}
 }
 
@@ -87,14 +87,14 @@ func (c *clients) checkNext(op harness.Op, line int) error {
 	}
 	s.client, s.line, s.called, s.returned, s.info = op.Client, line, op.Call, op.Return, op.Outcome == harness.Info
 	s.noteGrant(op, c.meta.Drift)
-	if s.info && c.workers == 0 && op.Client != harness.HarnessClient {
+	if s.info && c.meta.Workers == 0 && op.Client != harness.HarnessClient {
 		c.retire(s, op)
 	}
 	return nil
 }
 
-// retire records a client's locks after op, its last operation, ended in info. It also records that op may still be
-// executed.
+// retire records the locks that a client holds after op, its last operation, ended in info. It also records that op may
+// still be executed.
 func (c *clients) retire(s *workerState, op harness.Op) {
 	if t := (lockToken{op.Key, op.Arg}); onLock(op) {
 		if _, earlier := c.unanswered[t]; !earlier {
@@ -122,7 +122,7 @@ func (c *clients) retire(s *workerState, op harness.Op) {
 // nameClient returns the name of a client, with its worker if the ids differ.
 func (c *clients) nameClient(client int) string {
 	if w := c.meta.Worker(client); w != client {
-		return fmt.Sprintf("client %d, which is worker %d of %d,", client, w, c.workers)
+		return fmt.Sprintf("client %d, which is worker %d of %d,", client, w, c.meta.Workers)
 	}
 	return fmt.Sprintf("client %d", client)
 }
@@ -131,9 +131,9 @@ func (c *clients) nameClient(client int) string {
 // operation ends in info. Then it takes a new one and never uses the old one again.
 func (c *clients) checkReturning(s *workerState, op harness.Op) error {
 	switch {
-	case s.info && op.Client <= s.client && c.workers > 0:
+	case s.info && op.Client <= s.client && c.meta.Workers > 0:
 		return fmt.Errorf("client %d acts again after line %d, whose outcome is info and which may still take "+
-			"effect: let its worker continue as client %d", op.Client, s.line, s.client+c.workers)
+			"effect: let its worker continue as client %d", op.Client, s.line, s.client+c.meta.Workers)
 	case s.info && op.Client == s.client:
 		return fmt.Errorf("client %d acts again after line %d, whose outcome is info and which may still take "+
 			"effect: give the client a new id from there on", op.Client, s.line)
@@ -153,13 +153,14 @@ func grantsLock(op harness.Op) bool {
 	return (op.Kind == harness.Acquire || op.Kind == harness.Extend) && op.Outcome == harness.OK
 }
 
-// checkOwner returns an error if op uses a lock and its client may or may not be another client that ended in info.
-// Such a client continues under a new id, so a client that first appears after the info may be the same.
+// checkOwner returns an error if op uses another client's lock, and it is not clear whether the two clients are one. A
+// client whose operation ended in info continues under a new id, so a client that first appears after that info may be
+// the same.
 //
-// It checks grants, extends and releases whose token op's own client does not hold. It refuses them while the lease of
-// the client that ended may last. If the info was about this lock and token, it refuses grants at any later time too:
-// the operation that ended in info may be executed on what op was granted. An extend or release without a token is an
-// error as well, if its client holds the lock under one.
+// checkOwner looks at grants, extends and releases with a token that the client of op does not hold. It refuses them
+// while the lease of an earlier client that ended in info may last. If that client's last request was about this lock
+// and token, checkOwner refuses a grant at any later time too: the request may still be executed, and change what op
+// was granted. An extend or release without a token is an error if its client holds the lock under one.
 func (c *clients) checkOwner(s *workerState, op harness.Op) error {
 	switch {
 	case !onLock(op):
@@ -171,7 +172,7 @@ func (c *clients) checkOwner(s *workerState, op harness.Op) error {
 		return nil
 	}
 	unnamed := op.Kind != harness.Acquire && op.Arg == ""
-	if token, other := s.otherToken(op.Key, unnamed); other {
+	if token, other := s.firstToken(op.Key); unnamed && other {
 		return fmt.Errorf("the %s has no arg, and client %d acquired %q with %q: give that token", op.Kind,
 			op.Client, op.Key, token)
 	}
@@ -197,12 +198,9 @@ func (c *clients) checkOwner(s *workerState, op harness.Op) error {
 const whoHint = "if they are one worker, give the number of workers in meta, and let each continue as its id plus " +
 	"that number; if they are different ones, give a number of workers above all ids"
 
-// otherToken returns the alphabetically first token under which s holds the lock key, and whether there is one. If
-// wanted is false, it does not look for any.
-func (s *workerState) otherToken(key string, wanted bool) (token string, held bool) {
-	if !wanted {
-		return "", false
-	}
+// firstToken returns the first token, in alphabetical order, under which s holds the lock key, and whether there is
+// one.
+func (s *workerState) firstToken(key string) (token string, held bool) {
 	for t := range s.held {
 		if t.key == key && (!held || t.token < token) {
 			token, held = t.token, true
@@ -211,8 +209,8 @@ func (s *workerState) otherToken(key string, wanted bool) (token string, held bo
 	return token, held
 }
 
-// noteGrant updates the locks that op's worker may hold. A worker that asks for a release has given up the lock, unless
-// it was refused. When the release is executed makes no difference.
+// noteGrant updates the locks that the worker of op may hold. A worker that asks for a release has given up the lock,
+// however late the release is executed, unless the release was refused.
 func (s *workerState) noteGrant(op harness.Op, drift float64) {
 	t := lockToken{op.Key, op.Arg}
 	before, held := s.held[t]
@@ -235,8 +233,8 @@ func (s *workerState) noteGrant(op harness.Op, drift float64) {
 
 // lastInstant returns the last instant of the lease that op asked for. It assumes that op was executed before its
 // Return (soundness rule 1 in checkers/README.md). Redis counts in whole milliseconds, and keeps a key until the end of
-// the last one. A lease below a millisecond is not Redis's and is not extended. A lease without a TTL never ends: the
-// result is math.MaxInt64.
+// the last one. It has no TTL below a millisecond, so nothing is added to such a lease. A lease without a TTL never
+// ends: the result is math.MaxInt64.
 func lastInstant(op harness.Op, drift float64) time.Duration {
 	length := float64(op.TTL)
 	if op.TTL >= time.Millisecond {

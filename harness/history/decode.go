@@ -27,12 +27,12 @@ type text struct {
 	whole    string // the string made last, with its number
 }
 
-func newOpDecoder() *decoder { return &decoder{pool: pool{seed: maphash.MakeSeed()}} }
+func newOpDecoder() *decoder { return &decoder{pool: newPool()} }
 
 // errFrame says that a frame's checksum is right and its content is not operations.
 var errFrame = errors.New("a frame does not hold operations")
 
-// frame starts to decode raw, which must not change until more is false.
+// frame starts to decode the frame raw. The caller must not change raw before more returns false.
 func (d *decoder) frame(raw []byte) { d.raw, d.lastReturn, d.texts = raw, 0, d.texts[:0] }
 
 // more reports whether the frame has operations left.
@@ -140,6 +140,8 @@ type pool struct {
 	seed    maphash.Seed
 	strings [8192]string
 }
+
+func newPool() pool { return pool{seed: maphash.MakeSeed()} }
 
 // maxPooled is the length, in bytes, of the longest string that a pool keeps.
 const maxPooled = 256

@@ -20,9 +20,9 @@ const (
 )
 
 // encoder packs operations for one frame. Times are stored as differences: a Return to the Return before it; Call,
-// Until and Due to the operation's own Return. A string is stored as the position of its text in a table of the frame.
-// Many strings end in a number that grows slowly. Such a number is not part of the text: it is stored as the difference
-// to the latest number after the same text.
+// Until and Due to the operation's own Return. Many strings end in a number that grows slowly. So a string is cut into
+// its text and that number. The text is stored as a position in the frame's table of texts, the number as the
+// difference to the latest number after the same text.
 type encoder struct {
 	buf      []byte
 	n        int

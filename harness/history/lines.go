@@ -13,7 +13,6 @@ import (
 const (
 	maxLine  = 16 << 20  // longest line of the text form, in bytes
 	readSize = 256 << 10 // bytes of one read, unless a line is longer
-	maxAhead = 4         // batches that are read before they are needed
 )
 
 // batch holds the content of some consecutive lines.
@@ -24,45 +23,6 @@ type batch struct {
 	err  error // error of the line after the operations, or of the reader; the last batch has it
 }
 
-// batches passes on the batches of lines that were read ahead.
-type batches struct {
-	next chan batch
-	used chan []harness.Op // slices of used batches, for the next ones
-	stop chan struct{}     // closed when no more are needed
-}
-
-// readAhead starts a goroutine that reads r. name stands for r in errors.
-func readAhead(r io.Reader, name string) *batches {
-	a := &batches{make(chan batch, maxAhead), make(chan []harness.Op, maxAhead), make(chan struct{})}
-	go a.read(&lines{r: r, name: name, quick: newQuick(), buf: make([]byte, 0, readSize)})
-	return a
-}
-
-func (a *batches) read(l *lines) {
-	defer close(a.next)
-	for more := true; more; {
-		var b batch
-		select {
-		case b.ops = <-a.used:
-		default:
-		}
-		more = l.next(&b)
-		select {
-		case a.next <- b:
-		case <-a.stop:
-			return
-		}
-	}
-}
-
-// reuse takes back the slice of a batch, for the next one.
-func (a *batches) reuse(ops []harness.Op) {
-	select {
-	case a.used <- ops[:0]:
-	default:
-	}
-}
-
 // lines reads the text form in batches of whole lines.
 type lines struct {
 	r        io.Reader
@@ -71,6 +31,11 @@ type lines struct {
 	quick    *quickReader
 	buf      []byte // bytes that were read and are in no batch yet
 	headRead bool   // the first line was read
+}
+
+// newLines returns the lines of r. name stands for r in errors.
+func newLines(r io.Reader, name string) *lines {
+	return &lines{r: r, name: name, quick: newQuick(), buf: make([]byte, 0, readSize)}
 }
 
 // next reads the available lines into b, and waits for at least one. more is false after the end and after an error.
@@ -125,8 +90,8 @@ func (l *lines) atEOF() bool {
 	}
 }
 
-// batch parses whole lines into b, up to the first bad one. For a truncated line it calls last, which reports whether
-// nothing follows text.
+// batch parses the whole lines in text into b, up to the first bad one. If that one is truncated, batch calls last to
+// learn whether the input ends with text.
 func (l *lines) batch(text []byte, b *batch, last func() bool) {
 	b.line = l.n + 1
 	for len(text) > 0 && b.err == nil {

@@ -50,8 +50,10 @@ func Open(dir string) (harness.History, error) {
 	if torn {
 		h.End = nil
 	}
-	p := pass{files: files, stored: stored, ended: h.End != nil}
-	h.Ops = p.ops
+	if h.End == nil {
+		stored = unknown
+	}
+	h.Ops = func(yield func(harness.Op, error) bool) { readOps(files, stored, yield) }
 	return h, nil
 }
 
@@ -153,14 +155,11 @@ func endsTorn(path string) (torn bool, err error) {
 	return errors.Is(err, errTorn), nil
 }
 
-// pass holds what is needed to range over a history's operations.
-type pass struct {
-	files  []string
-	stored int64 // number of operations, if the history has an end
-	ended  bool
-}
+// unknown stands for the number of operations of a history without an end.
+const unknown = -1
 
-func (p pass) ops(yield func(harness.Op, error) bool) {
+// readOps yields the operations in files, which have to be as many as stored.
+func readOps(files []string, stored int64, yield func(harness.Op, error) bool) {
 	dec, err := newDecoder()
 	if err != nil {
 		yield(harness.Op{}, fmt.Errorf("history: %w", err))
@@ -168,12 +167,12 @@ func (p pass) ops(yield func(harness.Op, error) bool) {
 	}
 	defer dec.Close()
 	r := reader{decoder: newOpDecoder(), zstd: dec, yield: yield}
-	for i, path := range p.files {
+	for i, path := range files {
 		err := r.segment(path)
 		switch {
 		case r.stopped:
 			return
-		case err == nil, errors.Is(err, errTorn) && i == len(p.files)-1:
+		case err == nil, errors.Is(err, errTorn) && i == len(files)-1:
 		case errors.Is(err, errTorn):
 			yield(harness.Op{}, fmt.Errorf("history: %s is damaged: it ends inside a frame although later segments "+
 				"exist", path))
@@ -183,10 +182,9 @@ func (p pass) ops(yield func(harness.Op, error) bool) {
 			return
 		}
 	}
-	if p.ended && r.n != p.stored {
-		last := p.files[len(p.files)-1]
+	if stored != unknown && r.n != stored {
 		yield(harness.Op{}, fmt.Errorf("history: %d operations were stored and %d were read: some are missing after "+
-			"%s", p.stored, r.n, last))
+			"%s", stored, r.n, files[len(files)-1]))
 	}
 }
 

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"hash/maphash"
 	"time"
 	"unicode/utf8"
 
@@ -13,12 +12,9 @@ import (
 // quickReader reads most lines of operations, several times as fast as a JSON library: see BenchmarkLine. It accepts
 // one flat object of known fields, each there once, with whole numbers. It leaves any other line to strictOp. What it
 // reads, strictOp reads the same way.
-type quickReader struct {
-	seed  maphash.Seed
-	texts [1024]string // recent texts by their hash, since keys and tokens repeat
-}
+type quickReader struct{ pool pool }
 
-func newQuick() *quickReader { return &quickReader{seed: maphash.MakeSeed()} }
+func newQuick() *quickReader { return &quickReader{pool: newPool()} }
 
 // fieldSet says which fields of an operation a line has.
 type fieldSet uint16
@@ -93,30 +89,17 @@ func (q *quickReader) value(c *cursor, op *harness.Op, field fieldSet) (ok bool)
 	}
 }
 
-// maxShared is the length, in bytes, of the longest text that is kept among the recent ones.
-const maxShared = 64
-
 func (q *quickReader) text(c *cursor, into *string) bool {
 	b, escaped, ok := c.text()
-	switch {
-	case !ok:
-		return false
-	case escaped:
+	if ok && escaped {
 		unescaped, err := jsontext.AppendUnquote(nil, c.b[c.i-len(b)-2:c.i]) // with quotes
 		*into = string(unescaped)
 		return err == nil
-	case len(b) == 0:
-		*into = ""
-	case len(b) > maxShared:
-		*into = string(b)
-	default:
-		slot := &q.texts[maphash.Bytes(q.seed, b)%uint64(len(q.texts))]
-		if *slot != string(b) {
-			*slot = string(b)
-		}
-		*into = *slot
 	}
-	return true
+	if ok {
+		*into = q.pool.string(b)
+	}
+	return ok
 }
 
 // cursor is a place in a line.

@@ -115,7 +115,7 @@ func (s *Store) WriteEnd(e harness.End) error {
 	return errors.Join(lost, s.write(record{End: &e, Ops: stored}))
 }
 
-// takeError returns the error of the segments once, and then nil. The caller holds s.mu.
+// takeError returns the error of the segments unless a caller has had it before. The caller holds s.mu.
 func (s *Store) takeError() error {
 	if s.reported || s.err == nil {
 		return nil

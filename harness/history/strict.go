@@ -125,8 +125,8 @@ var selfDescribed = map[reflect.Type]jsontext.Kind{
 	reflect.TypeFor[harness.Effects](): '[',
 }
 
-// placeOf returns the path that a pointer has in a line, such as meta.name or faults[0], and the type there. The path
-// ends in suffix. For the line itself it is empty.
+// placeOf returns the place in a line to which p points, such as meta.name or faults[0], followed by suffix, and the
+// type of the value there. t is the type of the line. The place is empty if p points to the whole line.
 func placeOf(p jsontext.Pointer, t reflect.Type, suffix string) (string, reflect.Type) {
 	var place strings.Builder
 	for token := range p.Tokens() {

@@ -56,7 +56,7 @@ func Parse(r io.Reader, name, dir string) (harness.History, error) {
 // name stands for r in errors. It calls each for every operation, in order, and reports an error of each as an error of
 // the operation's line. Memory grows with the number of clients and of the locks that they hold, not with the number of
 // operations. The history's End is at the last Return; its Reason is the text's cut, or empty. Errors about the text
-// wrap ErrText. After an error a Read of r may still be in progress.
+// wrap ErrText.
 func ParseEach(r io.Reader, name, dir string, each func(harness.Op) error) (harness.History, error) {
 	store, err := create(dir, zstd.SpeedFastest) // callers read it soon and do not keep it
 	if err != nil {
@@ -80,15 +80,17 @@ type parser struct {
 	clients    *clients
 }
 
-// read processes batches of lines while the next ones are read. It returns the error of the earliest bad line.
+// read processes the lines of r, in batches. It returns the error of the first bad line.
 func (p *parser) read(r io.Reader) error {
-	a := readAhead(r, p.name)
-	defer close(a.stop)
-	for b := range a.next {
+	l := newLines(r, p.name)
+	var ops []harness.Op // each batch reuses the slice of the one before
+	for more := true; more; {
+		b := batch{ops: ops[:0]}
+		more = l.next(&b)
 		if err := p.batch(b); err != nil {
 			return err
 		}
-		a.reuse(b.ops)
+		ops = b.ops
 	}
 	if p.ops == 0 {
 		return fmt.Errorf("%s: %w: it has no operations: write one a line, as JSON",
@@ -121,7 +123,7 @@ func (p *parser) begin(h head) error {
 	return err
 }
 
-// op passes op to each, unless op cannot follow the operations before it. Operations are in order of Return. A client
+// op passes op to p.each, unless op cannot follow the operations before it. Operations are in order of Return. A client
 // does one thing at a time, and its id does not appear again after an info.
 func (p *parser) op(op harness.Op, line int) error {
 	if op.Return < p.lastReturn {

@@ -46,8 +46,9 @@ func (c Counterexample) Beliefs(clients int) []Belief {
 // [harness.Meta.Worker].
 func ClientOf(id, clients int) int { return max(-1, harness.Meta{Workers: clients + 1}.Worker(id)-1) }
 
-// CompletingSteps returns, for each operation, the index of the step that completed it, or Never. It goes through the
-// steps of each client in order. Times alone do not suffice, since an operation that sends nothing has no step.
+// CompletingSteps returns, for each operation, the index of the step that completed it. It is Never for an operation
+// that sends nothing and so has no step. Since there are such operations, times alone do not tell: CompletingSteps goes
+// through the steps of each client in order.
 func (c Counterexample) CompletingSteps(clients int) []int {
 	steps := make([]int, len(c.Ops))
 	next := map[int]int{} // by client: first step after those of earlier operations
@@ -61,8 +62,8 @@ func (c Counterexample) CompletingSteps(clients int) []int {
 	return steps
 }
 
-// stepOfOp returns the index of the step that completes op, or Never. It looks at the client's steps during op, from
-// index next on. It takes the first one that changes what the client believes, or else the last one.
+// stepOfOp returns the index of the step that completes op, or Never. It looks at the steps of the client during op,
+// but at none before index next. It takes the first step that changes what the client believes, or else the last step.
 func (c Counterexample) stepOfOp(next, client int, op harness.Op) int {
 	step := Never
 	for i := next; i < len(c.Steps); i++ {
@@ -109,7 +110,7 @@ func (c Counterexample) StepAt(t time.Duration, from int) int {
 }
 
 // endOfBelief returns the step that ends the belief which began with operation i, or Never. In this step the client
-// crashes, begins to release the lock, or gets the lock again. renewed is true if it gets the lock again.
+// crashes, begins to release the lock, or gets the lock again, which renewed reports.
 func (c Counterexample) endOfBelief(steps []int, i, clients int) (step int, renewed bool) {
 	client := ClientOf(c.Ops[i].Client, clients)
 	releasesAt, renewedAt := c.nextByOwner(steps, i, clients)

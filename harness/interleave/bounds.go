@@ -2,21 +2,21 @@ package interleave
 
 import "slices"
 
-// Bounds is what a search is asked for: how often each thing may happen in one schedule. 0 means the default, a
-// negative field means never. Clients, failovers and flushes cannot be negative.
+// Bounds is what a search is asked for: how often each thing may happen in one schedule. 0 means the default, and a
+// negative number means never. Clients, failovers and flushes cannot be negative.
 type Bounds struct {
 	// clients of a schedule, 2 to MaxExhaustive, or to MaxClients at random; default 3
 	Clients int `json:"clients,omitempty" yaml:"clients,omitempty" zero:"default"`
 	Crashes int `json:"crashes,omitempty" yaml:"crashes,omitempty" zero:"never"` // clients that may crash; default 1
-	// how often time may pass beyond the end of a lease, and as often to its last millisecond; default 1
+	// how often time may pass beyond the end of a lease; it may pass as often to a lease's last millisecond; default 1
 	Expiries int `json:"expiries,omitempty" yaml:"expiries,omitempty" zero:"never"`
 	// promotions of a lagging replica, 0 or 1; default 0
 	Failovers int `json:"failovers,omitempty" yaml:"failovers,omitempty"`
 	// flushes of the script cache; default 0
 	Flushes int `json:"flushes,omitempty" yaml:"flushes,omitempty"`
 
-	// Commands and answers that get lost. If all three are 0, the search has further parts after the first, without
-	// crashes, failovers and script flushes:
+	// LostAnswers, LostCommands and Late are about commands and answers that get lost. If all three are 0, the first part
+	// of the search loses nothing. Further parts follow, without crashes, failovers and script flushes:
 	//
 	// - one in which time also passes to the last millisecond of a lease, unless there are no expiries. It has two
 	//   clients if the first part had more than 3,000 schedules;

@@ -18,8 +18,8 @@ type Budget struct {
 	Flushes      int `json:"flushes"`                // flushes of the script cache
 	LostAnswers  int `json:"lostAnswers,omitempty"`  // commands that are executed without an answer
 	LostCommands int `json:"lostCommands,omitempty"` // commands that are not executed, without an answer
-	// Place is added to the place of every client but the first: see Program.Open. Names depend on places, so two
-	// clients can have other names than those of the first two.
+	// Place is added to the place of every client but the first: see Program.Open. A client's place decides its name, so a
+	// schedule of two clients can have the names of the first and, say, the fifth.
 	Place int `json:"place,omitempty"`
 	// commands that are executed after their client has gone on without an answer, at most MaxPerKind
 	Late int `json:"late,omitempty"`
@@ -51,7 +51,7 @@ func (b Budget) Faults() (n int) {
 	return n
 }
 
-// Without returns b less the counts in left: what has been used when left remains. Clients and Place stay as they are.
+// Without returns what of b has been used when left remains. Clients and Place stay as they are.
 func (b Budget) Without(left Budget) Budget {
 	for i, l := range left.limits() {
 		*b.limits()[i].n -= *l.n

@@ -9,8 +9,8 @@ import (
 // MaxClients bounds the clients of a schedule, which needs at least two.
 const MaxClients = 16
 
-// MaxPlaces bounds the places of clients. Places from MaxClients on are for clients that do something else: see
-// Program.SpecialPlaces.
+// MaxPlaces bounds the places of clients: see Program.Open. Places from MaxClients on are for clients that do something
+// else than the others: see Program.SpecialPlaces.
 const MaxPlaces = MaxClients + 3
 
 // MaxExhaustive bounds the clients of a search that runs every schedule. With more, schedules are drawn at random.
@@ -80,8 +80,8 @@ func Arrive(n int) Choice { return choice(Arrives, n) }
 // Pass lets time pass to reachable instant n, from 0: the last millisecond of a lease, or the first one after it.
 func Pass(n int) Choice { return choice(Passes, n) }
 
-// PassFine lets time pass to instant n, from 0, among those that only a clock or a TTL tells apart from the instants of
-// Pass.
+// PassFine lets time pass to fine instant n, from 0. Only a client that reads a clock or a TTL can tell a fine instant
+// from an instant of Pass.
 func PassFine(n int) Choice { return choice(PassesFine, n) }
 
 // perKind is the number of choices of one kind, for all numbers and threads.

@@ -11,7 +11,7 @@ import (
 
 // This file packs the parts of a recipe into bytes. The bytes are a file format: add codes, never change one.
 
-// packedKinds and packedWorld give choices codes that stay when the numbers of kinds change: the index in the list.
+// packedKinds and packedWorld give choices their codes in recipes: the index in the list. A new Kind changes no code.
 var (
 	packedKinds = []Kind{Runs, Crashes, LosesAnswers, LosesCommands, Delays, Passes, Arrives, PassesFine, Slows}
 	packedWorld = []Choice{StopReplication, Promote, FlushScripts}

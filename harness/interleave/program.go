@@ -35,8 +35,8 @@ type Program struct {
 	// RealClock says that clients read the machine's clock, which does not follow the schedule's time. A search in
 	// which time passes is then refused.
 	RealClock bool
-	// Replicas says that clients wait for acknowledgements of replicas. A search detects it, but then has to begin
-	// again.
+	// Replicas says that clients wait for acknowledgements of replicas. If it is false, a search that meets such a client
+	// has to begin again.
 	Replicas bool
 	// Retries is how often the clients' Redis client sends an unanswered command again, without a pause. 0: never.
 	Retries int
@@ -50,8 +50,8 @@ type Program struct {
 	//
 	// What the client does has to follow from what it reads. It reads no clock but harness.Now. It waits only by
 	// harness.Sleep, by what harness.Go returns, and by Redis: BLPOP and the like, XREAD BLOCK, and messages of a
-	// subscription. It starts goroutines by harness.Go, and reads a subscription in one of these or in the goroutine that
-	// called Step. Sleeping between two operations takes no time, but the client may crash there. An operation that sends
+	// subscription. It starts goroutines by harness.Go. Only these and the goroutine that called Step may read a
+	// subscription. Sleeping between two operations takes no time, but the client may crash there. An operation that sends
 	// nothing and reads no clock counts as called when it ends.
 	Open func(i int, r redis.UniversalClient) harness.Client
 	// SpecialPlaces lists places, from MaxClients on, whose clients do something else than the others. A search with

@@ -15,11 +15,11 @@ type Random struct {
 	Strategy  string `json:"strategy,omitempty"` // see explore.Strategies; empty: PCT
 	Depth     int    `json:"depth"`              // greatest depth of a bug that the promise is about; 0: no promise
 	Schedules int    `json:"schedules"`          // schedules that were drawn
-	Counted   int    `json:"judged"`             // schedules drawn when Steps was known: the promise counts only these
+	Counted   int    `json:"judged"`             // schedules that the promise counts: those drawn when Steps was known
 	Clients   int    `json:"clients"`            // n of the promise: the clients, or their threads if there are more
 	Steps     int    `json:"steps"`              // k of the promise: steps of the longest schedule
 	Faults    int    `json:"faults"`             // faults in the budget of one schedule
-	// most instants, at one moment, to which time could pass by one kind of fault
+	// most instants among which the instant to which time passes was drawn
 	Instants int `json:"instants"`
 
 	// Probability is a lower bound of the probability that one schedule finds a bug of Depth that needs no fault.

@@ -16,8 +16,7 @@ import (
 )
 
 // Recipe is what a replay needs to run a counterexample again. Its String is one short word to pass on in a message or
-// an issue; ParseRecipe reads it. The steps are left out: a replay finds them again, and Commands tells whether they
-// are the same.
+// an issue; ParseRecipe reads it. A recipe has no steps: a replay finds them again, and compares them by Commands.
 type Recipe struct {
 	Program  string        // name of the program
 	Text     uint32        // fingerprint of the program's text, if a user wrote it; 0: no user did

@@ -100,8 +100,8 @@ func (r Result) Summary() string {
 	return fmt.Sprintf("no verdict after %d schedules: %s", r.Schedules, r.Stopped)
 }
 
-// WhyAtRandom says why a random search ended early or shows nothing, in a sentence that begins with a space. It is
-// empty if all schedules were drawn.
+// WhyAtRandom says why a random search ended before it had drawn all its schedules, in a sentence that begins with a
+// space. It is empty if all were drawn.
 func (r Result) WhyAtRandom() string {
 	if r.Stopped == "" || r.Stopped == DrawnAtRandom {
 		return ""

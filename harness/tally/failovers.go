@@ -9,8 +9,8 @@ import (
 
 // Failover holds the durations and the losses of one failover of a run.
 type Failover struct {
-	// Times has each stage's time since the cause and each cost's length, by name. A time that could not be measured is
-	// missing.
+	// Times has, by name, how long after the failover's cause each stage came, and how long each cost lasted. A time that
+	// could not be measured is missing.
 	Times map[string]time.Duration `json:"times"`
 	// costs that are only known within bounds, by name
 	Ranges map[string]Range `json:"ranges,omitempty"`
@@ -39,8 +39,8 @@ func (f Failover) Range(name string) Range {
 	return Range{Most: Unbounded}
 }
 
-// BoundsOf returns the distributions of the lower and of the upper bounds of the time called name, over all failovers.
-// Failovers that do not show it count as 0 to Unbounded. It panics if all is empty.
+// BoundsOf returns two distributions over all failovers: of the lower and of the upper bounds of the time called name.
+// The bounds of a failover that does not show this time are 0 and Unbounded. BoundsOf panics if all is empty.
 func BoundsOf(all []Failover, name string) (least, most Distribution) {
 	var low, high []time.Duration
 	for _, one := range all {
@@ -68,8 +68,8 @@ type Distribution struct {
 	Max    time.Duration `json:"max"`
 }
 
-// Mean is a mean per failover with its 95 % confidence interval. High is -1 if there is no upper bound: after a single
-// failover, or if none had a violation. A failover that does lose something may lose thousands.
+// Mean is a mean per failover with its 95 % confidence interval. High is -1 if there is no upper bound. That is so
+// after a single failover, and if none had a violation, since the next one may have thousands.
 type Mean struct {
 	Name string  `json:"name"`
 	Of   int     `json:"of"` // number of failovers

@@ -73,9 +73,9 @@ func (c *Curve) add(s Sample) {
 	c.All, c.every = c.All[:maxSamples/2], 2*c.every
 }
 
-// Growth compares resident memory just after the warm-up with that at the end. from and to are the medians of the first
-// and of the last quarter of the samples, in bytes. A median depends less than a single sample on when the garbage
-// collector last ran. ok is false if fewer than eight samples follow the warm-up.
+// Growth says how resident memory grew after the warm-up, in bytes. from is the median of the first quarter of the
+// samples after the warm-up, and to the median of the last quarter. A median depends less than a single sample on when
+// the garbage collector last ran. ok is false if fewer than eight samples follow the warm-up.
 func (c Curve) Growth(warmUp time.Duration) (from, to int64, ok bool) {
 	var after []int64
 	for _, s := range c.All {

@@ -11,7 +11,7 @@ import (
 // Ending is the result of a run of a suite. The zero value is NotRun.
 type Ending uint8
 
-// Endings, from best to worst after NotRun, which is as bad as Undecided: see rank.
+// The endings. After NotRun they go from best to worst. NotRun is as bad as Undecided: see rank.
 const (
 	NotRun    Ending = iota // it did not run, or not to its end
 	Met                     // as expected
@@ -89,15 +89,14 @@ type Case struct {
 	Last     Run           `json:"last"`     // without its failovers, like those in Failures
 	Failures []Run         `json:"failures"` // the first MaxFailures runs that were not as expected
 
-	// of all runs, as SumUp returns them; Add does not change it
+	// what SumUp returns, to be stored; Add does not change it
 	Failovers *Figures `json:"failovers,omitempty"`
 
 	failovers []Failover
 	stages    []string
 }
 
-// MaxFailures bounds how many failed runs of a case are listed with their seeds. All are counted, and all are in the
-// record.
+// MaxFailures bounds Case.Failures. All runs are counted, and all are in suite.jsonl.
 const MaxFailures = 50
 
 // Add counts a run. It ignores a run that did not end.
@@ -120,15 +119,15 @@ func (c *Case) Add(r Run) {
 	if len(r.Failovers) > 0 {
 		c.failovers, c.stages = append(c.failovers, r.Failovers...), r.Stages
 	}
-	r.Failovers, r.Stages = nil, nil // they are in the record
+	r.Failovers, r.Stages = nil, nil // they are in suite.jsonl
 	c.Last = r
 	if r.Ending != Met && len(c.Failures) < MaxFailures {
 		c.Failures = append(c.Failures, r)
 	}
 }
 
-// SumUp returns the figures over the failovers of the runs that were added. Without any it returns Failovers, which is
-// nil if no run had a failover.
+// SumUp returns the figures over the failovers of the runs that were added. If these had none, it returns c.Failovers,
+// which a stored case has. It is nil if no run had a failover.
 func (c Case) SumUp() *Figures {
 	if len(c.failovers) == 0 {
 		return c.Failovers

@@ -30,9 +30,8 @@ func NeedLong(t testing.TB) {
 	}
 }
 
-// Sampled reports whether case i of a table belongs to this run, which takes one case in every of. The seed decides
-// which, so that runs with other seeds take other cases. A deep run takes every case. If of is less than two, all cases
-// are taken.
+// Sampled reports whether this run takes case i of a table. Of every of cases it takes one, which the seed chooses, so
+// runs with other seeds take other cases. A deep run takes every case. If of is less than two, all cases are taken.
 func Sampled(i, of int) bool {
 	return Deep() || of < 2 || i%of == Seed()%of
 }

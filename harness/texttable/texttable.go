@@ -79,7 +79,7 @@ func (t *Table) fitted(width int) []int {
 	return nil
 }
 
-// widths returns the width of the widest cell of each column, in runes, as measured by of.
+// widths returns, for each column, the largest width of a cell in runes. of measures one cell.
 func (t *Table) widths(of func(cell string) int) (all []int) {
 	for _, row := range t.rows {
 		for i, cell := range row {
@@ -111,7 +111,7 @@ func longestPiece(cell string) (n int) {
 }
 
 // shrink narrows the widest column that may be narrower, again and again, until all fit into width. It reports whether
-// they do. No column becomes narrower than in lowest, or than narrowest.
+// they do. No column becomes narrower than its entry in lowest, or than the constant narrowest.
 func shrink(widths, lowest []int, width int) bool {
 	total := gap * (len(widths) - 1)
 	for _, w := range widths {

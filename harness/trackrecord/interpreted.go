@@ -4,6 +4,7 @@ import (
 	"context"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/doublegrant/doublegrant/workloads/bugs"
@@ -40,96 +41,90 @@ func unpack(ctx context.Context, dir string, _ bugs.Bug, build bugs.Build) error
 	return nil
 }
 
-// interpreter returns the path of an interpreter, after a probe of what it has to have beside the unpacked packages.
-func interpreter(name, packages string, probe ...string) (string, error) {
-	path, err := exec.LookPath(name)
+// interpreted is how programs in an interpreted language are run. Unpacked packages come before those of the machine.
+// In env and options {usr} stands for the folder usr of the unpacked packages.
+type interpreted struct {
+	shared   map[string]string // as in toolchain
+	name     string            // the interpreter, or its path where it has to be Debian's
+	packages string            // Debian packages of the interpreter
+	probe    []string          // arguments with which the interpreter fails if one of these packages is missing
+	env      []string          // variables with their values: paths or patterns of paths, with colons between
+	options  []string          // of the interpreter
+	main     string            // the program's file
+}
+
+func (in interpreted) toolchain() toolchain {
+	return toolchain{shared: in.shared, make: unpack, command: in.command}
+}
+
+func (in interpreted) command(dir string, build bugs.Build) ([]string, error) {
+	path, err := exec.LookPath(in.name)
 	if err != nil {
-		return "", missingf("no %s command: apt-get install %s", name, packages)
+		return nil, missingf("no %s command: apt-get install %s", in.name, in.packages)
 	}
-	if err := exec.Command(path, probe...).Run(); err != nil {
-		return "", missingf("%s lacks a package: apt-get install %s", name, packages)
+	if err := exec.Command(path, in.probe...).Run(); err != nil {
+		return nil, missingf("%s lacks a package: apt-get install %s", in.name, in.packages)
 	}
-	return path, nil
+	usr := strings.NewReplacer("{usr}", filepath.Join(dir, unpacked, "usr"))
+	var command []string
+	for _, v := range in.env {
+		name, patterns, _ := strings.Cut(usr.Replace(v), "=")
+		paths, err := matching(strings.Split(patterns, ":"))
+		if err != nil {
+			return nil, err
+		}
+		command = append(command, name+"="+strings.Join(paths, ":"))
+	}
+	if len(command) > 0 {
+		command = slices.Insert(command, 0, "env")
+	}
+	command = append(command, path)
+	for _, option := range in.options {
+		command = append(command, usr.Replace(option))
+	}
+	return append(append(command, filepath.Join(dir, in.main)), build.Args...), nil
 }
 
-// pythonToolchain runs Debian's Python, in which the unpacked packages come before those of the machine.
-var pythonToolchain = toolchain{
-	shared: map[string]string{"lock.py": "python/lock.py", "redis_py_lock.py": "python/redis_py_lock.py",
-		"rq_scheduler.py": "python/rq_scheduler.py", "tooz_lock.py": "python/tooz_lock.py"},
-	make: unpack,
-	command: func(dir string, build bugs.Build) ([]string, error) {
-		python, err := interpreter("/usr/bin/python3", "python3", "-c", "")
-		if err != nil {
-			return nil, err
+// matching lists the paths that match one of the patterns. A path without * need not exist.
+func matching(patterns []string) (paths []string, err error) {
+	for _, pattern := range patterns {
+		found := []string{pattern}
+		if strings.Contains(pattern, "*") {
+			if found, err = filepath.Glob(pattern); err != nil {
+				return nil, err
+			}
 		}
-		path := "PYTHONPATH=" + filepath.Join(dir, unpacked, "usr/lib/python3/dist-packages")
-		return append([]string{"env", path, python, filepath.Join(dir, "main.py")}, build.Args...), nil
-	},
+		paths = append(paths, found...)
+	}
+	return paths, nil
 }
 
-// phpToolchain runs PHP, in which the unpacked packages come before those of the machine.
-var phpToolchain = toolchain{
-	shared: map[string]string{"serve.php": "php/serve.php"},
-	make:   unpack,
-	command: func(dir string, build bugs.Build) ([]string, error) {
-		php, err := interpreter("php", "php-cli php-redis", "-r", "exit(extension_loaded('redis') ? 0 : 1);")
-		if err != nil {
-			return nil, err
-		}
-		path := "include_path=" + filepath.Join(dir, unpacked, "usr/share/php") + ":/usr/share/php"
-		return append([]string{php, "-d", path, filepath.Join(dir, "main.php")}, build.Args...), nil
-	},
-}
-
-// rubyToolchain runs Ruby, which finds the unpacked gems before those of the machine.
-var rubyToolchain = toolchain{
-	shared: map[string]string{"lock.rb": "ruby/lock.rb"},
-	make:   unpack,
-	command: func(dir string, build bugs.Build) ([]string, error) {
-		ruby, err := interpreter("ruby", "ruby", "-e", "")
-		if err != nil {
-			return nil, err
-		}
-		root := filepath.Join(dir, unpacked, "usr")
-		gems := "GEM_PATH=" + filepath.Join(root, "share/rubygems-integration/all")
-		return append([]string{"env", gems, ruby, "-I", filepath.Join(root, "lib/ruby/vendor_ruby"),
-			filepath.Join(dir, "main.rb")}, build.Args...), nil
-	},
-}
-
-// perlToolchain runs Debian's Perl, in which the unpacked modules come before those of the machine.
-var perlToolchain = toolchain{
-	shared: map[string]string{"serve.pl": "perl/serve.pl"},
-	make:   unpack,
-	command: func(dir string, build bugs.Build) ([]string, error) {
-		perl, err := interpreter("/usr/bin/perl", "perl", "-MJSON::PP", "-e", "")
-		if err != nil {
-			return nil, err
-		}
-		root := filepath.Join(dir, unpacked, "usr")
-		compiled, err := filepath.Glob(filepath.Join(root, "lib/*/perl5/*")) // by architecture and version
-		if err != nil {
-			return nil, err
-		}
-		libraries, err := filepath.Glob(filepath.Join(root, "lib/*-linux-gnu*"))
-		if err != nil {
-			return nil, err
-		}
-		modules := append(compiled, filepath.Join(root, "share/perl5"))
-		return append([]string{"env", "PERL5LIB=" + strings.Join(modules, ":"),
-			"LD_LIBRARY_PATH=" + strings.Join(libraries, ":"), perl, filepath.Join(dir, "main.pl")}, build.Args...), nil
-	},
-}
-
-// nodeToolchain runs Node.js, in which the unpacked packages come before those of the machine.
-var nodeToolchain = toolchain{
-	make: unpack,
-	command: func(dir string, build bugs.Build) ([]string, error) {
-		node, err := interpreter("node", "nodejs", "-e", "")
-		if err != nil {
-			return nil, err
-		}
-		path := "NODE_PATH=" + filepath.Join(dir, unpacked, "usr/share/nodejs")
-		return append([]string{"env", path, node, filepath.Join(dir, "main.js")}, build.Args...), nil
-	},
-}
+var (
+	pythonToolchain = interpreted{
+		shared: map[string]string{"lock.py": "python/lock.py", "redis_py_lock.py": "python/redis_py_lock.py",
+			"rq_scheduler.py": "python/rq_scheduler.py", "tooz_lock.py": "python/tooz_lock.py"},
+		name: "/usr/bin/python3", packages: "python3", probe: []string{"-c", ""},
+		env: []string{"PYTHONPATH={usr}/lib/python3/dist-packages"}, main: "main.py",
+	}.toolchain()
+	phpToolchain = interpreted{
+		shared: map[string]string{"serve.php": "php/serve.php"},
+		name:   "php", packages: "php-cli php-redis", probe: []string{"-r", "exit(extension_loaded('redis') ? 0 : 1);"},
+		options: []string{"-d", "include_path={usr}/share/php:/usr/share/php"}, main: "main.php",
+	}.toolchain()
+	rubyToolchain = interpreted{
+		shared: map[string]string{"lock.rb": "ruby/lock.rb"}, name: "ruby", packages: "ruby", probe: []string{"-e", ""},
+		env:     []string{"GEM_PATH={usr}/share/rubygems-integration/all"},
+		options: []string{"-I", "{usr}/lib/ruby/vendor_ruby"}, main: "main.rb",
+	}.toolchain()
+	perlToolchain = interpreted{
+		shared: map[string]string{"serve.pl": "perl/serve.pl"},
+		name:   "/usr/bin/perl", packages: "perl", probe: []string{"-MJSON::PP", "-e", ""},
+		// perl5 has compiled modules by architecture and version
+		env:  []string{"PERL5LIB={usr}/lib/*/perl5/*:{usr}/share/perl5", "LD_LIBRARY_PATH={usr}/lib/*-linux-gnu*"},
+		main: "main.pl",
+	}.toolchain()
+	nodeToolchain = interpreted{
+		name: "node", packages: "nodejs", probe: []string{"-e", ""}, env: []string{"NODE_PATH={usr}/share/nodejs"},
+		main: "main.js",
+	}.toolchain()
+)

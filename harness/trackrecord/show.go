@@ -19,7 +19,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads/bugs"
 )
 
-// Ending is the result of showing a bug, in a word.
+// Ending is the result of showing a bug.
 type Ending string
 
 // The endings.

@@ -90,14 +90,7 @@ func Rate(v float64) string {
 
 // Number writes v with at most two decimals, without trailing zeros.
 func Number(v float64) string {
-	s := strconv.FormatFloat(v, 'f', 2, 64)
-	for s[len(s)-1] == '0' {
-		s = s[:len(s)-1]
-	}
-	if s[len(s)-1] == '.' {
-		s = s[:len(s)-1]
-	}
-	return s
+	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(v, 'f', 2, 64), "0"), ".")
 }
 
 // Whole writes v without a fraction.

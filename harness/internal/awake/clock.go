@@ -11,13 +11,13 @@ const (
 	tick = 50 * time.Millisecond // from one reading of a Clock to the next, at most, while the process is awake
 	step = 2 * tick              // what one reading adds, at most
 
-	// Standstill is the time from one reading to the next, at least, if the process stood still.
+	// Standstill is the shortest time between two readings that counts as a standstill of the process.
 	Standstill = 500 * time.Millisecond
 )
 
 // Clock counts the time in which this process was awake. Its goroutine reads it every tick. In a long time without a
-// reading, nothing in this process ran: the process was suspended, or the machine stood still or was too busy. At most
-// step of such a time counts.
+// reading, nothing in this process ran: the process was suspended, or the machine stood still or was too busy. So the
+// time between two readings counts as awake only up to step.
 type Clock struct {
 	began time.Time
 	stop  chan struct{}

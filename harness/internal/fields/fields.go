@@ -47,7 +47,7 @@ func (p Place) Has(field string) bool {
 // Line returns the place of one field.
 func (p Place) Line(field string) Place { return Place{file: p.file, line: p.lines[field]} }
 
-// WithDefaults returns p with the lines of the fields that only defaults has.
+// WithDefaults returns p, with the lines of defaults for the fields that p lacks.
 func (p Place) WithDefaults(defaults Place) Place {
 	lines := maps.Clone(defaults.lines)
 	if lines == nil {
@@ -84,7 +84,7 @@ func Read(file string, r io.Reader, into any) error {
 	return Reader{file}.Fill(doc.Content[0], reflect.ValueOf(into).Elem())
 }
 
-// hint suggests a correction for a line with two colons. Usually such a line is an expectation.
+// hint suggests a correction for a line with two colons, which users mostly write for what they expect.
 func hint(err error) string {
 	if !strings.Contains(err.Error(), "mapping values are not allowed") {
 		return ""
@@ -187,7 +187,6 @@ type Reading interface {
 	ReadField(r Reader, name string, n *yaml.Node) error
 }
 
-// set sets one field.
 func (r Reader) set(name string, n *yaml.Node, field reflect.Value) error {
 	if own, ok := field.Addr().Interface().(Reading); ok {
 		return own.ReadField(r, name, n)
@@ -246,7 +245,6 @@ func isWholeNumber(n *yaml.Node, t reflect.Type) bool {
 	return t.Kind() != reflect.Int && t.Kind() != reflect.Uint64 || n.Tag != "!!float"
 }
 
-// list sets a field that is a list of structs.
 func (r Reader) list(name string, n *yaml.Node, field reflect.Value) error {
 	if n.Kind != yaml.SequenceNode {
 		return r.Errorf(n, "%s is a list: begin each entry with a dash", name)
@@ -327,7 +325,7 @@ func fieldNamed(t reflect.Type, name string) (field reflect.StructField, ok bool
 	return field, false
 }
 
-// Current returns the current name of a field of t. name is that, or the field's name in an earlier version. If there
+// Current returns the current name of the field of t that has the given name, or had it in an earlier version. If there
 // is no such field, it returns name.
 func Current(t reflect.Type, name string) string {
 	if f, ok := fieldNamed(t, name); ok {
