@@ -32,7 +32,7 @@ type ExplorationDocument struct {
 	Result   interleave.Result `json:"result"`
 	Files    map[int]string    `json:"files,omitempty"`    // index in result.found: file that replays it
 	Versions []Version         `json:"versions,omitempty"` // of all programs and libraries involved
-	// Replay is the command that replays a recipe of result.found, to which the recipe is appended.
+	// Replay begins the command that replays a counterexample; the recipe of a counterexample in result.found follows it.
 	Replay string `json:"replay,omitempty"`
 }
 

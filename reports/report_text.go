@@ -11,8 +11,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// ReportText writes a run for a terminal: its verdict, the first violation of each class, and what its failovers did.
-// Then it says in one line what each checker found or, if asked for, with figures and situations.
+// ReportText writes a run for a terminal: its verdict, the first violation of each class, its failovers, and one line
+// with what each checker found. If l.Verbose is set, each checker has lines of its own with figures, and the situations
+// that the run met follow.
 func ReportText(w io.Writer, r Report, l Layout) error {
 	var b strings.Builder
 	b.WriteString(l.Fold(strings.ToUpper(r.Judged.Verdict.String())+"  ", r.Sentence()))

@@ -36,10 +36,9 @@ type Shape string
 
 // The shapes. The zero value means that nothing was compared.
 const (
-	Matches  Shape = "matches"
-	Differs  Shape = "differs"
-	Untold   Shape = "cannot be told" // a trial's verdict is unknown
-	noMedian       = "–"
+	Matches Shape = "matches"
+	Differs Shape = "differs"
+	Untold  Shape = "cannot be told" // a trial's verdict is unknown
 )
 
 // Measure is a figure that every trial has: a column.
@@ -110,7 +109,7 @@ func (r *Reproduction) Summarize() {
 func (r Range) String() string {
 	switch {
 	case r.N == 0:
-		return noMedian
+		return dash
 	case r.Min == r.Max:
 		return units.Figure(r.Median)
 	}
@@ -150,7 +149,7 @@ func (r Reproduction) rows() [][]string {
 	for _, a := range r.Arms {
 		row := []string{a.Name, units.Count(int64(a.DecidedTrials()))}
 		for m := range r.Measures {
-			cell := noMedian
+			cell := dash
 			if m < len(a.Ranges) {
 				cell = a.Ranges[m].String()
 			}

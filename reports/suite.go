@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -87,7 +86,7 @@ func shardCells(r tally.ShardResult) []string {
 	if r.Resumed > 0 {
 		ended += ", resumed " + units.Plural(int64(r.Resumed), "time", "times")
 	}
-	memory := noMedian
+	memory := dash
 	if r.RSS > 0 {
 		memory = units.Size(r.RSS)
 	}
@@ -121,4 +120,4 @@ func suiteWord(s tally.Suite) string {
 }
 
 // caseExpected returns what the case is expected to find, or a dash.
-func caseExpected(c tally.Case) string { return cmp.Or(c.Expected, noMedian) }
+func caseExpected(c tally.Case) string { return orDash(c.Expected) }

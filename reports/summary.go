@@ -148,7 +148,7 @@ func oneFailover(w io.Writer, f analysis.Failover) error {
 	return markdownTable(w, []string{"stage", ":since the fault, or how long", "by"}, rows)
 }
 
-// stageName returns a milestone's name, and what it means if it is a Sentinel's word.
+// stageName returns a milestone's name. If the name is a Sentinel's word, such as +odown, its meaning follows.
 func stageName(m analysis.Milestone) string {
 	if m.Plain() == "" {
 		return string(m)
@@ -217,9 +217,7 @@ func markVerdict(v harness.Verdict) string {
 	return "**" + v.String() + "**"
 }
 
-func orDash(s string) string {
-	if s == "" {
-		return "–"
-	}
-	return s
-}
+// dash is shown where there is no value.
+const dash = "–"
+
+func orDash(s string) string { return cmp.Or(s, dash) }

@@ -74,7 +74,7 @@ func (e Exploration) statistics(l Layout) string {
 	r := e.Result
 	b.WriteString(l.Fold("  ", fmt.Sprintf("%s steps, %s schedules pruned, %s schedules a second",
 		units.Count(int64(r.Steps)), units.Count(int64(r.Pruned)), units.Whole(r.Rate()))))
-	for _, part := range e.partsOf() {
+	for _, part := range e.parts() {
 		b.WriteString(l.Fold("  ", part))
 	}
 	for _, line := range SituationsText(e.situations()) {

@@ -36,7 +36,7 @@ type screen struct {
 
 func newScreen(out io.Writer) *screen { return &screen{out: out, terminal: texttable.Terminal(out)} }
 
-// Write removes the bar and writes p, which has whole lines.
+// Write removes the bar and writes p. Callers write whole lines, so that the bar can begin a new one.
 func (s *screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,8 +65,8 @@ type progressBar struct {
 	drawn             bool
 }
 
-// startBar shows a bar for a command of the estimated length total, until stop is called. Without a terminal, or with
-// JSON output, it does nothing.
+// startBar shows a bar until stop is called. total is the estimated length of the command, and most the word before the
+// remaining time. Without a terminal, or with JSON output, startBar does nothing.
 func (a *app) startBar(total time.Duration, most string) (stop func()) {
 	if !a.err.terminal || a.json || total <= 0 || tooNarrow(texttable.Width(a.err.out)) {
 		return func() {}

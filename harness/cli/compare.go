@@ -58,7 +58,8 @@ counts as documented.`,
 	return a.groupFlags(cmd, ofPlans)
 }
 
-// cases lists every variant under every plan or regime. If no variant is named, each plan runs its own.
+// cases lists every variant under every plan or regime. If no variant is named, each plan runs the variant that it
+// names itself.
 func (a *app) cases(cmd *cobra.Command, f *compareFlags, args []string) ([]plan.Case, error) {
 	plans, err := f.plans(cmd)
 	if err != nil {
@@ -194,7 +195,7 @@ func lengthOf(cases []plan.Case) (total time.Duration) {
 	return total
 }
 
-// runAll runs cases one after the other. It stops at the first error, and returns the earlier rows with it.
+// runAll runs cases one after the other. At the first error it stops, and returns the error with the rows before it.
 func (a *app) runAll(ctx context.Context, cases []plan.Case) (rows []reports.Row, outs []results.Outcome, err error) {
 	for i, c := range cases {
 		fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(cases), c.Title)
@@ -284,7 +285,8 @@ func asDocumented(r reports.Row) string {
 	return metCell(r.Met, r.Verdict)
 }
 
-// metCell returns the cell that says whether the result is as documented. An unknown verdict leaves that open.
+// metCell returns the cell that says whether the result is as documented: "yes", "NO", or "cannot tell" if the verdict
+// is unknown.
 func metCell(met bool, v harness.Verdict) string {
 	switch {
 	case met:

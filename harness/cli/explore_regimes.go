@@ -79,8 +79,8 @@ func (a *app) markdownRegimes(outs []results.SearchOutcome) error {
 	return nil
 }
 
-// printRegimes prints a line for each regime, then the counterexamples of broken ones, then the paths of the other
-// reports.
+// printRegimes prints a line for each regime, then the searches that are not valid, then the paths of the reports of
+// the valid ones.
 func (a *app) printRegimes(outs []results.SearchOutcome, worst harness.Verdict, situation string) error {
 	fmt.Fprint(a.out, a.layout().Fold(strings.ToUpper(worst.String())+"  ", regimesSentence(outs, worst)))
 	var t texttable.Table

@@ -96,7 +96,7 @@ func (a *app) execute(ctx context.Context, args []string, stdout, stderr io.Writ
 type app struct {
 	out      io.Writer      // results, coloured on request
 	terminal io.Writer      // where out finally writes; its width limits tables
-	tracked  *trackedWriter // passes on all of out
+	tracked  *trackedWriter // all output to out goes through it
 	err      *screen
 	code     int    // exit code of a command that ran
 	format   string // of -o; empty: flags could not be parsed
@@ -187,7 +187,7 @@ func currentFlag(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(name)
 }
 
-// fromParsers lists endings of messages that mention Go functions, with replacements.
+// fromParsers lists how the error messages of Go's parsers end, and what is printed instead.
 var fromParsers = []struct {
 	end    *regexp.Regexp
 	remedy string
