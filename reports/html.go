@@ -63,8 +63,8 @@ func printable(r rune) rune {
 func helpers() template.FuncMap {
 	return template.FuncMap{
 		"dur": units.Duration, "took": units.Took, "at": units.At, "after": units.After, "count": units.Count,
-		"times": countOrNever,
-		"clip":  units.Clip, "rate": units.Rate, "figure": units.Figure, "whole": units.Whole,
+		"times": countOrNever, "plain": func(event string) string { return analysis.Milestone(event).Plain() },
+		"clip": units.Clip, "rate": units.Rate, "figure": units.Figure, "whole": units.Whole,
 		"inc": func(i int) int { return i + 1 }, "css": style, "class": drawing.OutcomeClass,
 		"outcome": drawing.OutcomeText, "say": sayFigure, "words": words, "memory": units.Size,
 	}
