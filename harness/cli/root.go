@@ -85,7 +85,7 @@ func (a *app) execute(ctx context.Context, args []string, stdout, stderr io.Writ
 	if err == nil {
 		return a.code
 	}
-	fmt.Fprintln(stderr, "doublegrant: "+message(err)+mountHint(err))
+	fmt.Fprintln(a.err, "doublegrant: "+message(err)+mountHint(err))
 	if code = exitCode(err); code == ExitFailed && ctx.Err() != nil { // an interrupt is not a failure
 		code = ExitUnknown
 	}
@@ -150,7 +150,7 @@ process at once, with exit code 130 and without a verdict.`,
 			return usage("unknown output %q: choose text%s or json", format, also)
 		}
 		a.json, a.markdown = a.format == "json", a.format == "markdown"
-		if a.format == "text" && texttable.Terminal(a.terminal) && !unicodeLocale(os.Getenv) {
+		if a.format == "text" && wantsASCII(texttable.Terminal(a.terminal), os.Getenv) {
 			a.out = asciiWriter{a.out}
 		}
 		colored, err := colors.resolve(a.terminal)

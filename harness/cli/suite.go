@@ -174,7 +174,7 @@ func (a *app) printSuites(names []string) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.out.Write(text)
+	_, err = a.tracked.Write(text) // a file stays as it is in any locale
 	return err
 }
 
