@@ -69,7 +69,7 @@ func summaryAnomaly(w io.Writer, r Report) error {
 	}
 	a := r.Judged.Anomalies[0]
 	fmt.Fprintf(w, "\n### First anomaly: %s %s\n\n%s\n\n", escapeMarkdown(string(a.Class)),
-		markdownCode(units.Clip(a.Key, 80)), escapeMarkdown(a.Note))
+		markdownCode(units.Clip(a.Key, 80)), escapeMarkdown(AlignTimes(a.Note)))
 	aboutClass(w, a.Class)
 	if len(a.Ops) == 0 {
 		return nil
