@@ -68,6 +68,24 @@ func (e Exploration) headline() string {
 	}
 }
 
+// InShort explains the verdict in one sentence, without what Scope says.
+func (e Exploration) InShort() string {
+	if e.Verdict() == harness.Valid {
+		return fmt.Sprintf("No interleaving breaks it: all %s.", e.everything())
+	}
+	return e.headline()
+}
+
+// Scope describes what each part of the search was about, without how many schedules it had: "3 clients, at most 1
+// crash and 1 expiry".
+func (e Exploration) Scope() string {
+	var all []string
+	for _, p := range e.Result.Parts {
+		all = append(all, p.Who()+", "+boundsOf(p.Budget))
+	}
+	return cmp.Or(strings.Join(all, "; "), e.clientCount()+", "+boundsOf(e.Result.Budget))
+}
+
 // partsSentence returns a sentence that describes the parts of a search, after a space. It is empty for a search with
 // one part.
 func (e Exploration) partsSentence() string {
