@@ -79,8 +79,12 @@ func (a *app) bugsOf(arg string) error {
 	switch {
 	case err != nil:
 		return err
-	case len(found) == 0 && !a.json:
+	case len(found) == 0 && !a.json && use.Pinned():
 		a.println("%s: no bug of the table%s", arg, use.Meant())
+		return nil
+	case len(found) == 0 && !a.json:
+		a.println("%s: no bug of a library of this name, and no such file%s", arg,
+			cmp.Or(use.Meant(), ": doublegrant bugs lists the libraries; files are "+bugs.Files()))
 		return nil
 	case len(found) > 0 && use.Pinned():
 		a.code = ExitInvalid
