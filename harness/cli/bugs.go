@@ -47,25 +47,45 @@ type shownBugs struct {
 	Bugs []trackrecord.Outcome `json:"bugs"`
 }
 
-// listBugs prints entries as a table. If the versions in use are known for some, it has a column for them.
+// listBugs prints entries as a table. If the versions in use are known for some, it has a column for them. Without a
+// terminal, the class, conditions and issues of each entry stand below its row, within 120 columns, so that names stay
+// whole.
 func (a *app) listBugs(all []bugs.Match) error {
 	if a.json {
 		return a.printJSON(listedBugs{reports.HeadOf("bugs"), all})
 	}
+	piped := texttable.Width(a.terminal) == 0
 	used := slices.ContainsFunc(all, func(m bugs.Match) bool { return m.Used != "" })
 	var t texttable.Table
 	add := func(yours string, cells ...string) {
+		if piped {
+			cells = cells[:4]
+		}
 		if used {
 			cells = slices.Insert(cells, 2, yours)
 		}
 		t.Add(cells...)
 	}
 	add("YOURS", "BUG", "LIBRARY", "SHOWN WITH", "FIXED IN", "CLASS", "CONDITIONS", "UPSTREAM")
+	below := []string{""}
 	for _, b := range all {
 		add(cmp.Or(b.Used, "any"), b.Name(), b.Library, b.Shown.Version, cmp.Or(b.Fixed, "-"), string(b.Class),
 			b.Conditions, b.Upstream.String())
+		below = append(below, texttable.Fold("    ", fmt.Sprintf("%s: %s; %s", b.Class, b.Conditions, b.Upstream), 120))
 	}
-	return a.write(&t)
+	if !piped {
+		return a.write(&t)
+	}
+	var rows strings.Builder
+	if err := t.Write(&rows, 0); err != nil {
+		return err
+	}
+	i := 0
+	for row := range strings.Lines(rows.String()) { // of any length, so each is one line
+		fmt.Fprint(a.out, row+below[i])
+		i++
+	}
+	return nil
 }
 
 // bugsOf prints the bugs of arg: a library, a version of a library, or a file that pins versions. Without arg it prints
