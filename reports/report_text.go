@@ -39,10 +39,7 @@ func ReportText(w io.Writer, r Report, l Layout) error {
 			doubts(&b, r.Judged.Judgements, l)
 		}
 	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("reports: write text: %w", err)
-	}
-	return nil
+	return writeText(w, "text", b.String())
 }
 
 // ran says how much was run: clients, time, operations by outcome, and faults.

@@ -226,12 +226,9 @@ func ReproductionSummary(w io.Writer, r Reproduction) error {
 		}
 		rows = append(rows, row)
 	}
-	if err := markdownTable(&b, r.heads(), rows); err != nil {
-		return err
-	}
+	markdownTable(&b, r.heads(), rows)
 	b.WriteString("\nMedian (least to largest) of the trials; in brackets what was published.\n")
-	_, err := io.WriteString(w, b.String())
-	return err
+	return writeText(w, "summary", b.String())
 }
 
 // facts returns the lines above the table.

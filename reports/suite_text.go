@@ -83,13 +83,9 @@ func SuiteText(w io.Writer, s tally.Suite, l Layout) error {
 	b.WriteString(l.Fold("ran: ", suiteRan(s)))
 	suiteFailures(&b, s, l)
 	b.WriteString("\n")
-	if err := suiteTable(&b, s, l); err != nil {
-		return err
-	}
+	suiteTable(&b, s, l)
 	if len(s.Shards) > 0 {
-		if err := shardsText(&b, s, l); err != nil {
-			return err
-		}
+		shardsText(&b, s, l)
 	}
 	facts := failoverFacts(s)
 	if l.Verbose {
@@ -101,8 +97,7 @@ func SuiteText(w io.Writer, s tally.Suite, l Layout) error {
 			b.WriteString(l.Fold(fmt.Sprintf("  %-20s ", oneLine(f.Name)), f.Value))
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return writeText(w, "text", b.String())
 }
 
 // suiteRan says how much was run under load, and how many searches were made.
@@ -138,7 +133,7 @@ func suiteFailures(b *strings.Builder, s tally.Suite, l Layout) {
 }
 
 // suiteTable writes a line for each run. With statistics, it has the folders of their results as well.
-func suiteTable(b *strings.Builder, s tally.Suite, l Layout) error {
+func suiteTable(b *strings.Builder, s tally.Suite, l Layout) {
 	var t texttable.Table
 	heads := append([]string{"run", "ended"}, suiteHeads(s)...)
 	if s.Repeated() {
@@ -164,7 +159,7 @@ func suiteTable(b *strings.Builder, s tally.Suite, l Layout) error {
 		}
 		t.Add(cells...)
 	}
-	return t.Write(b, l.width())
+	_ = t.Write(b, l.width()) // a strings.Builder never fails
 }
 
 // endings counts the runs of a case by how they ended: "12 met, 1 unknown".
@@ -182,7 +177,7 @@ func endings(c tally.Case) string {
 }
 
 // shardsText writes the shards of a suite as a table.
-func shardsText(b *strings.Builder, s tally.Suite, l Layout) error {
+func shardsText(b *strings.Builder, s tally.Suite, l Layout) {
 	var t texttable.Table
 	heads := []string{"SHARD"}
 	for _, h := range shardHeads {
@@ -197,13 +192,10 @@ func shardsText(b *strings.Builder, s tally.Suite, l Layout) error {
 		t.Add(cells...)
 	}
 	b.WriteString("\n")
-	if err := t.Write(b, l.width()); err != nil {
-		return err
-	}
+	_ = t.Write(b, l.width()) // a strings.Builder never fails
 	for _, f := range shardFacts(s) {
 		b.WriteString(l.Fold(fmt.Sprintf("  %-20s", f.Name), f.Value))
 	}
-	return nil
 }
 
 // runHeadline returns a run's name and its result.

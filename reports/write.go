@@ -60,6 +60,14 @@ func writeAll[R any](dir string, formats []Format[R], r R) error {
 	return errors.Join(failed...)
 }
 
+// writeText writes a complete text. what names the text in errors.
+func writeText(w io.Writer, what, text string) error {
+	if _, err := io.WriteString(w, text); err != nil {
+		return fmt.Errorf("reports: write %s: %w", what, err)
+	}
+	return nil
+}
+
 // WriteFile makes the folder of path if necessary, writes to a temporary file in it and renames that to path, so that
 // the file appears complete or not at all.
 func WriteFile(path string, write func(io.Writer) error) (err error) {
