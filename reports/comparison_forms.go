@@ -1,10 +1,8 @@
 package reports
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,9 +11,7 @@ import (
 
 // WriteComparison writes index.html and summary.md into dir, as Write does for a run.
 func WriteComparison(dir string, c Ranking) error {
-	return errors.Join(
-		WriteFile(filepath.Join(dir, IndexFile), func(w io.Writer) error { return ComparisonHTML(w, c) }),
-		WriteFile(filepath.Join(dir, SummaryFile), func(w io.Writer) error { return ComparisonMarkdown(w, c) }))
+	return writeAll(dir, []Format[Ranking]{{IndexFile, ComparisonHTML}, {SummaryFile, ComparisonMarkdown}}, c)
 }
 
 // ComparisonHTML writes a comparison as one page that links to the report of each run and needs nothing else.

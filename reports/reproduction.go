@@ -3,7 +3,6 @@ package reports
 import (
 	"cmp"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -187,17 +186,9 @@ func (r Reproduction) doubts() []string {
 
 // WriteReproduction writes report.html, reproduction.json and summary.md into dir, as Write does for a run.
 func WriteReproduction(dir string, r Reproduction) error {
-	for _, f := range []struct {
-		name  string
-		write func(io.Writer, Reproduction) error
-	}{
+	return writeAll(dir, []Format[Reproduction]{
 		{ReproductionFile, ReproductionJSON}, {SummaryFile, ReproductionSummary}, {ReportFile, ReproductionHTML},
-	} {
-		if err := WriteFile(filepath.Join(dir, f.name), func(w io.Writer) error { return f.write(w, r) }); err != nil {
-			return err
-		}
-	}
-	return nil
+	}, r)
 }
 
 // ReproductionDocument is the content of reproduction.json.

@@ -1,11 +1,9 @@
 package reports
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -15,14 +13,9 @@ import (
 
 // WriteSuite writes index.html, suite.json, junit.xml and summary.md into dir, as Write does for a run.
 func WriteSuite(dir string, s tally.Suite) error {
-	var failed []error
-	for _, f := range []struct {
-		name  string
-		write func(io.Writer, tally.Suite) error
-	}{{SuiteFile, SuiteJSON}, {IndexFile, SuiteHTML}, {JUnitFile, SuiteJUnit}, {SummaryFile, SuiteSummary}} {
-		failed = append(failed, WriteFile(filepath.Join(dir, f.name), func(w io.Writer) error { return f.write(w, s) }))
-	}
-	return errors.Join(failed...)
+	return writeAll(dir, []Format[tally.Suite]{
+		{SuiteFile, SuiteJSON}, {IndexFile, SuiteHTML}, {JUnitFile, SuiteJUnit}, {SummaryFile, SuiteSummary},
+	}, s)
 }
 
 // SuiteDocument is the content of suite.json. Memory is in bytes.

@@ -19,7 +19,7 @@ const (
 	ReproductionFile = "reproduction.json" // of a reproduction
 )
 
-// Format is one file of a report. R is a Report or an Exploration.
+// Format is one file of a report. R is what the report is about, such as a Report or an Exploration.
 type Format[R any] struct {
 	File  string
 	Write func(io.Writer, R) error
