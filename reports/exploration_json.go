@@ -76,5 +76,5 @@ func ReadExplorationJSON(r io.Reader) (ExplorationDocument, error) {
 	if err := json.NewDecoder(r).Decode(&d); err != nil {
 		return d, fmt.Errorf("reports: read json: %w", err)
 	}
-	return d, d.check(KindExploration, KindExploration)
+	return d, d.check(KindExploration)
 }
