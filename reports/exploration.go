@@ -16,22 +16,22 @@ import (
 // Exploration is the content of the files of one search through interleavings.
 type Exploration struct {
 	// Dir is the results folder, which the paths in Files start from; empty: Files start from the current folder.
-	Dir      string
-	Name     string
-	Variant  string
-	Command  string            // repeats the search; may be empty
-	Labels   map[string]string // regime, lease, ...
-	Doc      string            // the variant in one line
-	Source   string            // where the variant comes from
-	Clients  int               // default: the budget's
-	Versions []Version         // of all programs and libraries involved; may be empty
-	// Replay begins the command that replays a counterexample's recipe, which follows it; empty: there is no command.
-	Replay   string
-	Result   interleave.Result
-	Files    map[int]string // index in Result.Counterexamples: relative path of the file that replays it
-	Expected string         // what was expected, such as "double-grant"; empty: nothing
-	Met      bool           // whether Expected came true
-	Started  time.Time
+	Dir      string            `json:"-"`
+	Name     string            `json:"name"`
+	Variant  string            `json:"variant"`
+	Command  string            `json:"command,omitempty"` // repeats the search
+	Labels   map[string]string `json:"labels,omitempty"`  // regime, lease, ...
+	Doc      string            `json:"doc,omitempty"`     // the variant in one line
+	Source   string            `json:"source,omitempty"`  // where the variant comes from
+	Clients  int               `json:"clients"`           // number of clients; 0 in Go code: the number in the budget
+	Started  time.Time         `json:"started,omitzero"`
+	Result   interleave.Result `json:"result"`
+	Files    map[int]string    `json:"files,omitempty"`    // index in result.found: file that replays it
+	Versions []Version         `json:"versions,omitempty"` // of all programs and libraries involved
+	// Replay begins the command that replays a counterexample; the recipe of a counterexample in result.found follows it.
+	Replay   string `json:"replay,omitempty"`
+	Expected string `json:"expected,omitempty"` // what was expected, such as "double-grant"; empty: nothing
+	Met      bool   `json:"-"`                  // whether Expected came true
 }
 
 // Verdict returns invalid if there is a counterexample, valid if every schedule was run without one, and unknown
