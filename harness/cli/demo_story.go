@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -114,14 +115,6 @@ func (s scene) often() string {
 	return says
 }
 
-func classesOf(totals map[harness.Class]int) (all []harness.Class) {
-	for c := range totals {
-		all = append(all, c)
-	}
-	slices.Sort(all)
-	return all
-}
-
 // articleNumber has 17 digits, which a double cannot hold: it is the example of the article whose script is compared.
 const articleNumber = 16081817202494579
 
@@ -207,7 +200,7 @@ func costOf(f analysis.Failover, s scene) string {
 	if f.Outage.Seen {
 		all = append(all, "no answer for "+f.Outage.String())
 	}
-	for _, c := range classesOf(s.ran.Judged.Totals) {
+	for _, c := range slices.Sorted(maps.Keys(s.ran.Judged.Totals)) {
 		all = append(all, units.Count(int64(s.ran.Judged.Totals[c]))+" "+string(c))
 	}
 	return strings.Join(all, ", ")
