@@ -99,7 +99,7 @@ func (c *contender) add(r Row) {
 // broke reports whether the run or the search found a violation.
 func (r Row) broke() bool { return r.Verdict == harness.Invalid || r.Searched == harness.Invalid }
 
-// under names the conditions of a row.
+// under returns the conditions of a row, as they follow the word "under" in a sentence.
 func (r Row) under() string { return cmp.Or(r.Regime, "no fault") }
 
 // why explains the result of a row in one sentence.
@@ -128,7 +128,7 @@ func (r Row) why() string {
 	return held + "."
 }
 
-// tell says how contenders ended: where they broke, if they broke, and that they held otherwise.
+// tell says under which conditions contenders broke, and which contenders held.
 func tell(all []contender) string {
 	var parts, held []string
 	searched := true
@@ -180,7 +180,8 @@ func say(all []contender, format string) string {
 	return fmt.Sprintf(format, units.And(names))
 }
 
-// joinSentences joins clauses to sentences, and leaves out empty ones. Names begin a sentence as they are written.
+// joinSentences makes a sentence of each clause, and leaves out empty ones. It changes no first letter to a capital,
+// since a clause may begin with the name of a variant.
 func joinSentences(clauses ...string) string {
 	var all []string
 	for _, c := range clauses {
@@ -212,7 +213,8 @@ func (c contender) isFaster(other contender) bool {
 	return true
 }
 
-// pacesOf says how fast contenders are, under their first condition, with what follows from that.
+// pacesOf says how fast contenders are under their first condition. Without a best one it adds that smaller differences
+// say nothing.
 func pacesOf(all []contender, best string) string {
 	var paces []string
 	for _, c := range all {

@@ -1,11 +1,8 @@
 package reports
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,9 +11,7 @@ import (
 
 // WriteComparison writes index.html and summary.md into dir, as Write does for a run.
 func WriteComparison(dir string, c Ranking) error {
-	return errors.Join(
-		WriteFile(filepath.Join(dir, IndexFile), func(w io.Writer) error { return ComparisonHTML(w, c) }),
-		WriteFile(filepath.Join(dir, SummaryFile), func(w io.Writer) error { return ComparisonMarkdown(w, c) }))
+	return writeAll(dir, []Format[Ranking]{{IndexFile, ComparisonHTML}, {SummaryFile, ComparisonMarkdown}}, c)
 }
 
 // ComparisonHTML writes a comparison as one page that links to the report of each run and needs nothing else.
@@ -42,16 +37,13 @@ func ComparisonText(w io.Writer, c Ranking, l Layout) error {
 		b.WriteString(l.Fold("  ", strings.TrimSuffix(r.Variant+", "+r.Regime, ", ")))
 		b.WriteString(l.Fold("    ", r.Why))
 	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("reports: write comparison: %w", err)
-	}
-	return nil
+	return writeText(w, "comparison", b.String())
 }
 
 // ComparisonMarkdown writes a comparison for a pull request: the answer, and a table of the runs. If any row has a
 // result of the explorer, the table has a column for these.
 func ComparisonMarkdown(w io.Writer, c Ranking) error {
-	var b bytes.Buffer
+	var b strings.Builder
 	fmt.Fprintf(&b, "## Which one is better: %s\n\n%s\n\n", escapeMarkdown(c.Answer), escapeMarkdown(c.Sentence))
 	heads := []string{"variant", "regime, fault", "verdict", "why", ":ops/s", ":p50", ":p99"}
 	asked := anyExplored(c.Rows)
@@ -69,11 +61,6 @@ func ComparisonMarkdown(w io.Writer, c Ranking) error {
 		}
 		cells = append(cells, row)
 	}
-	if err := markdownTable(&b, heads, cells); err != nil {
-		return fmt.Errorf("reports: write comparison: %w", err)
-	}
-	if _, err := w.Write(b.Bytes()); err != nil {
-		return fmt.Errorf("reports: write comparison: %w", err)
-	}
-	return nil
+	markdownTable(&b, heads, cells)
+	return writeText(w, "comparison", b.String())
 }

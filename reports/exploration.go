@@ -15,23 +15,23 @@ import (
 
 // Exploration is the content of the files of one search through interleavings.
 type Exploration struct {
-	// Dir is the folder of Files, relative to the folder in which the search was started; empty: that folder.
-	Dir      string
-	Name     string
-	Variant  string
-	Command  string            // repeats the search; may be empty
-	Labels   map[string]string // regime, lease, ...
-	Doc      string            // the variant in one line
-	Source   string            // where the variant comes from
-	Clients  int               // default: the budget's
-	Versions []Version         // of all programs and libraries involved; may be empty
-	// Replay is the command that replays a recipe, to which the recipe is appended; empty: there is none.
-	Replay   string
-	Result   interleave.Result
-	Files    map[int]string // index in Result.Counterexamples: relative path of the file that replays it
-	Expected string         // what was expected, such as "double-grant"; empty: nothing
-	Met      bool           // whether Expected came true
-	Started  time.Time
+	// Dir is the results folder, which the paths in Files start from; empty: Files start from the current folder.
+	Dir      string            `json:"-"`
+	Name     string            `json:"name"`
+	Variant  string            `json:"variant"`
+	Command  string            `json:"command,omitempty"` // repeats the search
+	Labels   map[string]string `json:"labels,omitempty"`  // regime, lease, ...
+	Doc      string            `json:"doc,omitempty"`     // the variant in one line
+	Source   string            `json:"source,omitempty"`  // where the variant comes from
+	Clients  int               `json:"clients"`           // number of clients; 0 in Go code: the number in the budget
+	Started  time.Time         `json:"started,omitzero"`
+	Result   interleave.Result `json:"result"`
+	Files    map[int]string    `json:"files,omitempty"`    // index in result.found: file that replays it
+	Versions []Version         `json:"versions,omitempty"` // of all programs and libraries involved
+	// Replay begins the command that replays a counterexample; the recipe of a counterexample in result.found follows it.
+	Replay   string `json:"replay,omitempty"`
+	Expected string `json:"expected,omitempty"` // what was expected, such as "double-grant"; empty: nothing
+	Met      bool   `json:"-"`                  // whether Expected came true
 }
 
 // Verdict returns invalid if there is a counterexample, valid if every schedule was run without one, and unknown
@@ -41,7 +41,7 @@ func (e Exploration) Verdict() harness.Verdict { return e.Result.Verdict() }
 // Sentence explains the verdict in one sentence, and says what was searched.
 func (e Exploration) Sentence() string {
 	if len(e.Result.Counterexamples) > 0 {
-		return e.headline() + e.searched()
+		return e.headline() + e.partsSentence()
 	}
 	return e.headline()
 }
@@ -55,32 +55,50 @@ func (e Exploration) headline() string {
 		return fmt.Sprintf("%d counterexamples, the smallest of %s: %s.", len(found), stepCount(found[0]),
 			units.And(e.classes()))
 	case e.Verdict() == harness.Valid && len(e.Result.Parts) > 1:
-		return fmt.Sprintf("No interleaving breaks it: %s.", e.parts())
+		return fmt.Sprintf("No interleaving breaks it: %s.", e.joinedParts())
 	case e.Verdict() == harness.Valid:
 		return fmt.Sprintf("No interleaving of %s breaks it: all %s, %s.",
 			e.clientCount(), e.everything(), boundsOf(e.Result.Budget))
 	case e.Result.Random != nil && e.Result.Schedules > 0:
 		return fmt.Sprintf("Searched at random, nothing found: %s, in %s. %s%s",
-			e.parts(), units.Duration(e.Result.Elapsed), e.Result.Random.Guarantee(), e.Result.WhyAtRandom())
+			e.joinedParts(), units.Duration(e.Result.Elapsed), e.Result.Random.Guarantee(), e.Result.WhyAtRandom())
 	default:
 		return fmt.Sprintf("Nothing can be said after %s in %s: %s.", e.schedules(), units.Duration(e.Result.Elapsed),
 			strings.TrimSuffix(e.stopped(), "."))
 	}
 }
 
-// searched lists the parts of a search with several parts.
-func (e Exploration) searched() string {
+// InShort explains the verdict in one sentence, without what Scope says.
+func (e Exploration) InShort() string {
+	if e.Verdict() == harness.Valid {
+		return fmt.Sprintf("No interleaving breaks it: all %s.", e.everything())
+	}
+	return e.headline()
+}
+
+// Scope describes what each part of the search was about, without how many schedules it had: "3 clients, at most 1
+// crash and 1 expiry".
+func (e Exploration) Scope() string {
+	var all []string
+	for _, p := range e.Result.Parts {
+		all = append(all, p.Who()+", "+boundsOf(p.Budget))
+	}
+	return cmp.Or(strings.Join(all, "; "), e.clientCount()+", "+boundsOf(e.Result.Budget))
+}
+
+// partsSentence returns a sentence that describes the parts of a search, after a space. It is empty for a search with
+// one part.
+func (e Exploration) partsSentence() string {
 	if len(e.Result.Parts) < 2 {
 		return ""
 	}
-	return " Searched: " + e.parts() + "."
+	return " Searched: " + e.joinedParts() + "."
 }
 
-// parts describes each part of the search: "all 50 schedules of 3 clients, at most 1 crash and 1 expiry".
-func (e Exploration) parts() string { return strings.Join(e.partsOf(), "; ") }
+func (e Exploration) joinedParts() string { return strings.Join(e.parts(), "; ") }
 
-// partsOf describes each part of the search.
-func (e Exploration) partsOf() (all []string) {
+// parts describes each part of the search, such as "all 50 schedules of 3 clients, at most 1 crash and 1 expiry".
+func (e Exploration) parts() (all []string) {
 	for _, p := range e.Result.Parts {
 		extent := "all "
 		if !p.Exhausted {
@@ -249,7 +267,7 @@ func (e Exploration) numbers() []fact {
 	case !r.Exhausted:
 		covered = "a part"
 	}
-	first := "–"
+	first := dash
 	if len(r.Counterexamples) > 0 {
 		first = units.Took(r.First)
 	}

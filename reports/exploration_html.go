@@ -98,7 +98,7 @@ func newExplorationPage(e Exploration) explorationPage {
 	return p
 }
 
-// runExtent says how many of a part's schedules were run.
+// runExtent says which of a part's schedules were run, such as "all of them".
 func runExtent(p interleave.Part) string {
 	switch {
 	case p.AtRandom:

@@ -1,14 +1,14 @@
 package reports
 
 import (
-	"bytes"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // ExplorationSummary writes the summary.md of a search, for a pull request.
 func ExplorationSummary(w io.Writer, e Exploration) error {
-	var b bytes.Buffer
+	var b strings.Builder
 	fmt.Fprintf(&b, "## %s: %s\n\n%s\n\n", e.Verdict(), escapeMarkdown(e.title()), escapeMarkdown(e.Sentence()))
 	if e.Expected != "" {
 		fmt.Fprintf(&b, "Expected %s: **%s**.\n\n", escapeMarkdown(e.Expected), metWord(e.Met))
@@ -24,9 +24,7 @@ func ExplorationSummary(w io.Writer, e Exploration) error {
 	for _, f := range append(e.setup(), e.numbers()...) {
 		rows = append(rows, []string{escapeMarkdown(f.Name), escapeMarkdown(f.Value)})
 	}
-	if err := markdownTable(&b, []string{"search", ""}, rows); err != nil {
-		return fmt.Errorf("reports: write summary: %w", err)
-	}
+	markdownTable(&b, []string{"search", ""}, rows)
 	for _, line := range SituationsText(e.situations()) {
 		fmt.Fprintf(&b, "\n%s\n", escapeMarkdown(line))
 	}
@@ -35,10 +33,7 @@ func ExplorationSummary(w io.Writer, e Exploration) error {
 			fmt.Fprintf(&b, "\n%s: %s\n", again.Name, markdownCommand(again.Value))
 		}
 	}
-	if _, err := w.Write(b.Bytes()); err != nil {
-		return fmt.Errorf("reports: write summary: %w", err)
-	}
-	return nil
+	return writeText(w, "summary", b.String())
 }
 
 // repeats lists the commands that repeat the smallest counterexample, and the search. A command may be empty.

@@ -95,7 +95,8 @@ func seenIn(d tally.Distribution, f tally.Figures) string {
 	return fmt.Sprintf(" (%s of %s)", units.Count(int64(d.Of)), units.Count(int64(f.Failovers)))
 }
 
-// lossOf describes how many violations of a class a failover had, and how many are to be expected in many more.
+// lossOf describes how many violations of a class a failover had on average, and within which bounds the average of
+// many more failovers would be.
 func lossOf(m tally.Mean) string {
 	switch {
 	case m.Mean == 0 && m.Of > 1:

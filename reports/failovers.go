@@ -97,7 +97,7 @@ func nameRow(f analysis.Failover) string {
 
 func cellOf(seen bool, text string) string {
 	if !seen {
-		return "–"
+		return dash
 	}
 	return text
 }

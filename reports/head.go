@@ -40,13 +40,13 @@ func HeadOf(k Kind) Head { return Head{Schema, k} }
 // DocumentKind returns the document's kind. Only what embeds a Head has it.
 func (h Head) DocumentKind() Kind { return h.Kind }
 
-// check refuses a document of another version or kind. older is a kind that earlier versions wrote instead.
-func (h Head) check(want, older Kind) error {
+// check refuses a document of another version or kind.
+func (h Head) check(want Kind) error {
 	if h.Schema > Schema {
 		return fmt.Errorf("reports: read json: %w %d: a newer doublegrant wrote it, and this one reads %d: use the newer one",
 			ErrSchema, h.Schema, Schema)
 	}
-	if h.Schema != Schema || h.Kind != want && h.Kind != older {
+	if h.Schema != Schema || h.Kind != want {
 		return fmt.Errorf("reports: read json: %w %d of kind %q, want %d of kind %q", ErrSchema, h.Schema, h.Kind, Schema,
 			want)
 	}

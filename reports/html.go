@@ -63,8 +63,8 @@ func printable(r rune) rune {
 func helpers() template.FuncMap {
 	return template.FuncMap{
 		"dur": units.Duration, "took": units.Took, "at": units.At, "after": units.After, "count": units.Count,
-		"times": countOrNever,
-		"clip":  units.Clip, "rate": units.Rate, "figure": units.Figure, "whole": units.Whole,
+		"times": countOrNever, "plain": func(event string) string { return analysis.Milestone(event).Plain() },
+		"clip": units.Clip, "rate": units.Rate, "figure": units.Figure, "whole": units.Whole,
 		"inc": func(i int) int { return i + 1 }, "css": style, "class": drawing.OutcomeClass,
 		"outcome": drawing.OutcomeText, "say": sayFigure, "words": words, "memory": units.Size,
 	}
@@ -148,7 +148,7 @@ func (d drawnFailover) Head() string {
 	return s
 }
 
-// Ranges reports whether an outage is a range.
+// Ranges reports whether clients asked too rarely to measure an outage exactly, so that it is given as a range.
 func (d drawnFailover) Ranges() bool { return d.Outage.IsRange() || d.Writes.IsRange() }
 
 func newPage(r Report) page {
@@ -163,8 +163,8 @@ func newPage(r Report) page {
 	}
 }
 
-// listedEvents returns the events that get a line, by time: watchers record some of them later. The uncertainty of
-// clocks is shown among the figures instead.
+// listedEvents returns the events that the page lists, sorted by time, since watchers record some of them late. It
+// leaves out events about the uncertainty of clocks, which the page has among its figures.
 func listedEvents(events []harness.Event) (all []harness.Event) {
 	for _, e := range events {
 		if e.Kind != harness.EventClockBound {
@@ -209,7 +209,7 @@ func totals(s analysis.Stats) []fact {
 	}
 }
 
-// clients returns the number of clients, with riders and groups if there are any.
+// clients returns the number of clients, how many of them run a second workload (riders), and the number of groups.
 func clients(m harness.Meta) string {
 	s := units.Count(int64(m.Workers))
 	if riders := m.Workers - m.Clients; m.Clients > 0 && riders > 0 {
@@ -260,6 +260,7 @@ type opView struct {
 func anomalyViews(r Report) []anomalyView {
 	var all []anomalyView
 	for i, a := range r.Judged.Anomalies[:min(len(r.Judged.Anomalies), maxAnomalies)] {
+		a.Note = AlignTimes(a.Note)
 		v := anomalyView{
 			Anomaly: a, Number: i + 1, Open: i < openAnomaly, Page: r.Pages[i],
 			Picture: drawing.Anomaly(a, r.History.Meta), Listed: opViews(a, r.History.Meta),
@@ -293,7 +294,8 @@ func opViews(a harness.Anomaly, meta harness.Meta) []opView {
 	return all
 }
 
-// nameClient names a client, with its worker if that has a new id.
+// nameClient returns a client's id. After an operation without an answer a worker goes on under a new id: then the text
+// names the worker, too.
 func nameClient(client int, meta harness.Meta) string {
 	switch w := meta.Worker(client); {
 	case client < 0:

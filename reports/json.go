@@ -1,8 +1,6 @@
 package reports
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 	"time"
 
@@ -74,26 +72,4 @@ func list[T any](s []T) []T {
 // JSON writes a run's verdict.json.
 func JSON(w io.Writer, r Report) error {
 	return WriteJSON(w, DocumentOf(r))
-}
-
-// ReadJSON reads the verdict.json of a run. The error wraps ErrSchema if the version is unknown, or if the file is that
-// of a search. Those of versions before 0.1.0 have no kind.
-func ReadJSON(r io.Reader) (Document, error) {
-	var d Document
-	if err := json.NewDecoder(r).Decode(&d); err != nil {
-		return d, fmt.Errorf("reports: read json: %w", err)
-	}
-	return d, d.check(KindRun, "")
-}
-
-// Row summarizes a document in one line, as RowOf does for a report.
-func (d Document) Row(link string) Row {
-	r := Report{
-		Name: d.Name, Command: d.Command, Labels: d.Labels, Stats: d.Stats, Expected: d.Expected, Elapsed: d.Elapsed,
-		Judged: harness.Judged{Verdict: d.Verdict, Totals: d.Totals, Judgements: d.Judgements, Anomalies: d.Anomalies,
-			Situations: d.Situations},
-		History: harness.History{Meta: d.Meta, Faults: d.Faults, End: d.End},
-	}
-	r.Met = d.Met != nil && *d.Met
-	return RowOf(r, link)
 }

@@ -14,24 +14,17 @@ import (
 // JUnit writes runs as one test suite with a test case for each run. A run with an expectation passes if that was met,
 // and fails otherwise. A run without one passes if valid, fails if invalid, and is an error if unknown.
 func JUnit(w io.Writer, name string, rows []Row) error {
-	suite := junitSuite{Name: name, Tests: len(rows)}
-	total := time.Duration(0)
-	for _, r := range rows {
-		c := junitCaseOf(r)
-		if c.Failure != nil {
-			suite.Failures++
+	var began time.Time
+	var took time.Duration
+	var cases []junitCase
+	for i, r := range rows {
+		if i == 0 {
+			began = r.Started
 		}
-		if c.Error != nil {
-			suite.Errors++
-		}
-		total += r.Elapsed
-		suite.Cases = append(suite.Cases, c)
+		took += r.Elapsed
+		cases = append(cases, junitCaseOf(r))
 	}
-	suite.Time = seconds(total)
-	if len(rows) > 0 && !rows[0].Started.IsZero() {
-		suite.Timestamp = rows[0].Started.UTC().Format("2006-01-02T15:04:05")
-	}
-	return writeXML(w, junitSuites{Suites: []junitSuite{suite}})
+	return writeJUnit(w, name, began, took, cases)
 }
 
 type junitSuites struct {
@@ -122,15 +115,25 @@ func failureText(r Row) string {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
 
-func writeXML(w io.Writer, v any) error {
-	if _, err := io.WriteString(w, xml.Header); err != nil {
+// writeJUnit writes cases as one test suite.
+func writeJUnit(w io.Writer, name string, began time.Time, took time.Duration, cases []junitCase) error {
+	suite := junitSuite{Name: name, Tests: len(cases), Time: seconds(took), Cases: cases}
+	if !began.IsZero() {
+		suite.Timestamp = began.UTC().Format("2006-01-02T15:04:05")
+	}
+	for _, c := range cases {
+		switch {
+		case c.Failure != nil:
+			suite.Failures++
+		case c.Error != nil:
+			suite.Errors++
+		case c.Skipped != nil:
+			suite.Skipped++
+		}
+	}
+	text, err := xml.MarshalIndent(junitSuites{Suites: []junitSuite{suite}}, "", "  ")
+	if err != nil {
 		return fmt.Errorf("reports: write junit: %w", err)
 	}
-	e := xml.NewEncoder(w)
-	e.Indent("", "  ")
-	if err := e.Encode(v); err != nil {
-		return fmt.Errorf("reports: write junit: %w", err)
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
+	return writeText(w, "junit", xml.Header+string(text)+"\n")
 }

@@ -7,10 +7,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// Layout says how text for a terminal looks. The zero value is brief text of 80 columns.
+// Layout says how text for a terminal looks. The zero value is brief text of 80 columns. Commands stay on one line,
+// even if they are longer.
 type Layout struct {
-	Width   int  // columns of a line, 20 or more; 0: 80. Commands, and words that are longer, are not broken
-	Verbose bool // with statistics, and what each part of a search or each checker came to
+	Width   int  // columns of a line, 20 or more; 0: 80
+	Verbose bool // with statistics, and a line for each part of a search or each checker
 }
 
 const usualWidth = 80

@@ -1,8 +1,6 @@
 package reports
 
 import (
-	"fmt"
-	"io"
 	"strings"
 	"unicode"
 )
@@ -66,8 +64,7 @@ func oneLine(s string) string {
 }
 
 // markdownTable writes a Markdown table. Heads that begin with a colon are aligned to the right.
-func markdownTable(w io.Writer, heads []string, rows [][]string) error {
-	var b strings.Builder
+func markdownTable(b *strings.Builder, heads []string, rows [][]string) {
 	for _, h := range heads {
 		b.WriteString("| " + strings.TrimPrefix(h, ":") + " ")
 	}
@@ -83,6 +80,4 @@ func markdownTable(w io.Writer, heads []string, rows [][]string) error {
 	for _, row := range rows {
 		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
 	}
-	_, err := fmt.Fprint(w, b.String())
-	return err
 }

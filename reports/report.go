@@ -18,7 +18,7 @@ type Report struct {
 	Name      string
 	Command   string            // repeats the run; may be empty
 	Labels    map[string]string // variant, topology, nemesis, regime, ...
-	History   harness.History   // its Ops are not read again
+	History   harness.History   // reports do not read its Ops
 	Judged    harness.Judged
 	Stats     analysis.Stats
 	Failovers []analysis.Failover
@@ -46,8 +46,8 @@ func New(h harness.History, j harness.Judged) (Report, error) {
 	return r, err
 }
 
-// lookedFor lists the classes of losses in failovers that a checker has counted completely. A checker that ended
-// unknown has not seen everything. If clocks are in doubt, no findings count.
+// lookedFor lists the classes of violations that a report counts for each failover: those whose checker reached a
+// verdict, and so has seen them all. There are none if the run's clocks could not be trusted.
 func lookedFor(events []harness.Event, j harness.Judged) (all []harness.Class) {
 	untrusted := func(e harness.Event) bool { return e.Kind == harness.EventClockUntrusted }
 	if slices.ContainsFunc(events, untrusted) {
@@ -189,9 +189,4 @@ func (r Report) warnings() []string {
 }
 
 // label returns a label, or a dash if there is none.
-func (r Report) label(name string) string {
-	if v := r.Labels[name]; v != "" {
-		return v
-	}
-	return "–"
-}
+func (r Report) label(name string) string { return orDash(r.Labels[name]) }

@@ -91,3 +91,11 @@ func TestNoLossesAreClaimedWhereNobodyKnows(t *testing.T) {
 		require.Equal(t, c.want, r.Failovers[0].Losses, c.name)
 	}
 }
+
+// TestTheEventsOfSentinelsAreInPlainWordsToo: the table of events has the words of the waterfall.
+func TestTheEventsOfSentinelsAreInPlainWordsToo(t *testing.T) {
+	r := Report{History: harness.History{Events: []harness.Event{{Kind: "+odown"}, {Kind: "+switch-master"}}}}
+	page := textOf(t, HTML, r)
+	require.Contains(t, page, `<span class="mono nowrap">&#43;odown</span> a quorum misses it</td>`)
+	require.Contains(t, page, "new one announced</td>")
+}

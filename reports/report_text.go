@@ -11,8 +11,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// ReportText writes a run for a terminal: its verdict, the first violation of each class, and what its failovers did.
-// Then it says in one line what each checker found or, if asked for, with figures and situations.
+// ReportText writes a run for a terminal: its verdict, the first violation of each class, its failovers, and one line
+// with what each checker found. If l.Verbose is set, each checker has lines of its own with figures, and the situations
+// that the run met follow.
 func ReportText(w io.Writer, r Report, l Layout) error {
 	var b strings.Builder
 	b.WriteString(l.Fold(strings.ToUpper(r.Judged.Verdict.String())+"  ", r.Sentence()))
@@ -38,10 +39,7 @@ func ReportText(w io.Writer, r Report, l Layout) error {
 			doubts(&b, r.Judged.Judgements, l)
 		}
 	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("reports: write text: %w", err)
-	}
-	return nil
+	return writeText(w, "text", b.String())
 }
 
 // ran says how much was run: clients, time, operations by outcome, and faults.
@@ -71,7 +69,7 @@ func firstOfEachClass(b *strings.Builder, anomalies []harness.Anomaly, l Layout)
 		if an.Certified {
 			certified = ", certified by porcupine"
 		}
-		b.WriteString(l.Fold("  ", fmt.Sprintf("the first %s%s:", an.Class, certified)) + l.Fold("    ", an.Note))
+		b.WriteString(l.Fold("  ", fmt.Sprintf("the first %s%s:", an.Class, certified)) + l.Fold("    ", AlignTimes(an.Note)))
 	}
 }
 

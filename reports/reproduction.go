@@ -3,7 +3,6 @@ package reports
 import (
 	"cmp"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -36,10 +35,9 @@ type Shape string
 
 // The shapes. The zero value means that nothing was compared.
 const (
-	Matches  Shape = "matches"
-	Differs  Shape = "differs"
-	Untold   Shape = "cannot be told" // a trial's verdict is unknown
-	noMedian       = "–"
+	Matches Shape = "matches"
+	Differs Shape = "differs"
+	Untold  Shape = "cannot be told" // a trial's verdict is unknown
 )
 
 // Measure is a figure that every trial has: a column.
@@ -110,7 +108,7 @@ func (r *Reproduction) Summarize() {
 func (r Range) String() string {
 	switch {
 	case r.N == 0:
-		return noMedian
+		return dash
 	case r.Min == r.Max:
 		return units.Figure(r.Median)
 	}
@@ -150,7 +148,7 @@ func (r Reproduction) rows() [][]string {
 	for _, a := range r.Arms {
 		row := []string{a.Name, units.Count(int64(a.DecidedTrials()))}
 		for m := range r.Measures {
-			cell := noMedian
+			cell := dash
 			if m < len(a.Ranges) {
 				cell = a.Ranges[m].String()
 			}
@@ -188,17 +186,9 @@ func (r Reproduction) doubts() []string {
 
 // WriteReproduction writes report.html, reproduction.json and summary.md into dir, as Write does for a run.
 func WriteReproduction(dir string, r Reproduction) error {
-	for _, f := range []struct {
-		name  string
-		write func(io.Writer, Reproduction) error
-	}{
+	return writeAll(dir, []Format[Reproduction]{
 		{ReproductionFile, ReproductionJSON}, {SummaryFile, ReproductionSummary}, {ReportFile, ReproductionHTML},
-	} {
-		if err := WriteFile(filepath.Join(dir, f.name), func(w io.Writer) error { return f.write(w, r) }); err != nil {
-			return err
-		}
-	}
-	return nil
+	}, r)
 }
 
 // ReproductionDocument is the content of reproduction.json.
@@ -227,12 +217,9 @@ func ReproductionSummary(w io.Writer, r Reproduction) error {
 		}
 		rows = append(rows, row)
 	}
-	if err := markdownTable(&b, r.heads(), rows); err != nil {
-		return err
-	}
+	markdownTable(&b, r.heads(), rows)
 	b.WriteString("\nMedian (least to largest) of the trials; in brackets what was published.\n")
-	_, err := io.WriteString(w, b.String())
-	return err
+	return writeText(w, "summary", b.String())
 }
 
 // facts returns the lines above the table.

@@ -49,7 +49,7 @@ func newReproductionPage(r Reproduction) reproductionPage {
 	for _, a := range r.Arms {
 		row := armCells{Arm: a, Told: units.Count(int64(a.DecidedTrials()))}
 		for m := range r.Measures {
-			cell := rangeCell{Ours: noMedian, Published: a.published(m)}
+			cell := rangeCell{Ours: dash, Published: a.published(m)}
 			if m < len(a.Ranges) {
 				cell.Ours = a.Ranges[m].String()
 			}

@@ -28,13 +28,10 @@ func ReproductionText(w io.Writer, r Reproduction, l Layout) error {
 		}
 		t.Add(row...)
 	}
-	if err := t.Write(&b, l.width()); err != nil {
-		return err
-	}
+	_ = t.Write(&b, l.width()) // a strings.Builder never fails
 	b.WriteString("\n" + l.Fold("  ", "median (least to largest) of the trials; in brackets what was published"))
 	for _, d := range r.doubts() {
 		b.WriteString(l.Fold("  unknown  ", d))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return writeText(w, "text", b.String())
 }

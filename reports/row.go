@@ -72,7 +72,7 @@ func RowOf(r Report, link string) Row {
 		Started: r.History.Meta.Started, Elapsed: r.Elapsed, Command: r.Command, Link: link,
 	}
 	if len(r.Judged.Anomalies) > 0 {
-		row.First = r.Judged.Anomalies[0].Note
+		row.First = AlignTimes(r.Judged.Anomalies[0].Note)
 	}
 	return row
 }
@@ -92,10 +92,10 @@ func anyExplored(rows []Row) bool {
 	return slices.ContainsFunc(rows, func(r Row) bool { return r.Explorer != "" })
 }
 
-// orDashForSearch returns s, or a dash if the row is that of a search, which has no operations to count.
+// orDashForSearch returns s if the row is of a run, and a dash if it is of a search, which counts no operations.
 func (r Row) orDashForSearch(s string) string {
 	if r.Explorer != "" && r.Ops == 0 {
-		return "–"
+		return dash
 	}
 	return s
 }

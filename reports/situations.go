@@ -2,7 +2,6 @@ package reports
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -57,15 +56,15 @@ func countOrNever(n int) string {
 }
 
 // summarySituations writes the situations into summary.md.
-func summarySituations(w io.Writer, r Report) error {
+func summarySituations(b *strings.Builder, r Report) {
 	all := r.Judged.Situations
 	if len(all) == 0 {
-		return nil
+		return
 	}
 	var rows [][]string
 	for _, s := range all {
 		rows = append(rows, []string{escapeMarkdown(string(s.Name)), countOrNever(s.Count)})
 	}
-	fmt.Fprintln(w)
-	return markdownTable(w, []string{"situation", ":met"}, rows)
+	b.WriteString("\n")
+	markdownTable(b, []string{"situation", ":met"}, rows)
 }

@@ -1,12 +1,9 @@
 package reports
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -16,14 +13,9 @@ import (
 
 // WriteSuite writes index.html, suite.json, junit.xml and summary.md into dir, as Write does for a run.
 func WriteSuite(dir string, s tally.Suite) error {
-	var failed []error
-	for _, f := range []struct {
-		name  string
-		write func(io.Writer, tally.Suite) error
-	}{{SuiteFile, SuiteJSON}, {IndexFile, SuiteHTML}, {JUnitFile, SuiteJUnit}, {SummaryFile, SuiteSummary}} {
-		failed = append(failed, WriteFile(filepath.Join(dir, f.name), func(w io.Writer) error { return f.write(w, s) }))
-	}
-	return errors.Join(failed...)
+	return writeAll(dir, []Format[tally.Suite]{
+		{SuiteFile, SuiteJSON}, {IndexFile, SuiteHTML}, {JUnitFile, SuiteJUnit}, {SummaryFile, SuiteSummary},
+	}, s)
 }
 
 // SuiteDocument is the content of suite.json. Memory is in bytes.
@@ -87,7 +79,7 @@ func shardCells(r tally.ShardResult) []string {
 	if r.Resumed > 0 {
 		ended += ", resumed " + units.Plural(int64(r.Resumed), "time", "times")
 	}
-	memory := noMedian
+	memory := dash
 	if r.RSS > 0 {
 		memory = units.Size(r.RSS)
 	}
@@ -121,4 +113,4 @@ func suiteWord(s tally.Suite) string {
 }
 
 // caseExpected returns what the case is expected to find, or a dash.
-func caseExpected(c tally.Case) string { return cmp.Or(c.Expected, noMedian) }
+func caseExpected(c tally.Case) string { return orDash(c.Expected) }

@@ -89,14 +89,15 @@ func adviceOnLimit(r tally.Run) string {
 	return s + " All of them take longer on a busy machine."
 }
 
-// adviceOnFindings returns the remedies of what a run found and was not expected to find, or of all that it found.
+// adviceOnFindings returns the remedies for the classes of violations that a run found unexpectedly. If all of them were
+// expected, and only their numbers were not, it returns the remedies for all that the run found.
 func adviceOnFindings(r tally.Run) string {
 	var unexpected, all []string
 	for _, doc := range harness.Classes() {
-		if names(r.Found, doc.Class) && doc.Remedy != "" {
-			all = append(all, doc.Remedy)
+		if remedy := remedyFor(doc, r); names(r.Found, doc.Class) && remedy != "" {
+			all = append(all, remedy)
 			if !names(r.Expected, doc.Class) {
-				unexpected = append(unexpected, doc.Remedy)
+				unexpected = append(unexpected, remedy)
 			}
 		}
 	}
@@ -108,6 +109,22 @@ func adviceOnFindings(r tally.Run) string {
 	}
 	return "What was expected did not show. Give the run more time or clients, or list the class under may if it need " +
 		"not show each time."
+}
+
+// remedyFor returns the remedy for a class, without sentences about failovers if the run had none.
+func remedyFor(doc harness.ClassDoc, r tally.Run) string {
+	if mayHaveFailedOver(r) {
+		return doc.Remedy
+	}
+	sentences := slices.DeleteFunc(strings.SplitAfter(doc.Remedy, ". "),
+		func(s string) bool { return strings.Contains(s, "failover") })
+	return strings.TrimSpace(strings.Join(sentences, ""))
+}
+
+// mayHaveFailedOver reports whether the run had a failover, or may have had one: its command has faults, or is unknown.
+func mayHaveFailedOver(r tally.Run) bool {
+	return len(r.Failovers) > 0 || r.Command == "" || slices.ContainsFunc([]string{"--nemesis", "--failovers", "--plan"},
+		func(flag string) bool { return strings.Contains(r.Command, flag) })
 }
 
 // names reports whether a text such as "12 double-grant and 3 stolen-release" names a class.

@@ -1,10 +1,10 @@
 package reports
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/doublegrant/doublegrant/harness/tally"
 	"github.com/doublegrant/doublegrant/harness/units"
@@ -12,7 +12,7 @@ import (
 
 // SuiteSummary writes the summary.md of a suite, for a pull request.
 func SuiteSummary(w io.Writer, s tally.Suite) error {
-	var b bytes.Buffer
+	var b strings.Builder
 	fmt.Fprintf(&b, "## %s: %s\n\n%s\n\n", suiteWord(s), escapeMarkdown(s.Name), escapeMarkdown(SuiteSentence(s)))
 	if s.Ended != "" {
 		fmt.Fprintf(&b, "> It ended early: %s.\n\n", escapeMarkdown(s.Ended))
@@ -25,9 +25,7 @@ func SuiteSummary(w io.Writer, s tally.Suite) error {
 		}
 		rows = append(rows, cells)
 	}
-	if err := markdownTable(&b, append([]string{"run", "ended"}, suiteHeads(s)...), rows); err != nil {
-		return fmt.Errorf("reports: write summary: %w", err)
-	}
+	markdownTable(&b, append([]string{"run", "ended"}, suiteHeads(s)...), rows)
 	const most = 10
 	failures, others := s.Failures(most)
 	for _, r := range failures {
@@ -44,22 +42,17 @@ func SuiteSummary(w io.Writer, s tally.Suite) error {
 		fmt.Fprintf(&b, "\n- and %s more, in suite.jsonl", units.Count(int64(others)))
 	}
 	fmt.Fprintln(&b)
-	if err := shardsSummary(&b, s); err != nil {
-		return fmt.Errorf("reports: write summary: %w", err)
-	}
+	shardsSummary(&b, s)
 	for _, f := range slices.Concat(suiteFacts(s), failoverFacts(s), shardFacts(s), memoryFacts(s.Memory)) {
 		fmt.Fprintf(&b, "\n- %s: %s", escapeMarkdown(f.Name), escapeMarkdown(f.Value))
 	}
-	if _, err := fmt.Fprintln(w, b.String()); err != nil {
-		return fmt.Errorf("reports: write summary: %w", err)
-	}
-	return nil
+	return writeText(w, "summary", b.String()+"\n")
 }
 
 // shardsSummary writes the shards of a suite as a table. It writes nothing if there are none.
-func shardsSummary(b *bytes.Buffer, s tally.Suite) error {
+func shardsSummary(b *strings.Builder, s tally.Suite) {
 	if len(s.Shards) == 0 {
-		return nil
+		return
 	}
 	var rows [][]string
 	for _, r := range s.Shards {
@@ -70,5 +63,5 @@ func shardsSummary(b *bytes.Buffer, s tally.Suite) error {
 		rows = append(rows, row)
 	}
 	fmt.Fprintln(b)
-	return markdownTable(b, append([]string{"shard"}, shardHeads...), rows)
+	markdownTable(b, append([]string{"shard"}, shardHeads...), rows)
 }

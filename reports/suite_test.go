@@ -93,6 +93,14 @@ func TestASuiteSaysOnWhatItRanAndWhatToDo(t *testing.T) {
 	require.Equal(t, harness.DoubleGrant.Doc().Remedy, advice(tally.Run{Ending: tally.NotMet, Found: "3 double-grant",
 		Expected: "invalid: double-grant at most 2 times"}), "else what was found")
 	require.Empty(t, advice(tally.Run{Ending: tally.Met}))
+	broken := tally.Run{Ending: tally.NotMet, Found: "2 double-grant and 1 regression", Expected: "valid",
+		Command: "doublegrant run lock/setnx --clients=100"}
+	require.Contains(t, advice(broken), "If the algorithm raced, grant and lease have to be one command")
+	require.Contains(t, advice(broken), "Never let a smaller number replace a larger one")
+	require.NotContains(t, advice(broken), "failover", "the run had none")
+	broken.Command += " --nemesis=kill-primary"
+	require.Contains(t, advice(broken), "no lock on one primary helps")
+	require.Contains(t, advice(broken), "sequence/incr-wait makes that rare")
 }
 
 // mergedSuite is made of three shards, one of which was cut short.

@@ -22,7 +22,8 @@ type suiteRow struct {
 	Results string // relative path of a report: that of the case's first failure, or of its last run
 }
 
-// suiteHeads returns the columns between the name of a case and its results. A colon aligns a column to the right.
+// suiteHeads returns the heads of the columns that follow a case's name and its ending. A colon aligns a column to the
+// right.
 func suiteHeads(s tally.Suite) []string {
 	if s.Repeated() {
 		return []string{"expected", "found last", ":runs", ":met", ":not met", ":unknown", ":failed", ":operations",
@@ -35,7 +36,7 @@ func suiteRows(s tally.Suite) (all []suiteRow) {
 	for _, c := range s.Cases {
 		row := suiteRow{Case: c, Ends: c.Ending().String(), Tone: endingTone(c.Ending()), Results: c.First().Link}
 		took := units.Duration(c.Elapsed.Round(100 * time.Millisecond))
-		found := cmp.Or(c.Last.Found, noMedian)
+		found := orDash(c.Last.Found)
 		switch {
 		case s.Repeated():
 			row.Cells = []string{caseExpected(c), found}
@@ -43,11 +44,11 @@ func suiteRows(s tally.Suite) (all []suiteRow) {
 				row.Cells = append(row.Cells, units.Count(int64(n)))
 			}
 		case c.Runs == 0 || c.Last.Ending == tally.Failed:
-			row.Cells = []string{noMedian, noMedian, caseExpected(c)}
+			row.Cells = []string{dash, dash, caseExpected(c)}
 		default:
 			row.Cells = []string{c.Last.Verdict.String(), found, caseExpected(c)}
 		}
-		ops := noMedian // a search has none to count
+		ops := dash // a search has none to count
 		if c.Ops > 0 {
 			ops = units.Count(c.Ops)
 		}
@@ -82,13 +83,9 @@ func SuiteText(w io.Writer, s tally.Suite, l Layout) error {
 	b.WriteString(l.Fold("ran: ", suiteRan(s)))
 	suiteFailures(&b, s, l)
 	b.WriteString("\n")
-	if err := suiteTable(&b, s, l); err != nil {
-		return err
-	}
+	suiteTable(&b, s, l)
 	if len(s.Shards) > 0 {
-		if err := shardsText(&b, s, l); err != nil {
-			return err
-		}
+		shardsText(&b, s, l)
 	}
 	facts := failoverFacts(s)
 	if l.Verbose {
@@ -100,8 +97,7 @@ func SuiteText(w io.Writer, s tally.Suite, l Layout) error {
 			b.WriteString(l.Fold(fmt.Sprintf("  %-20s ", oneLine(f.Name)), f.Value))
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return writeText(w, "text", b.String())
 }
 
 // suiteRan says how much was run under load, and how many searches were made.
@@ -137,7 +133,7 @@ func suiteFailures(b *strings.Builder, s tally.Suite, l Layout) {
 }
 
 // suiteTable writes a line for each run. With statistics, it has the folders of their results as well.
-func suiteTable(b *strings.Builder, s tally.Suite, l Layout) error {
+func suiteTable(b *strings.Builder, s tally.Suite, l Layout) {
 	var t texttable.Table
 	heads := append([]string{"run", "ended"}, suiteHeads(s)...)
 	if s.Repeated() {
@@ -156,14 +152,14 @@ func suiteTable(b *strings.Builder, s tally.Suite, l Layout) error {
 			cells = append([]string{row.Name, row.Ends, row.Cells[0], row.Cells[1], endings(row.Case)}, row.Cells[n-2:]...)
 		}
 		if l.Verbose {
-			cells = append(cells, cmp.Or(folderOf(row.Results), noMedian))
+			cells = append(cells, orDash(folderOf(row.Results)))
 		}
 		for i := range cells {
 			cells[i] = oneLine(cells[i])
 		}
 		t.Add(cells...)
 	}
-	return t.Write(b, l.width())
+	_ = t.Write(b, l.width()) // a strings.Builder never fails
 }
 
 // endings counts the runs of a case by how they ended: "12 met, 1 unknown".
@@ -177,11 +173,11 @@ func endings(c tally.Case) string {
 			all = append(all, units.Count(int64(e.n))+" "+e.as.String())
 		}
 	}
-	return cmp.Or(strings.Join(all, ", "), noMedian)
+	return orDash(strings.Join(all, ", "))
 }
 
 // shardsText writes the shards of a suite as a table.
-func shardsText(b *strings.Builder, s tally.Suite, l Layout) error {
+func shardsText(b *strings.Builder, s tally.Suite, l Layout) {
 	var t texttable.Table
 	heads := []string{"SHARD"}
 	for _, h := range shardHeads {
@@ -196,13 +192,10 @@ func shardsText(b *strings.Builder, s tally.Suite, l Layout) error {
 		t.Add(cells...)
 	}
 	b.WriteString("\n")
-	if err := t.Write(b, l.width()); err != nil {
-		return err
-	}
+	_ = t.Write(b, l.width()) // a strings.Builder never fails
 	for _, f := range shardFacts(s) {
 		b.WriteString(l.Fold(fmt.Sprintf("  %-20s", f.Name), f.Value))
 	}
-	return nil
 }
 
 // runHeadline returns a run's name and its result.

@@ -1,11 +1,11 @@
 package reports
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/analysis"
@@ -15,7 +15,7 @@ import (
 
 // Summary writes summary.md, for a pull request.
 func Summary(w io.Writer, r Report) error {
-	var b bytes.Buffer
+	var b strings.Builder
 	fmt.Fprintf(&b, "## %s: %s\n\n%s\n\n", r.Judged.Verdict, escapeMarkdown(r.Name), escapeMarkdown(r.Sentence()))
 	if r.Expected != "" {
 		fmt.Fprintf(&b, "Expected %s: **%s**.\n\n", escapeMarkdown(r.Expected), metWord(r.Met))
@@ -23,17 +23,15 @@ func Summary(w io.Writer, r Report) error {
 	for _, warning := range r.warnings() {
 		fmt.Fprintf(&b, "> %s\n\n", escapeMarkdown(warning))
 	}
-	for _, part := range []func(io.Writer, Report) error{
-		summaryFacts, summaryJudged, summarySituations, summaryAnomaly, summaryFailovers, summaryCommand,
-	} {
-		if err := part(&b, r); err != nil {
-			return fmt.Errorf("reports: write summary: %w", err)
-		}
+	summaryFacts(&b, r)
+	summaryJudged(&b, r)
+	summarySituations(&b, r)
+	summaryAnomaly(&b, r)
+	summaryFailovers(&b, r)
+	if r.Command != "" {
+		fmt.Fprintf(&b, "\nRun it again: %s\n", markdownCommand(r.Command))
 	}
-	if _, err := w.Write(b.Bytes()); err != nil {
-		return fmt.Errorf("reports: write summary: %w", err)
-	}
-	return nil
+	return writeText(w, "summary", b.String())
 }
 
 func metWord(yes bool) string {
@@ -43,48 +41,47 @@ func metWord(yes bool) string {
 	return "not met"
 }
 
-func summaryFacts(w io.Writer, r Report) error {
+func summaryFacts(b *strings.Builder, r Report) {
 	var rows [][]string
 	for _, f := range append(setup(r), totals(r.Stats)...) {
 		rows = append(rows, []string{escapeMarkdown(f.Name), escapeMarkdown(f.Value)})
 	}
-	return markdownTable(w, []string{"run", ""}, rows)
+	markdownTable(b, []string{"run", ""}, rows)
 }
 
-func summaryJudged(w io.Writer, r Report) error {
+func summaryJudged(b *strings.Builder, r Report) {
 	var rows [][]string
 	for _, g := range r.Judged.Judgements {
 		rows = append(rows, []string{markdownCode(g.Checker), g.VerdictText(), escapeMarkdown(g.Reason)})
 	}
-	if len(rows) == 0 {
-		return nil
+	if len(rows) > 0 {
+		b.WriteString("\n")
+		markdownTable(b, []string{"checker", "verdict", "reason"}, rows)
 	}
-	fmt.Fprintln(w)
-	return markdownTable(w, []string{"checker", "verdict", "reason"}, rows)
 }
 
-func summaryAnomaly(w io.Writer, r Report) error {
+func summaryAnomaly(b *strings.Builder, r Report) {
 	if len(r.Judged.Anomalies) == 0 {
-		return nil
+		return
 	}
 	a := r.Judged.Anomalies[0]
-	fmt.Fprintf(w, "\n### First anomaly: %s %s\n\n%s\n\n", escapeMarkdown(string(a.Class)),
-		markdownCode(units.Clip(a.Key, 80)), escapeMarkdown(a.Note))
-	aboutClass(w, a.Class)
+	fmt.Fprintf(b, "\n### First anomaly: %s %s\n\n%s\n\n", escapeMarkdown(string(a.Class)),
+		markdownCode(units.Clip(a.Key, 80)), escapeMarkdown(AlignTimes(a.Note)))
+	aboutClass(b, a.Class)
 	if len(a.Ops) == 0 {
-		return nil
+		return
 	}
 	var rows [][]string
 	for _, op := range opViews(a, r.History.Meta) {
 		rows = append(rows, opCells(op))
 	}
-	return markdownTable(w, []string{":client", "kind", "argument", "result", ":call", ":took", "outcome"}, rows)
+	markdownTable(b, []string{":client", "kind", "argument", "result", ":call", ":took", "outcome"}, rows)
 }
 
 // aboutClass explains what a class means in production, and the remedy.
-func aboutClass(w io.Writer, c harness.Class) {
+func aboutClass(b *strings.Builder, c harness.Class) {
 	if d := c.Doc(); d.Harm != "" {
-		fmt.Fprintf(w, "%s in production: %s\n\nWhat to do: %s\n\n", escapeMarkdown(string(c)), escapeMarkdown(d.Harm),
+		fmt.Fprintf(b, "%s in production: %s\n\nWhat to do: %s\n\n", escapeMarkdown(string(c)), escapeMarkdown(d.Harm),
 			escapeMarkdown(d.Remedy))
 	}
 }
@@ -98,15 +95,16 @@ func opCells(op opView) []string {
 }
 
 // summaryFailovers writes the stages of one failover as rows, or several failovers as rows with the stages as columns.
-func summaryFailovers(w io.Writer, r Report) error {
+func summaryFailovers(b *strings.Builder, r Report) {
 	switch len(r.Failovers) {
 	case 0:
-		return nil
+		return
 	case 1:
-		return oneFailover(w, r.Failovers[0])
+		oneFailover(b, r.Failovers[0])
+		return
 	}
 	t := failoverRows(r.Failovers)
-	fmt.Fprintf(w, "\n### %d failovers\n\n%s %s.\n\n", len(r.Failovers), t.About, escapeMarkdown(r.FailoversLine()))
+	fmt.Fprintf(b, "\n### %d failovers\n\n%s %s.\n\n", len(r.Failovers), t.About, escapeMarkdown(r.FailoversLine()))
 	heads := []string{"after fault"}
 	for _, h := range t.Heads {
 		heads = append(heads, ":"+h)
@@ -115,22 +113,19 @@ func summaryFailovers(w io.Writer, r Report) error {
 	for _, row := range append(t.Rows, t.Foot...) {
 		rows = append(rows, append([]string{escapeMarkdown(row.Name)}, row.Cells...))
 	}
-	if err := markdownTable(w, heads, rows); err != nil {
-		return err
-	}
+	markdownTable(b, heads, rows)
 	for _, r := range t.Remarks {
-		fmt.Fprintf(w, "\n- %s: %s", escapeMarkdown(r.Name), escapeMarkdown(r.Value))
+		fmt.Fprintf(b, "\n- %s: %s", escapeMarkdown(r.Name), escapeMarkdown(r.Value))
 	}
-	_, err := fmt.Fprintln(w)
-	return err
+	b.WriteString("\n")
 }
 
-func oneFailover(w io.Writer, f analysis.Failover) error {
+func oneFailover(b *strings.Builder, f analysis.Failover) {
 	head := "Failover after "
 	if f.Fault < 0 {
 		head = "Failover, "
 	}
-	fmt.Fprintf(w, "\n### %s\n\n", escapeMarkdown(head+f.Cause()+f.FromTo()))
+	fmt.Fprintf(b, "\n### %s\n\n", escapeMarkdown(head+f.Cause()+f.FromTo()))
 	var rows [][]string
 	for _, s := range f.Stages {
 		if s.Seen {
@@ -145,23 +140,15 @@ func oneFailover(w io.Writer, f analysis.Failover) error {
 	for _, r := range f.Remarks() {
 		rows = append(rows, []string{"remark", "", escapeMarkdown(r)})
 	}
-	return markdownTable(w, []string{"stage", ":since the fault, or how long", "by"}, rows)
+	markdownTable(b, []string{"stage", ":since the fault, or how long", "by"}, rows)
 }
 
-// stageName returns a milestone's name, and what it means if it is a Sentinel's word.
+// stageName returns a milestone's name. If the name is a Sentinel's word, such as +odown, its meaning follows.
 func stageName(m analysis.Milestone) string {
 	if m.Plain() == "" {
 		return string(m)
 	}
 	return string(m) + ": " + m.Plain()
-}
-
-func summaryCommand(w io.Writer, r Report) error {
-	if r.Command == "" {
-		return nil
-	}
-	_, err := fmt.Fprintf(w, "\nRun it again: %s\n", markdownCommand(r.Command))
-	return err
 }
 
 // CompareMarkdown writes runs as one Markdown table, for comparison. If any row has a result of the explorer, the table
@@ -184,26 +171,22 @@ func CompareMarkdown(w io.Writer, rows []Row) error {
 		}
 		cells = append(cells, row)
 	}
-	if err := markdownTable(w, heads, cells); err != nil {
-		return fmt.Errorf("reports: write comparison: %w", err)
-	}
-	return markdownSteps(w, rows)
+	var b strings.Builder
+	markdownTable(&b, heads, cells)
+	markdownSteps(&b, rows)
+	return writeText(w, "comparison", b.String())
 }
 
 // markdownSteps writes the steps of the first searches that did not pass.
-func markdownSteps(w io.Writer, rows []Row) error {
+func markdownSteps(b *strings.Builder, rows []Row) {
 	left := maxAnnotations
 	for _, r := range rows {
 		if r.passed() || r.Steps == "" || left == 0 {
 			continue
 		}
 		left--
-		about := cmp.Or(r.Regime, r.Name)
-		if _, err := fmt.Fprintf(w, "\n### %s\n\n%s", escapeMarkdown(about), markdownBlock(r.Steps, "")); err != nil {
-			return fmt.Errorf("reports: write comparison: %w", err)
-		}
+		fmt.Fprintf(b, "\n### %s\n\n%s", escapeMarkdown(cmp.Or(r.Regime, r.Name)), markdownBlock(r.Steps, ""))
 	}
-	return nil
 }
 
 // explorerColumn is the index of the column with the explorer's result, after the verdict.
@@ -217,9 +200,7 @@ func markVerdict(v harness.Verdict) string {
 	return "**" + v.String() + "**"
 }
 
-func orDash(s string) string {
-	if s == "" {
-		return "–"
-	}
-	return s
-}
+// dash is shown where there is no value.
+const dash = "–"
+
+func orDash(s string) string { return cmp.Or(s, dash) }

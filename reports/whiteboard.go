@@ -47,10 +47,7 @@ func ExplorationText(w io.Writer, e Exploration, l Layout) error {
 	if e.Command != "" {
 		fmt.Fprintf(&b, "search again: %s\n", units.Visible(e.Command))
 	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("reports: write text: %w", err)
-	}
-	return nil
+	return writeText(w, "text", b.String())
 }
 
 // ReplayText writes a counterexample of e that was replayed. times says how often; each replay went the same way.
@@ -62,10 +59,7 @@ func ReplayText(w io.Writer, e Exploration, c interleave.Counterexample, times i
 	if again := e.PassOn(c); again != "" {
 		fmt.Fprintf(&b, "  replay anywhere: %s\n", units.Visible(again))
 	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("reports: write text: %w", err)
-	}
-	return nil
+	return writeText(w, "text", b.String())
 }
 
 // statistics lists the parts of a search and the situations that it met.
@@ -74,7 +68,7 @@ func (e Exploration) statistics(l Layout) string {
 	r := e.Result
 	b.WriteString(l.Fold("  ", fmt.Sprintf("%s steps, %s schedules pruned, %s schedules a second",
 		units.Count(int64(r.Steps)), units.Count(int64(r.Pruned)), units.Whole(r.Rate()))))
-	for _, part := range e.partsOf() {
+	for _, part := range e.parts() {
 		b.WriteString(l.Fold("  ", part))
 	}
 	for _, line := range SituationsText(e.situations()) {

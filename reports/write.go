@@ -19,7 +19,7 @@ const (
 	ReproductionFile = "reproduction.json" // of a reproduction
 )
 
-// Format is one file of a report. R is a Report or an Exploration.
+// Format is one file of a report. R is what the report is about, such as a Report or an Exploration.
 type Format[R any] struct {
 	File  string
 	Write func(io.Writer, R) error
@@ -58,6 +58,14 @@ func writeAll[R any](dir string, formats []Format[R], r R) error {
 		failed = append(failed, WriteFile(filepath.Join(dir, f.File), func(w io.Writer) error { return f.Write(w, r) }))
 	}
 	return errors.Join(failed...)
+}
+
+// writeText writes a complete text. what names the text in errors.
+func writeText(w io.Writer, what, text string) error {
+	if _, err := io.WriteString(w, text); err != nil {
+		return fmt.Errorf("reports: write %s: %w", what, err)
+	}
+	return nil
 }
 
 // WriteFile makes the folder of path if necessary, writes to a temporary file in it and renames that to path, so that

@@ -62,7 +62,7 @@ func (a *app) adapterCommand() *cobra.Command {
 type adapterFlags struct {
 	line      string // the adapter's command line
 	connect   string // address that it listens at
-	announces bool
+	announces bool   // it drives itself, and announces its operations
 	clock     string
 	processes int
 	realCrash bool
@@ -138,8 +138,8 @@ func (a *app) checkAdapter(ctx context.Context, c workloads.Adapter) error {
 	return nil
 }
 
-// readAdapter returns the adapter that --adapter or the words after -- name, and the other arguments; nil if there is
-// none.
+// readAdapter returns the adapter of the command line: the one of --adapter or --connect, or the command after "--". c
+// is nil if there is none. others are the arguments before "--".
 func (v *variantFlags) readAdapter(cmd *cobra.Command, args []string) (others []string, c *workloads.Adapter,
 	err error) {
 	var command []string

@@ -29,18 +29,25 @@ const (
 type screen struct {
 	out      io.Writer
 	terminal bool
+	ascii    bool // the locale has no UTF-8
 
 	mu  sync.Mutex
 	bar *progressBar // nil: none
 }
 
-func newScreen(out io.Writer) *screen { return &screen{out: out, terminal: texttable.Terminal(out)} }
+func newScreen(out io.Writer) *screen {
+	terminal := texttable.Terminal(out)
+	return &screen{out: out, terminal: terminal, ascii: wantsASCII(terminal, os.Getenv)}
+}
 
-// Write removes the bar and writes p, which has whole lines.
+// Write removes the bar and writes p. Callers write whole lines, so that the bar can begin a new one.
 func (s *screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clear()
+	if s.ascii {
+		return asciiWriter{s.out}.Write(p)
+	}
 	return s.out.Write(p)
 }
 
@@ -65,8 +72,8 @@ type progressBar struct {
 	drawn             bool
 }
 
-// startBar shows a bar for a command of the estimated length total, until stop is called. Without a terminal, or with
-// JSON output, it does nothing.
+// startBar shows a bar until stop is called. total is the estimated length of the command, and most the word before the
+// remaining time. Without a terminal, or with JSON output, startBar does nothing.
 func (a *app) startBar(total time.Duration, most string) (stop func()) {
 	if !a.err.terminal || a.json || total <= 0 || tooNarrow(texttable.Width(a.err.out)) {
 		return func() {}

@@ -47,28 +47,49 @@ type shownBugs struct {
 	Bugs []trackrecord.Outcome `json:"bugs"`
 }
 
-// listBugs prints entries as a table. If the versions in use are known for some, it has a column for them.
+// listBugs prints entries as a table. If the versions in use are known for some, it has a column for them. Without a
+// terminal, the class, conditions and issues of each entry stand below its row, within 120 columns, so that names stay
+// whole.
 func (a *app) listBugs(all []bugs.Match) error {
 	if a.json {
 		return a.printJSON(listedBugs{reports.HeadOf("bugs"), all})
 	}
+	piped := texttable.Width(a.terminal) == 0
 	used := slices.ContainsFunc(all, func(m bugs.Match) bool { return m.Used != "" })
 	var t texttable.Table
 	add := func(yours string, cells ...string) {
+		if piped {
+			cells = cells[:4]
+		}
 		if used {
 			cells = slices.Insert(cells, 2, yours)
 		}
 		t.Add(cells...)
 	}
 	add("YOURS", "BUG", "LIBRARY", "SHOWN WITH", "FIXED IN", "CLASS", "CONDITIONS", "UPSTREAM")
+	below := []string{""}
 	for _, b := range all {
 		add(cmp.Or(b.Used, "any"), b.Name(), b.Library, b.Shown.Version, cmp.Or(b.Fixed, "-"), string(b.Class),
 			b.Conditions, b.Upstream.String())
+		below = append(below, texttable.Fold("    ", fmt.Sprintf("%s: %s; %s", b.Class, b.Conditions, b.Upstream), 120))
 	}
-	return a.write(&t)
+	if !piped {
+		return a.write(&t)
+	}
+	var rows strings.Builder
+	if err := t.Write(&rows, 0); err != nil {
+		return err
+	}
+	i := 0
+	for row := range strings.Lines(rows.String()) { // of any length, so each is one line
+		fmt.Fprint(a.out, row+below[i])
+		i++
+	}
+	return nil
 }
 
-// bugsOf says which bugs a library has, a version of it, or the versions of a file.
+// bugsOf prints the bugs of arg: a library, a version of a library, or a file that pins versions. Without arg it prints
+// all bugs.
 func (a *app) bugsOf(arg string) error {
 	use, err := bugs.ParseUse(arg)
 	if err != nil {
@@ -78,8 +99,12 @@ func (a *app) bugsOf(arg string) error {
 	switch {
 	case err != nil:
 		return err
-	case len(found) == 0 && !a.json:
+	case len(found) == 0 && !a.json && use.Pinned():
 		a.println("%s: no bug of the table%s", arg, use.Meant())
+		return nil
+	case len(found) == 0 && !a.json:
+		a.println("%s: no bug of a library of this name, and no such file%s", arg,
+			cmp.Or(use.Meant(), ": doublegrant bugs lists the libraries; files are "+bugs.Files()))
 		return nil
 	case len(found) > 0 && use.Pinned():
 		a.code = ExitInvalid
@@ -90,11 +115,11 @@ func (a *app) bugsOf(arg string) error {
 // isBug reports whether an argument of reproduce names a bug.
 func isBug(arg string) bool { return strings.HasPrefix(arg, bugs.Prefix) }
 
-// everyBug is the name of all bugs together.
-const everyBug = "all"
+const everyBug = "all" // names all bugs together
 
-// reproduceBugs shows bugs one after the other, and writes their table to a file, if one is named. The exit code is 1
-// if one does not show as stated, else 3 if something is missing for one, else 2 if one could tell nothing.
+// reproduceBugs shows bugs one after the other. If table is not empty, it also writes a table of them to that file. The
+// exit code is the first that fits: 1 if a bug did not show as stated, 3 if this machine lacks something that a bug
+// needs, 2 if a search for a bug was undecided.
 func (a *app) reproduceBugs(cmd *cobra.Command, names []string, table string) error {
 	ctx := cmd.Context()
 	for _, flag := range []string{"all", "list", "trials", "parallel", "seed", "on", "redis-image"} {
@@ -165,7 +190,7 @@ func chosenBugs(names []string) (chosen []bugs.Bug, err error) {
 	return chosen, nil
 }
 
-// printBug prints what came of showing a bug; in full with the counterexample.
+// printBug prints whether a bug was shown. If full is set, it prints the counterexample first.
 func (a *app) printBug(out trackrecord.Outcome, full bool) error {
 	if full && out.Shown.Search.Name != "" {
 		if err := reports.ExplorationText(a.out, out.Shown.Search, a.layout()); err != nil {
@@ -177,7 +202,8 @@ func (a *app) printBug(out trackrecord.Outcome, full bool) error {
 	return nil
 }
 
-// printBugsAbout names the entries about a library, which is a variant of the catalogue, if there are some.
+// printBugsAbout prints the names of the known bugs of the library that a variant of the catalogue runs. It prints
+// nothing if there are none.
 func (a *app) printBugsAbout(variant string) error {
 	if a.json || a.markdown || !strings.HasPrefix(variant, "lib/") {
 		return nil

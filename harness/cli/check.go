@@ -106,7 +106,8 @@ func (a *app) checkText(cmd *cobra.Command, args []string, file string, m result
 	return errors.Join(a.showReport(rep, dir), err)
 }
 
-// showReport prints the verdict on a history without a run, and sets the exit code to match. dir has its reports.
+// showReport prints the verdict on a history that another program recorded, and sets the exit code to match. The
+// reports are in dir.
 func (a *app) showReport(rep reports.Report, dir string) error {
 	a.code = verdictCode(rep.Judged.Verdict)
 	var err error

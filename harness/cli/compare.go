@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,7 +59,8 @@ counts as documented.`,
 	return a.groupFlags(cmd, ofPlans)
 }
 
-// cases lists every variant under every plan or regime. If no variant is named, each plan runs its own.
+// cases lists every variant under every plan or regime. If no variant is named, each plan runs the variant that it
+// names itself.
 func (a *app) cases(cmd *cobra.Command, f *compareFlags, args []string) ([]plan.Case, error) {
 	plans, err := f.plans(cmd)
 	if err != nil {
@@ -144,7 +146,7 @@ func (a *app) compare(cmd *cobra.Command, f *compareFlags, args []string) error 
 		length += time.Duration(len(cases)) * perSearch
 	}
 	stop := a.startBar(length, "about")
-	rows, _, err := a.runAll(ctx, cases)
+	rows, err := a.runAll(ctx, cases)
 	var brokenLines []string
 	if err == nil && f.exploreFor > 0 {
 		brokenLines, err = a.askExplorer(ctx, cases, rows, f.exploreFor)
@@ -194,8 +196,8 @@ func lengthOf(cases []plan.Case) (total time.Duration) {
 	return total
 }
 
-// runAll runs cases one after the other. It stops at the first error, and returns the earlier rows with it.
-func (a *app) runAll(ctx context.Context, cases []plan.Case) (rows []reports.Row, outs []results.Outcome, err error) {
+// runAll runs cases one after the other. At the first error it stops, and returns the error with the rows before it.
+func (a *app) runAll(ctx context.Context, cases []plan.Case) (rows []reports.Row, err error) {
 	for i, c := range cases {
 		fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(cases), c.Title)
 		length, _ := c.Plan.Estimate()
@@ -205,14 +207,12 @@ func (a *app) runAll(ctx context.Context, cases []plan.Case) (rows []reports.Row
 		o.Progress, o.OnViolation = progress.show, progress.found
 		out, row, err := a.runCase(ctx, c, o)
 		if err != nil {
-			return rows, outs, err
+			return rows, err
 		}
 		fmt.Fprintf(a.err, "      %s, %s\n", describeResult(out), metWord(out))
-		row.Mechanism = mechanism(c.Plan, out.Report.Judged.Anomalies)
 		rows = append(rows, row)
-		outs = append(outs, out)
 	}
-	return rows, outs, nil
+	return rows, nil
 }
 
 var errInterrupted = errors.New("interrupted")
@@ -263,12 +263,7 @@ func describeResult(out results.Outcome) string {
 	return strings.TrimSuffix(out.Report.Sentence(), ".")
 }
 
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
+func orDash(s string) string { return cmp.Or(s, "-") }
 
 // asDocumented returns the cell that compares the result with the documentation; "-" for the user's own algorithm,
 // which has none.
@@ -284,7 +279,8 @@ func asDocumented(r reports.Row) string {
 	return metCell(r.Met, r.Verdict)
 }
 
-// metCell returns the cell that says whether the result is as documented. An unknown verdict leaves that open.
+// metCell returns the cell that says whether the result is as documented: "yes", "NO", or "cannot tell" if the verdict
+// is unknown.
 func metCell(met bool, v harness.Verdict) string {
 	switch {
 	case met:

@@ -55,7 +55,7 @@ func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports
 	return brokenLines, nil
 }
 
-// mechanism says how violations of a plan's variant come about, as far as that is documented.
+// mechanism explains the violations in evidence in the words of the variant's documentation; empty if it has none.
 func mechanism(p plan.Plan, evidence []harness.Anomaly) string {
 	v, err := p.Workload()
 	if err != nil {
@@ -84,7 +84,7 @@ func brokenLine(out results.SearchOutcome) string {
 		filepath.Join(out.Dir, e.Files[0]))
 }
 
-// classesInSteps describes a search's counterexamples, as part of a sentence.
+// classesInSteps lists the counterexamples of a search, such as "double-grant in 4 steps and stuck-lock in 3 steps".
 func classesInSteps(e reports.Exploration) string {
 	var all []string
 	for _, c := range e.Result.Counterexamples {
@@ -93,8 +93,8 @@ func classesInSteps(e reports.Exploration) string {
 	return units.And(all)
 }
 
-// exploreBriefly summarizes what the explorer finds. For a sequence without a named regime it searches every regime,
-// and returns the first with the worst verdict.
+// exploreBriefly searches, and summarizes the result. For a sequence without a named regime it searches every regime,
+// and summarizes the worst result; of several equally bad ones, the first.
 func (a *app) exploreBriefly(ctx context.Context, s plan.Search) (brief string, met bool, worst results.SearchOutcome,
 	err error) {
 	met = true

@@ -132,7 +132,8 @@ func flagCompletions() map[string]cobra.CompletionFunc {
 	}
 }
 
-// fitting leaves out what does not begin with the word that is completed, as shells do.
+// fitting removes the suggestions of f that do not begin with the word that the user has typed. A shell would do the
+// same.
 func fitting(f cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		all, directive := f(cmd, args, word)
@@ -143,7 +144,6 @@ func fitting(f cobra.CompletionFunc) cobra.CompletionFunc {
 	}
 }
 
-// choices completes one of a few words.
 func choices(words ...string) cobra.CompletionFunc {
 	return each(func() []cobra.Completion { return slices.Clone(words) })
 }
@@ -251,8 +251,8 @@ func isResults(dir string) bool {
 	return named || filepath.Base(dir) == results.Latest
 }
 
-// folders completes results folders of a kind, the newest first, and by default those where commands put them. If none
-// fits, it completes other folders.
+// folders completes the results folders that is accepts, the newest first. Without a path it looks in results, where
+// commands put them by default. If it finds none, it completes any folder.
 func folders(is func(dir string) bool) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, word string) (all []cobra.Completion, _ cobra.ShellCompDirective) {
 		if strings.HasPrefix("results/", word) {

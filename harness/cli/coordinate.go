@@ -33,7 +33,7 @@ type natsFlags struct {
 	listen, nats, state string
 }
 
-// ofCoordinations is the help texts' group for the flags above.
+// ofCoordinations is the group of these flags in help texts.
 var ofCoordinations = flagGroup{"Workers", []string{
 	"workers", "listen", "nats", "name", "state", "token-file", "credentials", "tls-ca", "lease", "store-limit",
 	"give-up-after",
@@ -41,7 +41,7 @@ var ofCoordinations = flagGroup{"Workers", []string{
 
 const maxLocalWorkers = 64
 
-// Flags that need a NATS, and flags that need an external one.
+// natsOnlyFlags are useless if all workers are in this process, and externalNATSFlags if this process starts the NATS.
 var (
 	natsOnlyFlags = []string{"name", "state", "token-file", "credentials", "tls-ca", "lease", "store-limit",
 		"give-up-after"}
@@ -133,10 +133,10 @@ func (f *coordinateFlags) inProcess(cmd *cobra.Command) bool {
 	return f.workers > 0 && f.nats == "" && !cmd.Flags().Changed("listen")
 }
 
-// coordinated is work for workers.
+// coordinated is a suite or a search that workers do.
 type coordinated struct {
-	// do returns when all of it is done, or ctx is canceled. Once the results folder is complete, or just before, do
-	// calls ready with its path.
+	// do hands the suite or search to the workers of q, and returns when they have done all of it, or when ctx is
+	// canceled. When the results folder is complete, or will be in a moment, do calls ready with its path.
 	do func(ctx context.Context, q workqueue.Queue, seed uint64, ready func(dir string) error) error
 
 	// show prints the results of an earlier coordinator that was killed after it wrote them. It reports false if there
@@ -144,7 +144,7 @@ type coordinated struct {
 	show func(dir string) (bool, error)
 }
 
-// coordinate has work done by workers: those of this process, and those that join.
+// coordinate lets workers do work. Workers are in this process, or join over NATS.
 func (a *app) coordinate(cmd *cobra.Command, f *coordinateFlags, head jetstream.Head, work *coordinate.Work,
 	do coordinated) error {
 	if err := f.check(cmd); err != nil {
@@ -173,7 +173,7 @@ func (a *app) coordinate(cmd *cobra.Command, f *coordinateFlags, head jetstream.
 	return removeServer(server, f.stateFolder())
 }
 
-// runLocally has work done by n workers of this process, without listening.
+// runLocally lets n workers in this process do work. It needs no NATS and does not listen.
 func (a *app) runLocally(ctx context.Context, n int, lease time.Duration, work *coordinate.Work,
 	do func(context.Context, workqueue.Queue) error) error {
 	memory := workqueue.NewMemory(lease)
@@ -223,7 +223,7 @@ func (a *app) natsFor(f *natsFlags) (access jetstream.Access, server *jetstream.
 	return access, server, nil
 }
 
-// lead coordinates on a NATS. When all is done, it removes the coordination from there.
+// lead coordinates over a NATS. When the work is done, it removes the coordination from the NATS.
 func (a *app) lead(ctx context.Context, f *coordinateFlags, access jetstream.Access, head jetstream.Head,
 	work *coordinate.Work, do coordinated) (err error) {
 	sizes := jetstream.Sizes{Lease: f.lease, MostStored: int64(f.storeLimit) << 20}
@@ -264,8 +264,8 @@ func (a *app) lead(ctx context.Context, f *coordinateFlags, access jetstream.Acc
 	return err
 }
 
-// showKept shows the results of a coordinator that was killed while it ended, and ends the coordination. It reports
-// false if there are none.
+// showKept shows the results of an earlier coordinator that was killed after it wrote them, and ends its coordination.
+// It reports false if there are no such results.
 func (a *app) showKept(ctx context.Context, q *jetstream.Queue, do coordinated) (bool, error) {
 	dir, err := q.Results(ctx)
 	if err != nil || dir == "" {
@@ -291,7 +291,8 @@ func (a *app) showKept(ctx context.Context, q *jetstream.Queue, do coordinated) 
 type asWorker func(name string) (q workqueue.Queue, leave func(), err error)
 
 // withLocalWorkers runs do while n workers of this process take units, and ends the coordination if all work was done.
-// A worker that fails cancels everything. One that is barred does so only if it is the last, and others cannot join.
+// others says whether workers of other processes can join. A worker that fails cancels ctx. A worker that gets no more
+// work, because it failed where others did not, cancels ctx only if it is the last one and no others can join.
 func (a *app) withLocalWorkers(
 	ctx context.Context, n int, others bool, as asWorker, q workqueue.Queue, work *coordinate.Work,
 	do func(context.Context) error,

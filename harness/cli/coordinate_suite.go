@@ -42,8 +42,8 @@ then unknown, or failed if another run was not as expected.`,
 	return a.groupFlags(cmd, []flagGroup{ofCoordinations})
 }
 
-// coordinateSuite runs a suite by workers. The coordinator itself needs no Redis. If it has one, all runs must use that
-// version.
+// coordinateSuite lets workers run a suite. The coordinator itself needs no Redis. If its machine has a Redis, workers
+// need the same version.
 func (a *app) coordinateSuite(cmd *cobra.Command, f *coordinateFlags, s suite.Suite) error {
 	server, err := cluster.RedisVersion(a.place.redis)
 	if err != nil && cmd.Flags().Changed("redis-server") {

@@ -122,8 +122,8 @@ func (a *app) runCase(ctx context.Context, c plan.Case, o results.Options) (resu
 	return out, row, nil
 }
 
-// demoEnding returns the last sentence of the tour. Runs on a slow or busy machine may be undecided, which the sentence
-// does not blame on the variants.
+// demoEnding returns the last sentence of the tour: whether everything was as documented. It blames an undecided run on
+// the machine, which may be slow or busy, and not on the variant.
 func demoEnding(scenes []scene) string {
 	var wrong, unclear []string
 	for _, s := range scenes {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/texttable"
 	"github.com/doublegrant/doublegrant/harness/units"
+	"github.com/doublegrant/doublegrant/reports"
 )
 
 // story is what the tour has shown, on one screen of 80 columns and 50 lines.
@@ -40,7 +42,7 @@ func (s story) String() string {
 // storyWidth is the width of the story, in columns.
 const storyWidth = 80
 
-// wrap breaks cells of a line into lines of storyWidth, by words.
+// wrap writes a row of cells side by side within storyWidth columns. A long cell continues below itself.
 func wrap(cells ...string) string {
 	var b strings.Builder
 	var t texttable.Table
@@ -49,9 +51,9 @@ func wrap(cells ...string) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// told returns the counterexample of a search that the tour is about: one of the class that the scene tells, or else
-// the smallest. There has to be one.
-func (s scene) told() interleave.Counterexample {
+// example returns the counterexample that the tour shows for a search: one of the class Tells, or else the smallest.
+// The search must have found one.
+func (s scene) example() interleave.Counterexample {
 	all := s.searched.Result.Counterexamples
 	return all[max(0, slices.IndexFunc(all, func(c interleave.Counterexample) bool { return c.Anomaly.Class == s.Tells }))]
 }
@@ -62,12 +64,12 @@ func (s story) whiteboard(b *strings.Builder) {
 	if len(search.Result.Counterexamples) == 0 {
 		return // the last line of the tour says so
 	}
-	told := s.pairs[0].told()
+	example := s.pairs[0].example()
 	fmt.Fprintf(b, "A LOCK THAT TWO OWN: %s\n", s.pairs[0].Title)
-	for line := range strings.Lines(told.Text()) {
+	for line := range strings.Lines(example.Text()) {
 		b.WriteString(strings.TrimRight(line, " \n") + "\n")
 	}
-	note, _, _ := strings.Cut(told.Anomaly.Note, ";")
+	note, _, _ := strings.Cut(reports.AlignTimes(example.Anomaly.Note), ";")
 	b.WriteString(wrap("  =>", fmt.Sprintf("%s: one of %s orders, found after %s", note,
 		units.Count(int64(search.Result.Schedules)), units.Took(search.Result.First))) + "\n")
 }
@@ -96,7 +98,7 @@ func (s scene) brief() string {
 	case verdict == harness.Valid:
 		return fmt.Sprintf("none of %s orders breaks it", units.Count(int64(s.searched.Result.Schedules)))
 	}
-	c := s.told()
+	c := s.example()
 	return fmt.Sprintf("%s in %d steps, %s", c.Anomaly.Class, c.Length(), units.Took(s.searched.Result.First))
 }
 
@@ -113,18 +115,11 @@ func (s scene) often() string {
 	return says
 }
 
-func classesOf(totals map[harness.Class]int) (all []harness.Class) {
-	for c := range totals {
-		all = append(all, c)
-	}
-	slices.Sort(all)
-	return all
-}
-
 // articleNumber has 17 digits, which a double cannot hold: it is the example of the article whose script is compared.
 const articleNumber = 16081817202494579
 
-// comparisons explains the two wrong comparisons on real values, and cites what the runs saw.
+// comparisons explains two ways to compare numbers that are wrong, as text and as doubles, with an example of each. It
+// adds the first violation that each caused in its run.
 func (s story) comparisons(b *strings.Builder) {
 	b.WriteString("  as text \"100\" < \"23\", so the 23 that callers propose replaces the 100 drawn\n")
 	b.WriteString(wrap("  =>", s.numbers[0].row.First) + "\n")
@@ -205,7 +200,7 @@ func costOf(f analysis.Failover, s scene) string {
 	if f.Outage.Seen {
 		all = append(all, "no answer for "+f.Outage.String())
 	}
-	for _, c := range classesOf(s.ran.Judged.Totals) {
+	for _, c := range slices.Sorted(maps.Keys(s.ran.Judged.Totals)) {
 		all = append(all, units.Count(int64(s.ran.Judged.Totals[c]))+" "+string(c))
 	}
 	return strings.Join(all, ", ")

@@ -28,9 +28,9 @@ import (
 type finding struct {
 	What string `json:"what"`
 	OK   bool   `json:"ok"`
-	Is   string `json:"is"` // what was found, and the remedy if it is not OK
+	Is   string `json:"is"` // what was found; if not OK, often with the remedy
 
-	Do    string         `json:"do,omitempty"`      // remedy, unless Is has it
+	Do    string         `json:"do,omitempty"`      // remedy; empty: none is needed, or Is contains it
 	Warn  bool           `json:"warning,omitempty"` // OK, but perhaps not for every run
 	Limit *cluster.Check `json:"limit,omitempty"`
 }
@@ -226,37 +226,37 @@ func roomFinding() finding {
 func libraryFinding() finding {
 	image, _ := docker.CurrentImage()
 	f := librariesFinding(plan.Missing(), image != "")
-	used, without := interpreters()
-	return withInterpreters(f, used, without)
+	used, instead := interpreters()
+	return withInterpreters(f, used, instead)
 }
 
-// interpreters returns the paths of the interpreters that run variants in other languages, and of those in the PATH
-// that lack a library, each with the one that is used instead.
-func interpreters() (used []string, without map[string]string) {
-	without = map[string]string{}
+// interpreters returns the paths of the interpreters that run variants in other languages. instead has, by path, the
+// interpreters that are first in the PATH but lack a library, and for each the interpreter that is used instead.
+func interpreters() (used []string, instead map[string]string) {
+	instead = map[string]string{}
 	for _, v := range workloads.Catalogue() {
 		command, passed := adapter.Interpreter(v)
 		if path, err := exec.LookPath(command); command != "" && err == nil {
 			used = append(used, path)
 		}
 		if path, err := exec.LookPath(passed); passed != "" && err == nil {
-			without[path] = command
+			instead[path] = command
 		}
 	}
 	slices.Sort(used)
-	return slices.Compact(used), without
+	return slices.Compact(used), instead
 }
 
-// withInterpreters adds to a finding which interpreters it is about. A user's own adapter may be started by one that
-// lacks the library.
-func withInterpreters(f finding, used []string, without map[string]string) finding {
+// withInterpreters adds the result of interpreters to a finding. It warns of interpreters that lack a library, since a
+// user may start an adapter with one of them.
+func withInterpreters(f finding, used []string, instead map[string]string) finding {
 	if len(used) > 0 {
 		f.Is += "; looked at " + units.And(used)
 	}
-	for _, path := range slices.Sorted(maps.Keys(without)) {
+	for _, path := range slices.Sorted(maps.Keys(instead)) {
 		f.Warn = true
 		f.Is = fmt.Sprintf("%s, the first in the PATH, lacks a library: start your own adapters with %s; %s", path,
-			without[path], f.Is)
+			instead[path], f.Is)
 	}
 	return f
 }

@@ -172,7 +172,7 @@ type searchHow struct {
 	ended     func() bool                               // reports whether all workers are gone; may be nil
 }
 
-// searchBy makes searches by the workers of a queue.
+// searchBy lets the workers of a queue make searches.
 func (a *app) searchBy(ctx context.Context, q workqueue.Queue, work *coordinate.Work, requested searches,
 	how searchHow) error {
 	var lost atomic.Pointer[error] // why all workers are gone
@@ -315,8 +315,8 @@ func (a *app) printExploration(e reports.Exploration, situation string) error {
 // everyRegimeFlag is the value of --regime for each regime in turn, which is the default.
 const everyRegimeFlag = "all"
 
-// explainLost explains what a lost message is, and how to leave out crashes. If the search accepts lost messages, it
-// says how to search for them.
+// explainLost prints what a lost message is, if the search found one, and how to search without crashes. If the search
+// did not look for lost messages, explainLost prints how to look for them.
 func (a *app) explainLost(e reports.Exploration) {
 	switch lost := e.Labels[plan.AcceptsLabel]; {
 	case lost != "":
@@ -356,9 +356,9 @@ func noSituation(name string, there []harness.SituationName) error {
 	return usage("--situation: there is no %q here: choose one of %s", name, strings.Join(names, "; "))
 }
 
-// setBounds translates the values of flags into bounds of a search. A flag that was not given stays 0, so that a
-// variant's own default applies. An exception are flags of lost answers and commands: if one of them was given, the
-// others mean never.
+// setBounds translates the values of flags into bounds of a search. The bound of a flag that was not given stays 0, so
+// that the variant's default applies. The flags about lost answers and commands are an exception: if one of them was
+// given, the faults of the others never happen.
 func setBounds(cmd *cobra.Command, b *interleave.Bounds) {
 	given := func(f interleave.Bound) bool { return cmd.Flags().Changed(f.Flag) }
 	apart := slices.ContainsFunc(b.Fields(), func(f interleave.Bound) bool { return f.SeparatePart && given(f) })

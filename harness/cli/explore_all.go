@@ -27,10 +27,14 @@ func (a *app) exploreAll(ctx context.Context, searches []plan.Search) error {
 		}
 	}
 	stop := a.startBar(time.Duration(len(searches))*perSearch, "about")
-	outs, rows, err := a.searchAll(ctx, searches)
+	outs, err := a.searchAll(ctx, searches)
 	stop()
 	if len(outs) == 0 {
 		return err
+	}
+	var rows []reports.Row
+	for _, out := range outs {
+		rows = append(rows, searchRow(out))
 	}
 	if _, indexErr := a.writeIndex(rows); indexErr != nil {
 		return errors.Join(err, indexErr)
@@ -48,20 +52,19 @@ func (a *app) exploreAll(ctx context.Context, searches []plan.Search) error {
 	return err
 }
 
-// searchAll makes several searches, one after the other.
-func (a *app) searchAll(ctx context.Context, searches []plan.Search) (outs []results.SearchOutcome, rows []reports.Row,
-	err error) {
+// searchAll makes several searches, one after the other. At the first error it stops, and returns the error with the
+// outcomes before it.
+func (a *app) searchAll(ctx context.Context, searches []plan.Search) (outs []results.SearchOutcome, err error) {
 	for i, s := range searches {
 		fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(searches), strings.TrimSuffix(s.Variant+", "+s.Conditions(), ", "))
 		a.err.beginStage(perSearch)
 		out, err := a.search(ctx, s)
 		if err != nil {
-			return outs, rows, err
+			return outs, err
 		}
 		outs = append(outs, out)
-		rows = append(rows, searchRow(out))
 	}
-	return outs, rows, nil
+	return outs, nil
 }
 
 // searchRow returns a search's row of a table. One variant may be searched under several conditions.

@@ -27,11 +27,10 @@ func (p *pieceFlags) add(cmd *cobra.Command) {
 		"as coordinate explore does (default: not split)")
 }
 
-// besideResume lists the flags that may be given with --resume. The file has everything else.
+// besideResume lists the flags that may be given with --resume. All other flags are taken from the saved search.
 var besideResume = []string{"resume", "save", "workers", "for", "max-schedules", "situation", "results", "redis-server",
 	"output", "color", "no-color"}
 
-// check refuses flags that do not go together.
 func (p *pieceFlags) check(cmd *cobra.Command, all bool, args []string) error {
 	if cmd.Flags().Changed("workers") && (p.workers < 1 || p.workers > explore.MaxWorkers) {
 		return usage("--workers %d: ask for 1 to %d", p.workers, explore.MaxWorkers)
@@ -58,8 +57,8 @@ func (p *pieceFlags) check(cmd *cobra.Command, all bool, args []string) error {
 	return nil
 }
 
-// resumed returns the search in the file of --resume, with the limits of the flags. It sets p.save and p.workers, if
-// they were not given, to continue the search as it began.
+// resumed returns the search in the file of --resume, with For and MaxSchedules of limits. If p.save and p.workers were
+// not given, resumed sets them so that the search continues as it began.
 func (p *pieceFlags) resumed(limits plan.Search) (s plan.Search, from *results.Saved, err error) {
 	saved, err := results.ReadSearch(p.resume)
 	if err != nil {

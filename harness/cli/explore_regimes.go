@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,16 +80,26 @@ func (a *app) markdownRegimes(outs []results.SearchOutcome) error {
 	return nil
 }
 
-// printRegimes prints a line for each regime, then the counterexamples of broken ones, then the paths of the other
-// reports.
+// printRegimes prints a line for each regime, then the searches that are not valid, then the paths of the reports of
+// the valid ones.
 func (a *app) printRegimes(outs []results.SearchOutcome, worst harness.Verdict, situation string) error {
 	fmt.Fprint(a.out, a.layout().Fold(strings.ToUpper(worst.String())+"  ", regimesSentence(outs, worst)))
 	var t texttable.Table
+	scope := outs[0].Exploration.Scope()
+	differs := func(out results.SearchOutcome) bool { return out.Exploration.Scope() != scope }
+	same := !slices.ContainsFunc(outs, differs)
 	for _, out := range outs {
-		t.Add("  "+out.Search.Regime, out.Exploration.Verdict().String(), out.Exploration.Sentence())
+		says := out.Exploration.InShort()
+		if !same {
+			says += " Searched: " + out.Exploration.Scope() + "."
+		}
+		t.Add("  "+out.Search.Regime, out.Exploration.Verdict().String(), says)
 	}
-	if err := a.write(&t); err != nil {
+	if err := t.Write(a.out, texttable.Columns(a.terminal)); err != nil {
 		return err
+	}
+	if same {
+		fmt.Fprint(a.out, a.layout().Fold("searched: ", scope))
 	}
 	var valid []results.SearchOutcome
 	for _, out := range outs {

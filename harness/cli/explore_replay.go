@@ -38,7 +38,7 @@ type replayed struct {
 	results.Replayed
 }
 
-// mayBeMended follows when a replay does not show what was recorded.
+// mayBeMended is the advice after a replay that went another way than the recorded counterexample.
 const mayBeMended = "If the code has changed since, this may be mended: search again to be sure."
 
 // replay runs a counterexample again.

@@ -64,7 +64,8 @@ func (f *accessFlags) access(url string, say func(string)) (jetstream.Access, er
 	return a, nil
 }
 
-// asFleetUsage marks errors that the user can fix, about names, tokens, folders and versions.
+// asFleetUsage marks the errors of a coordination that the user can fix as wrong usage: a bad name, token, folder or
+// version.
 func asFleetUsage(err error) error {
 	for _, is := range []error{jetstream.ErrAccess, jetstream.ErrTaken, jetstream.ErrOther, jetstream.ErrFolder,
 		workqueue.ErrRefused} {
@@ -75,12 +76,12 @@ func asFleetUsage(err error) error {
 	return err
 }
 
-// say prints a line on standard error.
+// say prints a message on standard error, as a line that begins with the program's name.
 func (a *app) say(format string, args ...any) {
 	fmt.Fprintf(a.err, "doublegrant: %s\n", fmt.Sprintf(format, args...))
 }
 
-// sayPlain prints a line of progress on standard error.
+// sayPlain prints lines of progress on standard error as they are.
 func (a *app) sayPlain(format string, args ...any) { fmt.Fprintf(a.err, format+"\n", args...) }
 
 // workerName names this process as a worker of a coordination.

@@ -30,7 +30,7 @@ type loadFlags struct {
 	expose string
 }
 
-// ofLoads is the help texts' group for the flags above.
+// ofLoads is the group of these flags in help texts.
 var ofLoads = flagGroup{"Generators", []string{
 	"generators", "listen", "nats", "expose", "name", "state", "token-file", "credentials", "tls-ca", "give-up-after",
 }}
@@ -112,7 +112,8 @@ func (f *loadFlags) exposed() string {
 	return host
 }
 
-// leaseOfShares is how long a generator may be silent before its run begins. Then another takes its place.
+// leaseOfShares is how long a generator that has joined may be silent while the run waits for the others. After that
+// time another generator may take its place.
 const leaseOfShares = 15 * time.Second
 
 // leadLoad begins a coordination of n generators. end removes the coordination and disconnects. If a coordinator of the
@@ -190,7 +191,7 @@ type localGenerators struct {
 	closers   []func(context.Context) error // called in reverse order once the processes have ended
 }
 
-// start starts one generator. It gets its token by its environment, and removes it from there.
+// start starts one generator. The token is passed in the environment of the generator, which removes it at once.
 func (o *localGenerators) start(self string, access jetstream.Access) error {
 	cmd := exec.Command(self, "work", "--join", access.URL, "--name", "load", "--allow-adapters", "--give-up-after",
 		localGiveUpAfter.String())
@@ -213,7 +214,8 @@ func (o *localGenerators) start(self string, access jetstream.Access) error {
 	return nil
 }
 
-// close waits for the processes, which know that their run is over, and then closes everything else.
+// close waits for the processes to end, and then closes everything else. The processes have been told that their run is
+// over.
 func (o *localGenerators) close(ctx context.Context) error {
 	var errs []error
 	for i := len(o.closers) - 1; i >= 0; i-- {

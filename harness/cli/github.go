@@ -42,8 +42,8 @@ func (a *app) tellOfSuite(s tally.Suite) error {
 		func(w io.Writer) error { return reports.SuiteSummary(w, s) })
 }
 
-// tell writes annotations to standard error, which GitHub Actions reads as well, and a summary to the step's file. It
-// does nothing elsewhere.
+// tell writes annotations to standard error, where GitHub Actions finds them, and a summary to the file that GitHub
+// Actions names. Outside of GitHub Actions it does nothing.
 func (a *app) tell(annotations, summary func(io.Writer) error) error {
 	if os.Getenv("GITHUB_ACTIONS") != "true" {
 		return nil

@@ -35,7 +35,7 @@ func (a *app) historyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return history.Print(a.out, h)
+			return history.Print(a.tracked, h) // data of users stays as it is in any locale
 		},
 	}
 }

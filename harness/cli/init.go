@@ -93,7 +93,8 @@ func (a *app) init(name, dir string) error {
 	return nil
 }
 
-// cannotWrite returns the error of files that could not be written. Another folder helps, unless the disk fails.
+// cannotWrite returns the error for files that could not be written. Unless the disk is full or broken, the error is
+// wrong usage, since another folder may help.
 func cannotWrite(what string, err error) error {
 	err = fmt.Errorf("%s cannot be written: %w", what, err)
 	for _, disk := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO} {
@@ -104,8 +105,8 @@ func cannotWrite(what string, err error) error {
 	return usage("%w: name another folder", err)
 }
 
-// publishedVersion returns the version of a program that the Go command built from a published module; otherwise it is
-// empty. A build of a clone has no checksum.
+// publishedVersion returns the version of a program that the Go command built from a published module, which has a
+// checksum. It is empty for other programs, such as one that was built in a clone.
 func publishedVersion(info *debug.BuildInfo, ok bool) string {
 	if !ok || info.Main.Sum == "" {
 		return ""

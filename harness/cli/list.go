@@ -106,13 +106,15 @@ func (l listing) choose(words []string) (out listing, err error) {
 	return out, nil
 }
 
-// chooses reports whether a word names the entry, or the whole part of the listing that it is in.
+// chooses reports whether a word selects the entry called name, or all entries of its part: variants, faults or
+// regimes.
 func (l listing) chooses(words []string, name, part string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return w == part || l.means(w, name) })
 }
 
-// means reports whether word selects name. It does if it is name, or a prefix of it while no entry is called word. The
-// word kill-primary also selects the fault kill-HOST.
+// means reports whether word selects the entry called name. The whole name selects that entry alone. A word that is no
+// entry's name selects the entries whose names begin with it. A word such as kill-primary selects the fault kill-HOST,
+// whose name has a word in capitals to be filled in.
 func (l listing) means(word, name string) bool {
 	if slices.Contains(l.names(), word) {
 		return word == name
@@ -211,7 +213,8 @@ func (a *app) printFaults(all []plan.FaultDoc) error {
 	return nil
 }
 
-// nameHasWord reports whether a word in capitals is in the fault's name, or names one of its parameters.
+// nameHasWord reports whether a word in capitals, such as HOST, is in the fault's name, or is the name of one of its
+// parameters.
 func nameHasWord(n plan.FaultDoc, word string) bool {
 	return strings.Contains(n.Name, word) || slices.ContainsFunc(n.Parameters, func(p string) bool {
 		name, _, _ := strings.Cut(p, "=")

@@ -6,18 +6,28 @@ import (
 	"strings"
 )
 
-// unicodeLocale reports whether the environment's locale has UTF-8, as POSIX ranks its variables.
+// localeOf returns the environment's locale, as POSIX ranks its variables; empty: none is set.
+func localeOf(getenv func(string) string) string {
+	return cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG"))
+}
+
 func unicodeLocale(getenv func(string) string) bool {
-	locale := strings.ToLower(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
+	locale := strings.ToLower(localeOf(getenv))
 	return strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")
+}
+
+// wantsASCII reports whether text has to be ASCII: the locale has no UTF-8. Without any locale, as in many CI jobs, only
+// a terminal gets ASCII, since files and pages of logs show UTF-8.
+func wantsASCII(terminal bool, getenv func(string) string) bool {
+	return !unicodeLocale(getenv) && (terminal || localeOf(getenv) != "")
 }
 
 // inASCII replaces the characters beyond ASCII that doublegrant itself prints. Names and keys of users stay as they
 // are.
-var inASCII = strings.NewReplacer("µ", "u", "…", "...", "–", "-", "—", "-", "→", "->", "×", "x", "≤", "<=", "≥", ">=",
-	"·", "-", "█", "#")
+var inASCII = strings.NewReplacer("µ", "u", "…", "...", "–", "-", "—", "-", "−", "-", "→", "->", "×", "x", "±", "+-",
+	"≤", "<=", "≥", ">=", "·", "-", "█", "#")
 
-// asciiWriter writes text for a terminal whose locale has no UTF-8. Each Write has whole characters.
+// asciiWriter writes text for a locale without UTF-8. Each Write has whole characters.
 type asciiWriter struct{ io.Writer }
 
 func (w asciiWriter) Write(p []byte) (int, error) {

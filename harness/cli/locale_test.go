@@ -16,6 +16,19 @@ func TestALocaleWithoutUTF8GetsASCII(t *testing.T) {
 			require.Equal(t, want, unicodeLocale(func(name string) string { return env[name] }), "%v", env)
 		}
 	}
+	for _, c := range []struct {
+		terminal, want bool
+		env            map[string]string
+	}{
+		{true, true, map[string]string{}},
+		{false, false, map[string]string{}},
+		{true, true, map[string]string{"LC_ALL": "C"}},
+		{false, true, map[string]string{"LC_ALL": "C"}},
+		{false, true, map[string]string{"LC_ALL": "POSIX", "LANG": "en_US.UTF-8"}},
+		{false, false, map[string]string{"LANG": "C.UTF-8"}},
+	} {
+		require.Equal(t, c.want, wantsASCII(c.terminal, func(name string) string { return c.env[name] }), "%v", c)
+	}
 	var b strings.Builder
 	n, err := asciiWriter{&b}.Write([]byte("from 1.001µs until 5µs – GET ключ…\n"))
 	require.NoError(t, err)

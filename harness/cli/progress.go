@@ -9,6 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/units"
+	"github.com/doublegrant/doublegrant/reports"
 )
 
 // plainEvery is the time between two lines of progress without a terminal.
@@ -45,8 +46,8 @@ func (p *progress) show(at harness.Progress) {
 		at.Elapsed.Seconds(), at.OK, at.Fail, at.Info, at.Fault, violations)
 }
 
-// found prints the first violation as soon as it is found. It leaves the class out, which depends on what is recorded
-// later, such as faults.
+// found prints the first violation as soon as it is found. It does not print the class, because operations and faults
+// that are recorded later may change it.
 func (p *progress) found(a harness.Anomaly, at time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,7 +55,7 @@ func (p *progress) found(a harness.Anomaly, at time.Duration) {
 		return
 	}
 	p.seen = true
-	note, _, _ := strings.Cut(a.Note, "; ") // what follows says what caused it
+	note, _, _ := strings.Cut(reports.AlignTimes(a.Note), "; ") // what follows says what caused it
 	fmt.Fprintf(p.w, "  %4.0fs  the first violation: %s\n", at.Seconds(), note)
 }
 

@@ -85,7 +85,7 @@ func (a *app) execute(ctx context.Context, args []string, stdout, stderr io.Writ
 	if err == nil {
 		return a.code
 	}
-	fmt.Fprintln(stderr, "doublegrant: "+message(err)+mountHint(err))
+	fmt.Fprintln(a.err, "doublegrant: "+message(err)+mountHint(err))
 	if code = exitCode(err); code == ExitFailed && ctx.Err() != nil { // an interrupt is not a failure
 		code = ExitUnknown
 	}
@@ -96,7 +96,7 @@ func (a *app) execute(ctx context.Context, args []string, stdout, stderr io.Writ
 type app struct {
 	out      io.Writer      // results, coloured on request
 	terminal io.Writer      // where out finally writes; its width limits tables
-	tracked  *trackedWriter // passes on all of out
+	tracked  *trackedWriter // all output to out goes through it
 	err      *screen
 	code     int    // exit code of a command that ran
 	format   string // of -o; empty: flags could not be parsed
@@ -150,7 +150,7 @@ process at once, with exit code 130 and without a verdict.`,
 			return usage("unknown output %q: choose text%s or json", format, also)
 		}
 		a.json, a.markdown = a.format == "json", a.format == "markdown"
-		if a.format == "text" && texttable.Terminal(a.terminal) && !unicodeLocale(os.Getenv) {
+		if a.format == "text" && wantsASCII(texttable.Terminal(a.terminal), os.Getenv) {
 			a.out = asciiWriter{a.out}
 		}
 		colored, err := colors.resolve(a.terminal)
@@ -187,7 +187,7 @@ func currentFlag(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(name)
 }
 
-// fromParsers lists endings of messages that mention Go functions, with replacements.
+// fromParsers lists how the error messages of Go's parsers end, and what is printed instead.
 var fromParsers = []struct {
 	end    *regexp.Regexp
 	remedy string

@@ -121,8 +121,8 @@ func (a *app) singlePlan(cmd *cobra.Command, f *planFlags, args []string) (p pla
 	return p, nil
 }
 
-// hasVerdict reports whether a failed run still has a verdict. A violation counts whatever else failed, and a full disk
-// ends a run early like an interrupt.
+// hasVerdict reports whether the verdict of a run counts in spite of err. A violation always counts. If only the disk
+// was full, what was recorded by then counts, as after an interrupt.
 func hasVerdict(out results.Outcome, err error) bool {
 	j := out.Report.Judged
 	return j.Verdict == harness.Invalid || len(j.Judgements) > 0 && errors.Is(err, history.ErrFull)

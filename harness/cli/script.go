@@ -120,8 +120,8 @@ func (f *scriptFlags) read() (*workloads.Script, error) {
 	return s, nil
 }
 
-// notAVariant refuses what is no variant, but something else that exists: a bug, a Lua script, a suite or another file,
-// such as the program of an adapter. The error says how to give it to the command.
+// notAVariant returns an error if arg is something else than a variant: a bug, a Lua script, a suite or another file,
+// such as the program of an adapter. The error says which command or flag takes it.
 func notAVariant(command, arg string) error {
 	if isBug(arg) {
 		return usage("%s is the name of a bug of a library: doublegrant reproduce %[1]s", arg)

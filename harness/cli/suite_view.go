@@ -31,7 +31,6 @@ func (a *app) newSuiteView(s suite.Suite, shard string) *suiteView {
 	return v
 }
 
-// show shows the load of the current run.
 func (v *suiteView) show(p harness.Progress) { v.run.show(p) }
 
 // begin shows that a run begins. Before the first one it prints the estimate for the suite.

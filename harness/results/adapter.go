@@ -33,7 +33,8 @@ func DescribeAdapter(ctx context.Context, c workloads.Adapter, o Options) (workl
 	})
 }
 
-// onRedis runs do with an adapter. It starts the servers that do asks for, and stops them at the end.
+// onRedis calls do with a function that starts servers for the adapter. When do returns, onRedis stops them. If all of
+// them started, an error of do wraps plan.ErrUsage.
 func onRedis(ctx context.Context, c workloads.Adapter, o Options,
 	do func(adapter.Servers) (workloads.Adapter, error)) (workloads.Adapter, error) {
 	if _, err := adapter.Variant(c); err != nil {

@@ -33,7 +33,7 @@ func writeCounterexample(path string, s plan.Search, v workloads.Variant, c inte
 	})
 }
 
-// readCounterexample reads a counterexample's file. It returns an error if variant is neither empty nor the file's.
+// readCounterexample reads a counterexample's file. variant is the id that the file's variant must have; empty: any.
 func readCounterexample(path, variant string) (f counterexampleFile, err error) {
 	b, err := os.ReadFile(path)
 	if err != nil {

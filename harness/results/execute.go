@@ -41,8 +41,8 @@ type Options struct {
 	Save   string // file in which Explore saves the search, to be resumed later; empty: none
 	Resume *Saved // saved search to resume; nil: begin anew
 
-	// Pieces returns where the pieces of a search are done; nil: this process runs the whole search. s has no limits,
-	// and server is the Redis of this machine.
+	// Pieces returns where the pieces of a search are done. It gets the search without its limits For and MaxSchedules,
+	// and the version of this machine's Redis. If Pieces is nil, this process runs the whole search.
 	Pieces func(s plan.Search, server string) *explore.Pieces
 
 	// Generators connects a plan with its n generators. If it is nil, plans with generators are an error.

@@ -147,11 +147,10 @@ func ReportSearch(dir string) (reports.Exploration, error) {
 		return reports.Exploration{}, fmt.Errorf("results: %w", err)
 	}
 	defer file.Close()
-	d, err := reports.ReadExplorationJSON(file)
+	e, err := reports.ReadExplorationJSON(file)
 	if err != nil {
 		return reports.Exploration{}, fmt.Errorf("results: %s: %w", file.Name(), err)
 	}
-	e := d.Exploration()
 	e.Dir = dir
 	return e, reports.WriteExploration(dir, e)
 }

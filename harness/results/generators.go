@@ -30,8 +30,8 @@ type loadTask struct {
 	GroupIPs []string `json:"groupIPs"`
 	LookIPs  []string `json:"lookIPs"`
 
-	// Key has the value Nonce in every primary. A generator on another machine may reach a different Redis at the same
-	// address, and this shows it.
+	// Key has the value Nonce in every primary. If a generator finds another value, it has reached a different Redis at
+	// the same address, as may happen on another machine.
 	Key   string `json:"key"`
 	Nonce string `json:"nonce"`
 }
@@ -156,7 +156,8 @@ func (t *team) markPrimaries(ctx context.Context) error {
 	return err
 }
 
-// findMark returns an error unless every primary that each group reaches has the mark.
+// findMark looks for the mark in each primary, through the connections of each client group. It returns an error if one
+// has no mark or a different one.
 func (t loadTask) findMark(ctx context.Context, c *clients.Set) error {
 	for g := range c.Groups() {
 		all, err := c.ConnectAll(g)
@@ -182,8 +183,9 @@ func (t *team) leave(ctx context.Context) error {
 	return t.done(ctx)
 }
 
-// BuildShare is the Build of a generators.Generator. Without allowAdapters it refuses plans that start an adapter,
-// since that runs code from elsewhere.
+// BuildShare prepares this process to drive its share of a run's clients, for the field Build of a
+// generators.Generator. A plan may start an adapter, which is a command line from another machine. BuildShare refuses
+// such plans unless allowAdapters is set.
 func (o Options) BuildShare(ctx context.Context, a generators.Assignment, allowAdapters bool) (s generators.Setup,
 	err error) {
 	var task loadTask

@@ -12,9 +12,9 @@ import (
 // Model names the contract that an external history is judged by.
 type Model string
 
-// Models. Each has the gates of a run. Deadlock freedom, leftovers of a message filter and the stored value of a
-// sequence are not judged. The harness checks them at the end of its own runs, when it knows that no client can still
-// act.
+// Models. For each, it is also judged whether the history could have shown a violation at all (checkers.Gates).
+// Deadlock freedom, leftovers of a message filter and the stored value of a sequence are not judged. The harness checks
+// them at the end of its own runs, when it knows that no client can still act.
 const (
 	LockModel     Model = "lock"     // mutual exclusion, and the order of fencing tokens if there are any
 	DedupModel    Model = "dedup"    // one delivery in each window

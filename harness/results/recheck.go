@@ -68,7 +68,7 @@ type Text struct {
 
 // CheckText judges a history that another program recorded, and writes its reports into a new folder within root, as
 // those of a run. The error wraps plan.ErrUsage if the model is unknown, a line is impossible, or root cannot be
-// written to; then dir is empty. The operations of the report's history cannot be read again.
+// written to; then dir is empty. The caller cannot read the operations of rep.History, whose file is removed.
 func CheckText(ctx context.Context, t Text, root string) (rep reports.Report, dir string, err error) {
 	if err := checkRoot(root); err != nil {
 		return rep, "", err

@@ -38,7 +38,7 @@ type Replayed struct {
 type recordedCounterexample struct {
 	search         plan.Search
 	counterexample interleave.Counterexample
-	// interleave.CommandsOf the recorded steps, from a recipe, which has no steps; 0: from a file
+	// fingerprint of the recorded steps (interleave.CommandsOf), which a recipe has instead of steps; 0: a file has steps
 	commands uint32
 	server   string // version of the server that it was found on; empty: unknown
 	name     string // for errors
@@ -125,8 +125,8 @@ func (r recordedCounterexample) rerun(ctx context.Context, spec explore.Spec, ti
 	return c, err
 }
 
-// otherServer returns a remark if the counterexample was found on a server other than here. It is empty if the servers
-// are the same, or if the other is unknown.
+// otherServer returns a remark if the counterexample was found on another version of the server than here, the version
+// on this machine. It is empty if the versions are the same, or if it is unknown on which the counterexample was found.
 func (r recordedCounterexample) otherServer(here string) string {
 	if r.server == "" || r.server == here {
 		return ""

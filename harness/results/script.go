@@ -42,7 +42,7 @@ func TryScript(ctx context.Context, s workloads.Script, o Options) (id, odd stri
 	return v.ID, odd, errors.Join(err, c.Stop())
 }
 
-// exclusive says what only one caller may be told.
+// exclusive completes "only one ..." for a script's family: what the script may grant to one caller only.
 var exclusive = map[workloads.Family]string{
 	workloads.Lock: "can own the lock", workloads.Dedup: "can be the first", workloads.Sequence: "can draw that number",
 }

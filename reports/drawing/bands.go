@@ -22,8 +22,9 @@ type band struct {
 	faults   []string // a text for each fault, without repetitions
 }
 
-// bandsOf divides the time of the faults into bands. In a band, a fault cuts the client group off, another fault is in
-// force, or a fault heals. Group -1 means no group. A fault without a recorded end heals until end.
+// bandsOf divides the time of the faults into bands. There are three classes: a fault that cuts the client group off is
+// in force, only other faults are in force, or faults only heal. Group -1 means no group. A fault without a recorded
+// end heals until end.
 func bandsOf(faults []harness.Fault, group int, end time.Duration) []band {
 	var times []time.Duration
 	for _, f := range faults {

@@ -15,10 +15,10 @@ type beliefBar struct {
 	from, lease, to float64
 }
 
-// sharedHold is a stretch in which two clients certainly hold one lock.
+// sharedHold is a span of time in which two clients certainly hold one lock.
 type sharedHold struct {
-	a, b     int // the clients, from 0
-	from, to float64
+	a, b     int     // the clients, from 0
+	from, to float64 // y positions, pixels
 }
 
 // placeBeliefs computes the position of each belief.

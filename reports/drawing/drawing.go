@@ -15,7 +15,7 @@ type Drawing struct {
 	Plot   []Shape
 }
 
-// Shape is one element of a drawing. Lines end at (W, H).
+// Shape is one element of a drawing. (W, H) is its width and height, but the end point of a line.
 type Shape struct {
 	Tag        string // rect, line, text, path, dot, mark or words
 	Class      string
@@ -25,7 +25,8 @@ type Shape struct {
 	Tail       string // second text after words, with its own class
 	TailClass  string
 	Title      string // shown when the pointer rests on it
-	// D is path data: of a path on a plane 1000 wide and as high as the drawing, of a mark in pixels around (X, Y).
+	// D is path data, for the tags path and mark. A path is drawn on a plane that is 1000 units wide and as high as the
+	// drawing, a mark in pixels around (X, Y).
 	D string
 }
 
@@ -88,7 +89,7 @@ func (d *Drawing) side(class string, y float64, s string) {
 	})
 }
 
-// sideWrapped writes a label into the left column, in two lines if it may be wider than that.
+// sideWrapped writes a label into the left column, in two lines if it may be too wide for one.
 func (d *Drawing) sideWrapped(class string, y float64, s string) {
 	lines := texttable.Wrap(s, int(float64(d.Margin-8)/letter))
 	if len(lines) != 2 {
@@ -104,8 +105,8 @@ func width(s string) float64 {
 	return (float64(len([]rune(s)))*letter + 8) / narrow * 100
 }
 
-// lanes distributes labels over as few rows as possible without overlaps. Labels come from left to right. Each entry is
-// the end of the last label in a row, in percent.
+// lanes distributes labels over as few rows as possible without overlaps. Callers put labels from left to right. Each
+// entry is the end of the last label in a row, in percent.
 type lanes []float64
 
 // put returns the row of a label that begins at x and is w wide, both in percent.

@@ -203,7 +203,7 @@ func (g *gantt) bars(client int, y float64) {
 	}
 }
 
-// highlight marks the time in which two owners held the same key.
+// highlight marks the times in which two owners certainly held the key.
 func (g *gantt) highlight() {
 	for _, o := range g.overlaps {
 		g.rect("overlap", g.at(o.From), g.end(o.Span), g.top, g.bottom,

@@ -129,7 +129,8 @@ func (l *Sequence) column() float64 { return l.lane(l.clients-1) + 2.8 }
 // room returns the number of letters that always fit into a row of the column.
 func (l *Sequence) room() int { return int((textEnd - l.column()) / 100 * slim / letter) }
 
-// y returns the position at which a step begins. For Never it is the end of the lanes.
+// y returns the position at which a step begins. It is the end of the lanes for interleave.Never, and for a step that
+// is not drawn.
 func (l *Sequence) y(step int) float64 {
 	if step == interleave.Never || step >= len(l.places) {
 		return l.end

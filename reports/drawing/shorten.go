@@ -15,9 +15,15 @@ const (
 // timeCut is a span of time that is not drawn.
 type timeCut struct{ from, to time.Duration }
 
-// quietCuts finds the spans between moments that are worth leaving out. Each is at least a tenth of the whole and three
-// times as long as the longest remaining one. Together they are at least three fifths. A margin remains at both ends of
-// each. The spans in seen are never left out, and get an eighth of the picture if possible.
+// quietCuts chooses gaps between moments that the picture leaves out, at most maxCuts of the longest. They are worth it
+// only if
+//
+//   - each is at least a tenth of the whole time,
+//   - each is at least three times as long as the longest gap that stays, and
+//   - together they are at least three fifths of the whole time.
+//
+// A margin stays at both ends of each. What overlaps the spans in seen is never left out. quietCuts makes no more cuts
+// than seen needs to take an eighth of the picture.
 func quietCuts(moments []time.Duration, seen []timeCut) []timeCut {
 	gaps := gapsOf(moments, seen)
 	var best []timeCut

@@ -1,5 +1,5 @@
-// Package schemas holds tests to the JSON Schemas beside it, one file for each kind of document that doublegrant prints
-// or writes. The files are generated from the Go types and their comments.
+// Package schemas has a JSON Schema for each kind of document that doublegrant prints or writes, and checks in tests
+// that documents meet them. The schemas are generated from the Go types and their comments.
 package schemas
 
 import (
