@@ -64,10 +64,10 @@ type run struct {
 	workers []*worker
 
 	// How the load ends. When the timetable is over, stop is closed: no worker begins another step, and operations under
-	// way have stopGrace before their context ends. Three things end the timetable early:
+	// way have stopGrace before their context ends. The timetable may be over before its time:
 	//
-	//	quotaCtx  done when the quota is filled: the faults of the timetable still have their time
-	//	loadCtx   done after the first violation if Spec.StopOnFirst, or when the run ends: faults heal at once
+	//	quotaCtx  is done when the quota is filled. The faults of the timetable still have their time
+	//	loadCtx   is done after the first violation if Spec.StopOnFirst, and when the run ends. Faults heal at once
 	//	abort     ends the whole run, with an error
 	quotaCtx context.Context
 	loadCtx  context.Context
