@@ -16,7 +16,7 @@ const (
 	Crashed = "crashed"
 
 	// FewAcks is the reason of a write in Info that the primary made, while too few replicas acknowledged it in time. Its
-	// client acts as if the write had failed.
+	// client does not act on the write.
 	FewAcks = "too few acknowledgements"
 )
 

@@ -54,7 +54,7 @@ type Stage struct {
 // and Most.
 type Outage struct {
 	Seen    bool          `json:"seen"`    // both ends were seen; if not, the rest means nothing
-	From    time.Duration `json:"from"`    // earliest Call of the failed requests; not before the Return of the previous success
+	From    time.Duration `json:"from"`    // Call of the first failed request or, if later, Return of the last success
 	To      time.Duration `json:"to"`      // Return of the next successful request
 	Least   time.Duration `json:"least"`   // lower bound of the length, without time in which no client asked
 	Most    time.Duration `json:"most"`    // upper bound of the length

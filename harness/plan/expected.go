@@ -105,7 +105,6 @@ func (e Expected) Expectation() (out Expectation) {
 	return out
 }
 
-// allClasses lists every class.
 func allClasses() (all []harness.Class) {
 	for _, d := range harness.Classes() {
 		all = append(all, d.Class)

@@ -38,8 +38,8 @@ type Search struct {
 	For          time.Duration `json:"for,omitempty"`
 	First        bool          `json:"first,omitempty"`
 
-	// Random schedules: see explore.Random. Searches with more than interleave.MaxExhaustive clients always use them.
-	// If Random is 0 there, For ends the search.
+	// Random is the number of random schedules: see explore.Random. A search with more than interleave.MaxExhaustive
+	// clients always draws schedules at random. If Random is 0 there, For ends the search.
 	Random   int    `json:"random,omitempty"`
 	Strategy string `json:"strategy,omitempty"` // how random schedules are drawn: one of explore.Strategies
 	Depth    int    `json:"depth,omitempty"`    // depth of the bugs to look for

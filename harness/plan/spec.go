@@ -82,8 +82,8 @@ func (r Resolved) lastCalm() time.Duration {
 // reacquireTime is the time to take locks again after their leases ended.
 const reacquireTime = time.Second
 
-// finalReads bounds the final reads and probes. A lease or window that the plan names is added to it. Default ones fit
-// within it.
+// finalReads bounds the final reads and probes, together with the lease or window if the plan names one. Default leases
+// and windows are shorter than this bound.
 const finalReads = 30 * time.Second
 
 // options returns the plan's options for its variant.
@@ -129,8 +129,8 @@ func (r Resolved) leavesNodesAlone() bool {
 	return !slices.ContainsFunc(r.faults.all(), func(s FaultPlan) bool { return !s.configured.Can(nemesis.OfClients) })
 }
 
-// Preflight returns an error if this machine cannot carry out the run. The checks describe each limit that may be too
-// low.
+// Preflight returns an error if this machine cannot carry out the run. It also returns a check for each limit of the
+// machine that may be too low.
 func (r Resolved) Preflight(m Machine) ([]cluster.Check, error) {
 	if err := r.checkCompiler(); err != nil {
 		return nil, err

@@ -31,11 +31,11 @@ type Collection struct {
 	ended   []string
 }
 
-// collected is a run, and the folder that its command names.
+// collected is the result of a repetition.
 type collected struct {
 	tally.Run
-	number int // of the repetition, from 0
-	folder string
+	number int    // of the repetition, from 0
+	folder string // of its files on the worker's machine, as its command names it
 }
 
 // platformServer is the server of the first repetition on a platform, and the worker that ran it.

@@ -35,8 +35,8 @@ type Exploring struct {
 // ofSearches lists the fields that a search may have.
 var ofSearches = []string{"name", "times", "variant", "script", "adapter", "regime", "ttl", "expect", "explore"}
 
-// dropLoadFields clears a search's fields about load. It refuses those that the run gives itself, and drops those from
-// the suite's defaults.
+// dropLoadFields clears the fields about load, which a search does not have. The suite's defaults may set them. It
+// returns an error if the run itself gives one.
 func (r *Entry) dropLoadFields(given []string) error {
 	for _, name := range given {
 		if !slices.Contains(ofSearches, name) {
@@ -157,8 +157,8 @@ func (r Entry) expectsOf(out results.SearchOutcome, c harness.Class) bool {
 	return len(r.Expect.Expectation().Disallowed(found)) == 0
 }
 
-// endingOfSearch compares the searches' findings with the expectation. documented says whether they match the
-// catalogue.
+// endingOfSearch compares what the searches found with the run's expectation. If the run states none, documented
+// decides: whether the searches found what the catalogue documents.
 func (r Entry) endingOfSearch(j harness.Judged, documented bool, sentence string) (tally.Ending, string) {
 	expected := r.Expect.Expectation()
 	switch {

@@ -28,7 +28,7 @@ import (
 // The shards' own folders stay unchanged. If a shard ended early, so did the suite.
 //
 // The error wraps plan.ErrUsage if a shard is missing, is there twice, or is of another suite, program or server than
-// the others. After an error no new folder remains, unless only the reports could not be written.
+// the others. After an error the new folder is removed, unless it lacks nothing but reports.
 func Merge(ctx context.Context, folders []string, root string) (tally.Suite, string, error) {
 	shards, err := readShards(folders)
 	if err != nil {
@@ -118,8 +118,8 @@ func inOrder(shards []shardRecord, dir string) (all []tally.Run) {
 	return all
 }
 
-// withFolder returns a command line with the folder from replaced by the folder to. A folder that a shell would need
-// quotes for is not replaced.
+// withFolder returns a command line in which paths below the folder from are below the folder to. If either folder
+// needs quotes in a shell, the command line stays as it is.
 func withFolder(command, from, to string) string {
 	if from == "" || plan.CommandLine(from, to) != from+" "+to {
 		return command

@@ -41,7 +41,7 @@ type interruptedSuite struct {
 	out         tally.Suite
 	kept        keptCounts
 	endedRuns   map[string]int // ended repetitions of each case
-	endedInPass map[string]int // those of them in the pass out.Passes
+	endedInPass map[string]int // the same for the newest pass only, number out.Passes
 	complete    bool           // the suite ran to its end
 	wholeBytes  int64          // bytes of the record up to the end of its last complete line
 }
@@ -114,7 +114,7 @@ func (i interruptedSuite) checkFits(dir string, now recordHead) error {
 	return nil
 }
 
-// shard returns the recorded part of a suite; the zero Shard of a whole suite.
+// shard returns the shard that was recorded; the zero Shard if the whole suite was.
 func (h recordHead) shard() (s tally.Shard) {
 	if h.Shard != nil {
 		s = h.Shard.Shard

@@ -84,7 +84,8 @@ func (s *shardRecord) add(l recordLine) error {
 	return nil
 }
 
-// turnOf returns which repetition of its case the next recorded run is. addTo has refused runs of unknown cases.
+// turnOf returns which repetition of its case a run is, given that runs come in the order of the record. addTo has
+// refused runs of unknown cases.
 func (s *shardRecord) turnOf(run tally.Run) (int, error) {
 	i := slices.IndexFunc(s.head.Cases, func(c recordCase) bool { return c.Name == run.Name })
 	at := caseInPass{run.Name, run.Pass}

@@ -17,7 +17,6 @@ import (
 
 const (
 	recordFile = results.SuiteRecord
-	pageFile   = reports.IndexFile
 
 	recordSchema = 1 // raised when older programs can no longer read a record
 
@@ -52,7 +51,7 @@ type recordHead struct {
 	Fingerprint string `json:"fingerprint,omitempty"` // of the whole suite, even in a shard's record
 
 	Servers map[string]string `json:"servers,omitempty"` // as in tally.Suite
-	// path of the results folder, as the recorded commands have it
+	// Path of the results folder, as it is written in recorded commands.
 	Folder string              `json:"folder,omitempty"`
 	Shard  *recordShard        `json:"shard,omitempty"`  // which part of a suite this is; nil: the whole suite
 	Shards []tally.ShardResult `json:"shards,omitempty"` // the merged parts

@@ -22,7 +22,7 @@ type Options struct {
 	results.Options
 	// how long to repeat all runs with new seeds; the first pass is always finished; 0: one pass
 	For      time.Duration
-	Resume   string // results folder of an interrupted suite to resume, for the time it was given; "": begin anew
+	Resume   string // results folder of an interrupted suite to resume, with its own For; "": begin anew
 	Version  string // of the program; only the same version can resume a suite
 	FailFast bool   // end after the first run that is not as expected
 	Begin    func(Position)
@@ -35,7 +35,7 @@ type Position struct {
 	Run, Of int // number of the run, from 1, and of all runs; repetitions of a run share its number
 	Name    string
 	Elapsed time.Duration // since the start of the suite, without the time in which no process ran it
-	For     time.Duration // as in Options; of a resumed suite as originally requested
+	For     time.Duration // as in Options when the suite first began
 	Before  int           // runs that had ended before this process began
 }
 
@@ -46,9 +46,9 @@ const memoryEvery = 10 * time.Second
 // folder for each run.
 //
 // Before anything starts, it refuses impossible plans (plan.ErrUsage) and runs that this machine cannot carry out. A
-// run whose environment fails counts as failed, and the others follow. A soak (For) keeps the folders of runs that were
-// not as expected, and of the others one line each in its record. An error means that nothing could begin, or that
-// results could not be written.
+// run whose environment fails counts as failed, and the others follow. A soak (For) records each run in one line, and
+// keeps folders only of runs that were not as expected. An error means that nothing could begin, or that results could
+// not be written.
 func Run(ctx context.Context, s Suite, how Options) (tally.Suite, string, error) {
 	if err := s.Check(); err != nil {
 		return tally.Suite{}, "", err

@@ -26,7 +26,8 @@ func (s Suite) Encode() ([]byte, error) {
 	return yaml.Marshal(file)
 }
 
-// node returns the run as a file would have it. Files must not give a zero to a field whose zero means the default.
+// node returns the run as it would stand in a file. It leaves zeros out, since a file must not give zero to a field
+// whose zero stands for a default.
 func (r Entry) node() (*yaml.Node, error) {
 	if r.Script != nil {
 		text := *r.Script
