@@ -55,20 +55,8 @@ func assemble(ctx context.Context, dir string, shards []shardRecord) error {
 			return fmt.Errorf("suite: copy %v: %w", s, err)
 		}
 	}
-	head := headOf(shards)
-	record, err := newRecord(dir, head)
-	if err != nil {
-		return err
-	}
-	out := tally.Suite{Ended: endedEarly(shards)}
-	head.begin(&out)
-	for _, run := range inOrder(shards, dir) {
-		line := recordLine{Run: &run}
-		if err := errors.Join(line.addTo(&out), record.write(line)); err != nil {
-			return errors.Join(err, record.file.Close())
-		}
-	}
-	return record.end(recordEnd{longestElapsed(shards), out.Ending(), out.Ended})
+	end := recordEnd{At: longestElapsed(shards), Reason: endedEarly(shards)}
+	return writeRecord(dir, headOf(shards), inOrder(shards, dir), end)
 }
 
 // headOf returns the first line of the record of a merged suite.

@@ -104,6 +104,24 @@ func newRecord(dir string, head recordHead) (*record, error) {
 	return r, nil
 }
 
+// writeRecord writes the record of a suite that ran elsewhere. It fills in the ending.
+func writeRecord(dir string, head recordHead, runs []tally.Run, end recordEnd) error {
+	out := tally.Suite{Ended: end.Reason}
+	head.begin(&out)
+	record, err := newRecord(dir, head)
+	if err != nil {
+		return err
+	}
+	for _, run := range runs {
+		line := recordLine{Run: &run}
+		if err := errors.Join(line.addTo(&out), record.write(line)); err != nil {
+			return errors.Join(err, record.file.Close())
+		}
+	}
+	end.Ending = out.Ending()
+	return record.end(end)
+}
+
 // openedRecord returns a record that appends to file.
 func openedRecord(file *os.File) *record { return &record{file, json.NewEncoder(file)} }
 

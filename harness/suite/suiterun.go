@@ -121,10 +121,10 @@ type suiteRunner struct {
 	kept    keptCounts
 	sampled time.Duration // time of the last recorded memory sample, since the start
 
-	began  time.Time     // when this process began
-	before time.Duration // time that earlier processes ran the suite
-	done   []int         // for each run, its ended repetitions in the pass that was interrupted
-	ended  int           // runs that had ended before this process began
+	began  time.Time      // when this process began
+	before time.Duration  // time that earlier processes ran the suite
+	done   map[string]int // ended repetitions of each run in the pass that was interrupted; nil: none was
+	ended  int            // runs that had ended before this process began
 }
 
 // head returns the first line of the suite's record.
@@ -147,7 +147,7 @@ func (s Suite) head(how Options) (recordHead, error) {
 		head.Cases = append(head.Cases, recordCase{run.Title, plan.Variant, expected, run.turns})
 	}
 	if s.part != nil {
-		head.Fingerprint, head.Shard = s.part.fingerprint, &recordShard{s.part.Shard, s.part.whole}
+		head.Fingerprint, head.Shard = s.part.fingerprint, &s.part.recordShard
 		return head, nil
 	}
 	var err error
@@ -161,8 +161,7 @@ func (s Suite) begin(how Options, dir string, head recordHead) (*suiteRunner, er
 	if err != nil {
 		return nil, err
 	}
-	r := &suiteRunner{Suite: s, how: how, dir: dir, record: record, kept: keptCounts{}, done: make([]int, len(s.Runs)),
-		began: head.Started}
+	r := &suiteRunner{Suite: s, how: how, dir: dir, record: record, kept: keptCounts{}, began: head.Started}
 	head.begin(&r.out)
 	return r, nil
 }
@@ -177,7 +176,7 @@ func (r *suiteRunner) runAll(ctx context.Context) error {
 		before := r.countFailed()
 		for i := range r.Runs {
 			turns := r.Runs[i].repetitions()
-			for _, turn := range turns[min(r.done[i], len(turns)):] {
+			for _, turn := range turns[min(r.done[r.Runs[i].Title], len(turns)):] {
 				if r.out.Passes > 1 && r.timeIsUp() {
 					return nil
 				}
