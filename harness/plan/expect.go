@@ -112,7 +112,7 @@ func (r Resolved) meetsCondition(c workloads.Condition) (certain, possible bool)
 	switch c {
 	case workloads.Race, workloads.LateRelease:
 		return true, true
-	case workloads.LateExtend, workloads.LeaseEndsInRelease, workloads.LeaseEndsInClaim:
+	case workloads.LateExtend, workloads.LeaseEndsInRelease, workloads.LeaseEndsInClaim, workloads.NamesBegin:
 		return false, true
 	case workloads.FractionOfSecond:
 		return r.TTL < time.Second, r.TTL%time.Second != 0 || r.TTL == 0 // the default leases include a fraction
@@ -128,8 +128,6 @@ func (r Resolved) meetsCondition(c workloads.Condition) (certain, possible bool)
 		return false, r.anyFaultWith(nemesis.Evicts)
 	case workloads.ClockSkew, workloads.FastLoser:
 		return false, r.anyFaultWith(nemesis.Skews)
-	case workloads.NamesBegin:
-		return false, true
 	// a client takes a late answer for a lost one
 	case workloads.AnswerLost, workloads.Unanswered, workloads.LateCommand:
 		return false, len(r.faults.all()) > 0

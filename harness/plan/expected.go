@@ -113,7 +113,7 @@ func allClasses() (all []harness.Class) {
 }
 
 // findableClasses lists the classes that a run of the plan, or a search of its variants, can show.
-func (r Resolved) findableClasses() []harness.Class { return checkers.Finds(r.loads()...) }
+func (r Resolved) findableClasses() []harness.Class { return checkers.Finds(r.described()...) }
 
 // checkExpected refuses an expectation that no run can meet.
 func (r *Resolved) checkExpected() error {

@@ -207,10 +207,10 @@ func (r *Resolved) resolveAcks() error {
 	if r.Acks == 0 {
 		return nil
 	}
-	waits := false
-	for _, v := range append([]*workloads.Variant{&r.variant}, pointersTo(r.with)...) {
-		var ok bool
-		*v, ok = v.Waiting(r.Acks)
+	var waits, ok bool
+	r.variant, waits = r.variant.Waiting(r.Acks)
+	for i := range r.with {
+		r.with[i], ok = r.with[i].Waiting(r.Acks)
 		waits = waits || ok
 	}
 	if !waits {
@@ -219,13 +219,6 @@ func (r *Resolved) resolveAcks() error {
 			r.Acks, r.Variant, variantWithWait())
 	}
 	return nil
-}
-
-func pointersTo[T any](of []T) (all []*T) {
-	for i := range of {
-		all = append(all, &of[i])
-	}
-	return all
 }
 
 // variants lists the plan's own variant and its riders.

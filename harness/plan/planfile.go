@@ -63,7 +63,7 @@ func notAResultsFolder(dir string) string {
 }
 
 // Encode returns the plan as a file for Decode. Script files are replaced by their texts.
-func (p Plan) Encode() ([]byte, error) { return yaml.Marshal(p.stored()) }
+func (p Plan) Encode() ([]byte, error) { return yaml.Marshal(p.WithoutFiles()) }
 
 // Decode reads a plan as strictly as a file.
 func Decode(text []byte) (p Plan, err error) {

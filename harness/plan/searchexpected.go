@@ -65,7 +65,7 @@ func (s Search) lease(v workloads.Variant) time.Duration {
 func (s Search) meetsCondition(c workloads.Condition, v workloads.Variant) bool {
 	most := s.OrDefaults()
 	switch c {
-	case workloads.Race:
+	case workloads.Race, workloads.NamesBegin:
 		return true
 	case workloads.LateRelease, workloads.LateExtend, workloads.LeaseEndsInRelease, workloads.LeaseEndsInClaim,
 		workloads.SignalEnds:
@@ -73,14 +73,10 @@ func (s Search) meetsCondition(c workloads.Condition, v workloads.Variant) bool 
 	case workloads.FractionOfSecond:
 		ttl := cmp.Or(s.lease(v), workloads.ExploredLease)
 		return ttl < time.Second || most.Expiries > 0 && ttl%time.Second != 0
-	case workloads.ClockSkew:
+	case workloads.ClockSkew, workloads.FastLoser:
 		return s.Skew > cmp.Or(s.lease(v), workloads.ExploredLease)
 	case workloads.Crash:
 		return most.Crashes > 0
-	case workloads.NamesBegin:
-		return true
-	case workloads.FastLoser:
-		return s.Skew > cmp.Or(s.lease(v), workloads.ExploredLease)
 	case workloads.AnswerLost:
 		return s.LostAnswers > 0 || s.EveryPart()
 	case workloads.Unanswered:

@@ -23,11 +23,7 @@ func (s Suite) Fingerprint() (string, error) {
 	hash := sha256.New()
 	enc := yaml.NewEncoder(hash)
 	for _, r := range s.Runs {
-		if r.Script != nil {
-			text := *r.Script
-			text.File, text.ReleaseFile = "", ""
-			r.Script = &text
-		}
+		r.Plan = r.Plan.WithoutFiles()
 		if err := enc.Encode(r); err != nil {
 			return "", fmt.Errorf("suite: %w", err)
 		}

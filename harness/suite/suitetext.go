@@ -29,11 +29,7 @@ func (s Suite) Encode() ([]byte, error) {
 // node returns the run as it would stand in a file. It leaves zeros out, since a file must not give zero to a field
 // whose zero stands for a default.
 func (r Entry) node() (*yaml.Node, error) {
-	if r.Script != nil {
-		text := *r.Script
-		text.File, text.ReleaseFile = "", ""
-		r.Script = &text
-	}
+	r.Plan = r.Plan.WithoutFiles()
 	var n yaml.Node
 	if err := n.Encode(r); err != nil {
 		return nil, err
