@@ -17,11 +17,10 @@ type change struct {
 	nextStart     time.Duration // first announcement of the next change; harness.Forever: none
 }
 
-// changesOf lists the switches in events, which are ordered by time. It joins the announcements of one switch by
-// several Sentinels.
-func changesOf(events []harness.Event) []change {
+// changes lists the switches of the primary. It joins the announcements of one switch by several Sentinels.
+func (a *acts) changes() []change {
 	var all []change
-	for _, e := range events {
+	for _, e := range a.events {
 		if e.Kind != string(Switched) {
 			continue
 		}
@@ -39,7 +38,7 @@ func changesOf(events []harness.Event) []change {
 		}
 		all = append(all, c)
 	}
-	nameNodes(all, events)
+	a.nameNodes(all)
 	return all
 }
 
@@ -67,21 +66,18 @@ func (c change) isRepeatOf(before []change) bool {
 
 // nameNodes finds the nodes of each change by the addresses in its announcement. Records of older programs have no
 // addresses: there it finds the nodes by their roles.
-func nameNodes(all []change, events []harness.Event) {
-	byAddress := map[string]string{}
-	for _, e := range events {
-		if e.Kind == harness.EventAddress {
-			byAddress[e.Detail] = e.Node
-		}
+func (a *acts) nameNodes(all []change) {
+	byAddress, addressesKnown := a.byAddress, len(a.byAddress) > 0
+	if !addressesKnown {
+		byAddress = map[string]string{}
 	}
-	addressesKnown := len(byAddress) > 0
 	previous := "" // new primary of the previous change
 	for i := range all {
 		c := &all[i]
 		from, to := switchAddresses(c.announcements[0].Detail)
 		c.old, c.new = byAddress[from], byAddress[to]
 		if !addressesKnown {
-			c.guessNodes(events, previous)
+			c.guessNodes(a.events, previous)
 			learnAddress(byAddress, from, c.old)
 			learnAddress(byAddress, to, c.new)
 		}

@@ -26,7 +26,7 @@ type takeover struct {
 // takeovers lists the promotions of a run, ordered by time. An announcement that fits no recorded promotion counts as a
 // promotion of its own.
 func takeovers(a *acts) []*takeover {
-	changes := changesOf(a.events)
+	changes := a.changes()
 	var all []*takeover
 	for _, node := range slices.Sorted(maps.Keys(a.reigns)) {
 		for i, r := range a.reigns[node] {
