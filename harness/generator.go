@@ -190,20 +190,13 @@ func (l *ShareLoad) Load(ctx context.Context, stop <-chan struct{}) error {
 	writing, written := context.WithCancel(context.WithoutCancel(ctx))
 	var writer sync.WaitGroup
 	writer.Go(func() { r.rec.run(writing) })
-	opCtx, cancelOps := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancelOps()
-	var workers sync.WaitGroup
-	for _, w := range r.workers {
-		workers.Go(func() { r.work(opCtx, w) })
-	}
-	select {
-	case <-stop:
-	case <-ctx.Done():
-	}
-	close(r.stop)
-	grace := time.AfterFunc(stopGrace, cancelOps)
-	defer grace.Stop()
-	workers.Wait()
+	_ = r.load(ctx, func() error {
+		select {
+		case <-stop:
+		case <-ctx.Done():
+		}
+		return nil // Cause says below why ctx ended
+	})
 	written()
 	writer.Wait()
 	return context.Cause(ctx)
