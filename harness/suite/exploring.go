@@ -1,36 +1,19 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/harness/tally"
 	"github.com/doublegrant/doublegrant/reports"
 )
-
-// Exploring turns a run into a search through all interleavings. Omitted fields have the defaults of the explore
-// command.
-type Exploring struct {
-	interleave.Bounds `yaml:",inline"`
-
-	Skew     time.Duration `yaml:"skew,omitempty"`
-	Random   int           `yaml:"random,omitempty" zero:"default"` // number of random schedules; 0: search all
-	Strategy string        `yaml:"strategy,omitempty"`              // how random schedules are drawn
-	// depth of the bugs that random schedules look for
-	Depth        int           `yaml:"depth,omitempty" zero:"default"`
-	Seed         uint64        `yaml:"seed,omitempty"` // of the random schedules
-	Twice        bool          `yaml:"twice,omitempty"`
-	MaxSchedules int           `yaml:"maxSchedules,omitempty" zero:"default"`
-	For          time.Duration `yaml:"for,omitempty" zero:"default"` // default 2m
-}
 
 // ofSearches lists the fields that a search may have.
 var ofSearches = []string{"name", "times", "variant", "script", "adapter", "regime", "ttl", "expect", "explore"}
@@ -58,16 +41,10 @@ func (r *Entry) dropLoadFields(given []string) error {
 
 // Searches lists the searches of a run with Explore: one, or one for each regime of a sequence.
 func (r Entry) Searches() []plan.Search {
-	e := r.Explore
-	s := plan.Search{
-		Variant: r.Variant, Script: r.Script, Adapter: r.Adapter, Regime: r.Regime, TTL: r.TTL, Bounds: e.Bounds,
-		Skew: e.Skew, MaxSchedules: e.MaxSchedules, For: e.For, Random: e.Random, Strategy: e.Strategy, Depth: e.Depth,
-		Seed: e.Seed, Twice: e.Twice,
-		AtMostOnce: e.Crashes == 0 && e.LostAnswers == 0,
-	}
-	if s.For == 0 {
-		s.For = plan.DefaultFor
-	}
+	s := *r.Explore
+	s.Variant, s.Script, s.Adapter, s.Regime, s.TTL = r.Variant, r.Script, r.Adapter, r.Regime, r.TTL
+	s.AtMostOnce = s.Crashes == 0 && s.LostAnswers == 0
+	s.For = cmp.Or(s.For, plan.DefaultFor)
 	return s.EveryRegime()
 }
 

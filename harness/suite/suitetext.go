@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/doublegrant/doublegrant/harness/internal/fields"
 )
 
 // Encode returns the suite as text for Decode. It includes the texts of scripts, so that another machine needs no other
@@ -54,10 +52,4 @@ func Decode(text []byte) (Suite, error) {
 		}
 		return nil
 	})
-}
-
-// MarshalYAML writes the fields as a file has them.
-func (e Exploring) MarshalYAML() (any, error) {
-	type plain Exploring // without this method
-	return fields.Node(plain(e))
 }
