@@ -56,8 +56,8 @@ func textBeside(other, file string) (path, text string, err error) {
 	return path, string(b), err
 }
 
-// WithoutFiles returns the plan with the texts of its script alone. The script's files may change, and other machines do
-// not have them.
+// WithoutFiles returns the plan with the texts of its script alone. The script's files may change, and other machines
+// do not have them.
 func (p Plan) WithoutFiles() Plan {
 	if p.Script != nil {
 		s := *p.Script
