@@ -12,7 +12,7 @@ import (
 // effects.
 type Effects uint32
 
-// The effects of faults. Each lasts while the fault is in force, and some need time to pass after the heal.
+// The effects of faults. Each lasts while the fault is in force. Targets may need some time after the heal to recover.
 const (
 	// EndsProcess: processes of targets end, and lose what they had not stored.
 	EndsProcess Effects = 1 << iota

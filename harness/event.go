@@ -2,8 +2,8 @@ package harness
 
 import "time"
 
-// Event is something that the system itself did or reported, such as a role change or a Sentinel message. Events are
-// recorded when they are noticed. At may be slightly earlier.
+// Event is something that the system itself did or reported, such as a role change or a Sentinel message. It is
+// recorded when the harness notices it. At, the time when it happened, may be slightly earlier.
 type Event struct {
 	At   time.Duration `json:"at"`
 	Node string        `json:"node"` // the node that reported or did it
@@ -32,8 +32,8 @@ const (
 	EventOffset = "offset"
 	// EventDownAfter: a Sentinel considers a node down after it has not answered for the time in Detail, such as "1s".
 	EventDownAfter = "down-after"
-	// EventLoad: the load of the machine in the last minute when the Sentinel Node missed a primary. Detail is the number
-	// of processes that ran or waited for a core, and of cores: "12.3 on 2 cores".
+	// EventLoad: the load of the machine during the last minute, when the Sentinel Node missed a primary. Detail has the
+	// number of processes that ran or waited for a core, and the number of cores: "12.3 on 2 cores".
 	EventLoad = "load"
 	// EventSubscriptionLost: the subscription to the messages of the Sentinel Node is lost from At on. Detail says why.
 	// EventSubscriptionBack: the subscription is back.
@@ -42,8 +42,8 @@ const (
 	// EventRolesEvery: the node is asked for its role only once in the time in Detail, such as "250ms". Without this
 	// event it is asked every 20 ms.
 	EventRolesEvery = "roles-every"
-	// EventMessagesMissed: the Sentinel Node, whose messages are lost from At on, may have sent more before that are
-	// not in its log. The log was truncated, or the Sentinel's clock was changed.
+	// EventMessagesMissed: the record lacks messages of the Sentinel Node. The harness heard nothing from it from At on,
+	// and its log may lack messages that it sent before At: the log was truncated, or the Sentinel's clock was changed.
 	EventMessagesMissed = "unread"
 	// EventServesWrites: the node acknowledged a write of the client group in Detail. Before, another node acknowledged
 	// the group's writes, or none did. At is when the answer reached the client.
@@ -52,9 +52,9 @@ const (
 	// node answered the group, or none did. Where nodes alternate within 5 ms, such events may be left out.
 	EventAnswers = "answers"
 
-	// EventClockBound: the uncertainty of the clock of the generator Node since the last such event. Detail is the
-	// longest time, such as "1.2ms", between the earliest and the latest possible moment of a call or return of its
-	// clients.
+	// EventClockBound: how uncertain times of the generator Node were since its last event of this kind. Each call and
+	// return of its clients is known to lie between an earliest and a latest time. Detail is the longest distance between
+	// the two, such as "1.2ms".
 	EventClockBound = "clock-bound"
 	// EventClockUntrusted: the clock of the generator Node drifted more than allowed. Detail says how. All times of the
 	// run are in doubt.

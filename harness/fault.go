@@ -8,8 +8,8 @@ import (
 )
 
 // Fault is the record of one injected fault. It is written when the fault begins, and again when it bites, is proved,
-// heals and ends, so that a run that is killed leaves what was known by then. Start is always set. Active, Heal and End
-// are 0 until then.
+// heals and ends. So a run that is killed leaves what was known at that moment. Start is always set. Active, Heal and
+// End are 0 until they happen.
 type Fault struct {
 	Number  int           `json:"number,omitempty"` // from 1, in order of Start; 0: recorded by an older program
 	Name    string        `json:"name"`

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// faultsInForce tracks the faults of all sequences of a run. It knows which are in force, and which have healed while
-// others keep the system from being whole.
+// faultsInForce tracks the faults of all sequences of a run: the faults in force, and those that have healed while the
+// system is not whole yet, because other faults are in force.
 type faultsInForce struct {
 	recovering chan struct{} // holds a token while the run waits for a whole system: no fault begins then
 
 	mu     sync.Mutex
-	faults []*Fault      // in order of Start; a sequence may read only the names of another sequence's faults
+	faults []*Fault      // in order of Start; a sequence changes its own, and may read only the Names of others
 	fewer  chan struct{} // closed, and replaced, when a fault ends
 	healed []Fault       // healed faults that still lack their End
 	begun  int           // number of faults so far
@@ -54,8 +54,8 @@ func (o *faultsInForce) end(f *Fault) (last bool) {
 	return len(o.faults) == 0
 }
 
-// waitForLater waits until no fault that began after f is in force, but no longer than within. So if the faults of
-// several sequences have to heal at once, they heal in reverse order of their start.
+// waitForLater waits until no fault that began after f is in force, at most for the time within. So when the faults of
+// several sequences have to heal at once, the last to start heals first.
 func (o *faultsInForce) waitForLater(f *Fault, within time.Duration) {
 	late := time.NewTimer(within)
 	defer late.Stop()
@@ -108,8 +108,8 @@ func (o *faultsInForce) names() string {
 	return strings.Join(names, ", ")
 }
 
-// heal undoes a fault. If that was the last fault in force, heal waits until the system is whole. It also works after
-// ctx has ended. Then all faults heal at once, in reverse order of their start.
+// heal undoes a fault. If that was the last fault in force, heal waits until the system is whole. heal also works after
+// ctx has ended. In that case all faults of the run heal at once, the last to start first.
 func (r *run) heal(ctx context.Context, inj Injection, f *Fault) (err error) {
 	if ctx.Err() != nil {
 		r.inForce.waitForLater(f, injectWithin)

@@ -166,8 +166,8 @@ func (f *Fleet) Pause(group int) (resume func()) {
 	return f.undoOnce(func() { g.setPauses(g.pauses - 1) })
 }
 
-// undoOnce returns a function that calls undo once, with f.mu held, unless the load has ended by then. The caller of
-// undoOnce holds f.mu.
+// undoOnce returns a function that calls undo, with f.mu held. A second call does nothing, nor does a call after the
+// load has ended. The caller of undoOnce holds f.mu.
 func (f *Fleet) undoOnce(undo func()) func() {
 	epoch := f.epoch
 	return sync.OnceFunc(func() {
@@ -307,7 +307,8 @@ func (p *fleetMember) standWhilePaused(abandoned <-chan struct{}) {
 	}
 }
 
-// waitUnlocked releases the fleet's lock until wake or abandoned is closed. It returns false for abandoned.
+// waitUnlocked releases the fleet's lock and waits until wake or abandoned is closed. It returns whether wake was
+// closed.
 func (p *fleetMember) waitUnlocked(wake, abandoned <-chan struct{}) (awake bool) {
 	p.fleet.mu.Unlock()
 	defer p.fleet.mu.Lock()

@@ -1,6 +1,9 @@
 package harness
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // This file reports strikes outside checkpoints. A client may be a separate program, which has to be stopped and
 // killed.
@@ -54,10 +57,5 @@ func (g *fleetGroup) notify(s Strike) {
 
 // removeWatcher removes a watcher. The caller holds the fleet's lock.
 func (g *fleetGroup) removeWatcher(f *func(Strike)) {
-	for i, w := range g.watchers {
-		if w == f {
-			g.watchers = append(g.watchers[:i:i], g.watchers[i+1:]...)
-			return
-		}
-	}
+	g.watchers = slices.DeleteFunc(slices.Clone(g.watchers), func(w *func(Strike)) bool { return w == f })
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Generator drives a share of a run's clients of adapters, such as on another machine.
+// Generator drives a part of a run's clients, its share, in another process or on another machine.
 type Generator interface {
 	// Name returns its name for errors.
 	Name() string
@@ -49,12 +49,12 @@ type Feed struct {
 	calls map[int]time.Duration // by worker: its last Call
 }
 
-// Record adds operations to the record. Operations of one worker come in the order of their calls. If a Call is earlier
-// than the worker's previous Call, Record sets it to that, since the operation certainly did not begin before. The
-// caller promises that no operation in a later call of Record returns before mark.
+// Record adds operations to the record. It blocks while the writer of the record is behind.
 //
-// Record blocks while the writer of the record is behind. It returns an error if an earlier promise was broken, since
-// operations are then out of order.
+// The operations of one worker come in the order of their calls. If a Call is earlier than the worker's previous Call,
+// Record moves it to the previous Call, since an operation certainly begins after the one before. By mark the caller
+// promises that no operation that it passes later returns before mark. Record returns an error if an operation breaks
+// an earlier promise, since the record is out of order then.
 func (f *Feed) Record(ops []Op, mark time.Duration) error {
 	for i := range ops {
 		worker := f.meta.Worker(ops[i].Client)
@@ -190,20 +190,13 @@ func (l *ShareLoad) Load(ctx context.Context, stop <-chan struct{}) error {
 	writing, written := context.WithCancel(context.WithoutCancel(ctx))
 	var writer sync.WaitGroup
 	writer.Go(func() { r.rec.run(writing) })
-	opCtx, cancelOps := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancelOps()
-	var workers sync.WaitGroup
-	for _, w := range r.workers {
-		workers.Go(func() { r.work(opCtx, w) })
-	}
-	select {
-	case <-stop:
-	case <-ctx.Done():
-	}
-	close(r.stop)
-	grace := time.AfterFunc(stopGrace, cancelOps)
-	defer grace.Stop()
-	workers.Wait()
+	_ = r.load(ctx, func() error {
+		select {
+		case <-stop:
+		case <-ctx.Done():
+		}
+		return nil // Cause says below why ctx ended
+	})
 	written()
 	writer.Wait()
 	return context.Cause(ctx)

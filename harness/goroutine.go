@@ -33,12 +33,12 @@ func Abandon(ctx context.Context, why error) {
 // reads a subscription. wait returns when f has returned. wait may be called more than once, or never.
 //
 // An algorithm under test that works in the background has to start its goroutines here, so that the explorer knows
-// about them. The commands, Sleep and Now of f, called with the context that f gets, are then steps of a schedule like
-// those of the client itself. Goroutines of one client may share memory: the explorer runs one of them at a time, from
-// one command, Sleep or Now to the next. So they must not wait for each other except by wait: not by a channel, and not
-// by holding a mutex.
+// about them. The commands, Sleep and Now that f calls with its own context are then steps of a schedule, as the
+// client's are. Goroutines of one client may share memory: the explorer runs one of them at a time, from one command,
+// Sleep or Now to the next. So they must not wait for each other except by wait: not by a channel, and not by holding a
+// mutex.
 //
-// f has to return when a command or Sleep returns an error that another attempt cannot avoid: its client has crashed,
+// f has to return when a command or Sleep returns an error that would only come again, because its client has crashed
 // or ended.
 func Go(ctx context.Context, f func(context.Context)) (wait func()) {
 	if s, ok := ctx.Value(clientTimeKey{}).(Starter); ok {

@@ -16,15 +16,15 @@ type Meta struct {
 	Groups  int       `json:"groups"`  // client groups; worker w is in group w mod Groups
 	Clients int       `json:"clients"` // workers of the main workload; the rest are riders
 	Kinds   []Kind    `json:"kinds"`   // kinds that the workloads promise to record
-	// Rate is the number of steps a second asked of all workers together; 0: as fast as they can.
+	// Rate is how many steps a second all workers together should begin; 0: as many as they can.
 	Rate   float64           `json:"rate"`
 	Open   bool              `json:"open,omitempty"`   // open loop: operations have a Due
 	Drift  float64           `json:"drift"`            // how wrong a lease may be by clocks alone, as a fraction of it
 	Labels map[string]string `json:"labels,omitempty"` // variant, topology and the like, for reports
 
-	// Widened says that operations were recorded by other clocks, and their times widened by the uncertainty of those
-	// clocks (see Generator). Then the intervals of two consecutive operations of a worker may overlap. Their order
-	// still is that of the worker's calls, for their Calls as for their Returns.
+	// Widened says that other clocks than the run's measured Calls and Returns (see Generator), and that each interval was
+	// widened by the uncertainty of those clocks. So the intervals of two consecutive operations of a worker may overlap.
+	// A worker's operations still are in order, by their Calls and by their Returns.
 	Widened bool `json:"widened,omitempty"`
 
 	Generators int `json:"generators,omitempty"` // processes that drove the workers, see Shares; 0: the harness did

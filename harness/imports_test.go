@@ -110,7 +110,7 @@ var allowed = []room{
 		"harness/units", "checkers", "reports", "workloads",
 	}},
 	{"harness/suite", []string{
-		"harness", "harness/analysis", "harness/cluster", "harness/interleave", "harness/internal/fields",
+		"harness", "harness/analysis", "harness/cluster", "harness/internal/fields",
 		"harness/plan", "harness/results", "harness/suggest", "harness/tally", "harness/units", "reports",
 	}},
 	{"harness/trackrecord", []string{

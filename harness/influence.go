@@ -8,8 +8,9 @@ import (
 // Influence is the time in which a fault may explain a violation: from its Start to Last.
 //
 // A fault explains violations while it is in force and until the system is whole again: a primary that was cut off goes
-// on granting locks until it follows the new one. If another fault was in force after its heal, its End is when the
-// system was whole after both, which says nothing about this one. Then its influence ends at most 3 s after its heal.
+// on granting locks until it follows the new one. If a second fault was in force when the first was healed, both have
+// the same End, when the system was whole after both. The system may have recovered from the first fault long before,
+// so the influence of the first fault ends at most 3 s after its heal.
 type Influence struct {
 	Fault
 	Last time.Duration // Forever: the record does not show an end

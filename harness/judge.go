@@ -33,7 +33,7 @@ type Judged struct {
 // Finding counts violations of one class that happened at nearly the same time.
 type Finding struct {
 	Class Class
-	At    time.Duration // on the run's clock, in whole findingsWithin
+	At    time.Duration // on the run's clock, rounded down to a multiple of findingsWithin
 	Count int
 }
 
@@ -41,8 +41,8 @@ type Finding struct {
 // memory.
 const findingsWithin = 10 * time.Millisecond
 
-// finding returns the Finding that the anomaly belongs to, without a Count. Its time is that of the violation's
-// completion. For a lost write, it is that of the acknowledgement of the first write that the anomaly stands for.
+// finding returns the Finding that counts the anomaly, without a Count. Its time is when the violation was complete.
+// For a lost write, it is when the first of the anomaly's writes was acknowledged.
 func (a Anomaly) finding() Finding {
 	at := a.To
 	if a.Class == LostWrite && len(a.Ops) > 0 {
@@ -100,8 +100,8 @@ func (j *Judged) distrustClocks(events []Event) {
 	j.Verdict, j.Anomalies, j.Totals, j.Certified, j.Findings = Unknown, nil, map[Class]int{}, 0, nil
 }
 
-// sortAnomalies puts the first anomaly of each class in front, so that the beginning shows every class, the most
-// frequent first. The other anomalies follow in order of To, the time of completion.
+// sortAnomalies moves the first anomaly of each class to the front, so that a reader sees every class at once. The
+// class with the most violations leads. The other anomalies follow in order of To, the time of completion.
 func (j *Judged) sortAnomalies() {
 	slices.SortStableFunc(j.Anomalies, func(a, b Anomaly) int { return cmp.Compare(a.To, b.To) })
 	var first, rest []Anomaly

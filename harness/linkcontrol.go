@@ -13,11 +13,11 @@ type LinkControl interface {
 	// Connections returns the number of the client groups' connections to the node.
 	Connections(node string) int
 
-	// Probe asks the host to for an answer, from the host from in a new connection, and waits a fraction of a second
-	// for it.
-	Probe(ctx context.Context, from, to string) error
-	// Echo has the host to send size bytes back, at least one, in a new connection, and waits for them until ctx ends.
-	Echo(ctx context.Context, from, to string, size int) error
-	// Hangup closes a new connection at its near end, and returns when the far end has closed it as well.
-	Hangup(ctx context.Context, from, to string) error
+	// Probe opens a connection from source to target, and waits a fraction of a second for an answer of target.
+	Probe(ctx context.Context, source, target string) error
+	// Echo opens a connection from source to target, and has target send size bytes back, at least one. It waits for
+	// them until ctx ends.
+	Echo(ctx context.Context, source, target string, size int) error
+	// Hangup opens a connection from source to target, closes it at source, and returns when target has closed it too.
+	Hangup(ctx context.Context, source, target string) error
 }

@@ -19,11 +19,12 @@ const (
 
 // recorder takes operations from many workers and passes them to a Store in order of Return.
 //
-// A worker's cost is one uncontended lock and an append. A watermark restores the order. Before a worker takes the
-// Return of an operation, it marks its slot as completing, with a time not after that Return. It clears the mark once
-// the operation is in the slot. The writer reads the clock first and the marks second. An operation that it has not
-// seen by then either carries a mark or will return after that reading of the clock. So everything before the smaller
-// of the two is complete and can be written in order.
+// A worker's cost is one uncontended lock and an append. The writer finds the order by a watermark: every operation
+// that returned before the watermark is in a slot. A worker that is about to take the Return of an operation first
+// stores a time in its slot's field completing. That time is not later than the Return. When the operation is in the
+// slot, the worker clears the field. The writer reads the clock, and after that every slot's field. An operation that
+// the writer does not see yet returns later than the clock reading, or not before the time in its slot's field. So the
+// watermark is the earliest of these times.
 //
 // A slow store slows the workers down: a worker waits while too many of its operations wait for the writer.
 type recorder struct {
@@ -132,8 +133,8 @@ func (r *recorder) run(ctx context.Context) {
 }
 
 // flush writes the operations below the watermark. Only the writer calls it. The last flush comes when all workers have
-// ended, and writes everything. That includes operations that return at this very instant, or later because a
-// generator's clock is uncertain.
+// ended, and writes every operation. Some of them may have a Return that is not before the current time: generators'
+// clocks are uncertain.
 func (r *recorder) flush(last bool) {
 	mark := r.watermark(r.clock.Now())
 	for i := range r.slots {
@@ -155,8 +156,8 @@ func (r *recorder) flush(last bool) {
 	}
 }
 
-// writeOps counts operations and passes them to the store. mark is a time before which no later operation returns. It
-// returns false if the store has failed.
+// writeOps counts operations and passes them to the store. No later operation returns before mark. The result is false
+// if the store has failed.
 func (r *recorder) writeOps(ops []Op, mark time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -188,8 +189,8 @@ func (s *slot) drain(to *[]Op) {
 // takeBefore removes the pending operations that returned before mark and returns them in order of Return. The result
 // is valid until the next call.
 //
-// It sorts indexes, so that each operation is copied once. The other operations stay as they are: while a silent
-// generator holds the mark back, each flush only looks at each of them.
+// It sorts indexes, so that each operation is copied once. While a silent generator holds the mark back, each flush
+// only compares the pending operations with the mark, and copies none.
 func (r *recorder) takeBefore(mark time.Duration) []Op {
 	r.order = r.order[:0]
 	for i := range r.pending {

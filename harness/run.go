@@ -64,10 +64,10 @@ type run struct {
 	workers []*worker
 
 	// How the load ends. When the timetable is over, stop is closed: no worker begins another step, and operations under
-	// way have stopGrace before their context ends. Three things end the timetable early:
+	// way have stopGrace before their context ends. The timetable may be over before its time:
 	//
-	//	quotaCtx  done when the quota is filled: the faults of the timetable still have their time
-	//	loadCtx   done after the first violation if Spec.StopOnFirst, or when the run ends: faults heal at once
+	//	quotaCtx  is done when the quota is filled. The faults of the timetable still have their time
+	//	loadCtx   is done after the first violation if Spec.StopOnFirst, and when the run ends. Faults heal at once
 	//	abort     ends the whole run, with an error
 	quotaCtx context.Context
 	loadCtx  context.Context
@@ -148,7 +148,7 @@ func (r *run) onSystem(ctx context.Context) (err error) {
 	if err := r.openAll(ctx); err != nil {
 		return err
 	}
-	if err := r.load(ctx); err != nil {
+	if err := r.load(ctx, func() error { return r.runTimetable(r.loadCtx) }); err != nil {
 		return err
 	}
 	return catchPanic("a workload's Finish", func() error { return r.finish(ctx) })
@@ -191,8 +191,8 @@ func (r *run) open(ctx context.Context, share Share) error {
 	return nil
 }
 
-// load runs the clients and the nemeses until both have had their time, or ctx ends.
-func (r *run) load(ctx context.Context) error {
+// load runs the clients until over returns, and waits for the operations under way. It returns over's error.
+func (r *run) load(ctx context.Context, over func() error) error {
 	var workers sync.WaitGroup
 	opCtx, cancelOps := context.WithCancel(context.WithoutCancel(ctx)) // operations under way may finish
 	defer cancelOps()
@@ -204,7 +204,7 @@ func (r *run) load(ctx context.Context) error {
 	}
 	var reporting sync.WaitGroup
 	reporting.Go(r.report)
-	err := r.runTimetable(r.loadCtx)
+	err := over()
 	r.Fleet.release() // a client that is still paused could not end
 	close(r.stop)
 	grace := stopGrace

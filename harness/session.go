@@ -14,7 +14,7 @@ type Session struct {
 	id      int
 	workers int
 	time    Timeline
-	// due is when the step's first operation is due in an open loop; 0: it has begun, or the loop is closed.
+	// In an open loop, due is when the step's first operation is due, until that operation begins. Otherwise it is 0.
 	due time.Duration
 }
 
@@ -68,9 +68,8 @@ func (s *Session) Invoke(op Op, do func(*Op)) Op {
 // Sleep waits for d, or until the load ends. It returns false when the load has ended.
 func (s *Session) Sleep(d time.Duration) bool { return s.time.Sleep(d) }
 
-// Backoff waits after an error, so that clients that cannot reach the system do not keep it from coming back. All
-// workers together try about 2,000 times a second, and no worker more than 50 times. It returns false when the load has
-// ended.
+// Backoff waits after an error, so that clients do not overload a system that is coming back. All workers together try
+// about 2,000 times a second, and no worker more than 50 times. It returns false when the load has ended.
 func (s *Session) Backoff() bool {
 	mean := max(20*time.Millisecond, time.Duration(s.workers)*500*time.Microsecond)
 	return s.Sleep(time.Duration(s.Rand.Float64() * 2 * float64(mean)))

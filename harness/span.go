@@ -29,12 +29,12 @@ const (
 	PastLease SpanKind = "past"
 	// NextOwner: a later owner had been granted the lock, and wrote. It ends with the Call of the stale write.
 	NextOwner SpanKind = "next"
-	// LargestToken: the owner's fencing token had been given out. It ends with the grant of a token that is not larger:
-	// at the Return of that acquire or the earliest end of its lease, whichever is first. If times were widened, it
-	// ends at that acquire's Call.
+	// LargestToken: the owner's fencing token had been given out. The span ends with the grant of a token that is not
+	// larger: at the Return of that acquire, or at the earliest end of its lease if that is before. If times were widened,
+	// the span ends at the Call of that acquire.
 	LargestToken SpanKind = "token"
-	// StillHeld: the owner certainly had the lock. It ends with the Return of an acquire of another owner that had
-	// begun before. So that acquire was granted first.
+	// StillHeld: the owner certainly had the lock. The span ends with the Return of another owner's acquire that began
+	// before the span. So the other owner was granted the lock first.
 	StillHeld SpanKind = "still"
 )
 

@@ -98,9 +98,9 @@ type Injection struct {
 // TimedFault is one fault of a sequence.
 type TimedFault struct {
 	Nemesis Nemesis
-	// After is the time without this sequence's faults before the fault. It counts from the start of the load, or from
-	// the heal of the previous fault. If no other fault was in force after that heal, it counts from when the system
-	// was whole again. 0: Spec.QuietPeriod.
+	// After is the calm before the fault, in which this sequence has no fault; 0: Spec.QuietPeriod. For the first fault it
+	// counts from the start of the load. For others it counts from the heal of the fault before or, if no fault of another
+	// sequence was in force then, from when the system was whole again.
 	After time.Duration
 	For   time.Duration // how long the fault stays in force, from its bite to its heal
 }

@@ -20,12 +20,11 @@ const (
 
 // watch shows the record to checkers while it grows, and reports at once what they find.
 //
-// The verdict does not depend on these findings: watchers see no faults and have no second pass, and the verdict is
-// that of [Judge] over the stored history. A violation is reported with the class that it will have in the end, as far
-// as faults decide that.
+// The verdict does not depend on these findings. It comes from [Judge], which reads the stored history with all faults.
+// Watchers see no faults and read the operations once.
 //
-// The run waits for no watcher. One that falls too far behind is detached, and a note says so. One that panics or has
-// seen enough stops watching as well. The others go on.
+// The run waits for no watcher. A watcher that falls too far behind is detached, and a note says so. A watcher that
+// panics or has seen enough stops as well. The others go on.
 type watch struct {
 	clock     Clock
 	log       *slog.Logger
@@ -36,7 +35,8 @@ type watch struct {
 	faults func() []Fault // returns the faults of the record so far
 
 	feeds []*feed
-	// notes are about detached watchers. The recorder's writer uses them, and from finish on the run.
+	// One note for each detached watcher. The goroutine that writes the record adds notes until finish is called, and
+	// finish after that.
 	notes []string
 	mu    sync.Mutex // held around onAnomaly and onFirst
 }
@@ -142,8 +142,8 @@ func (w *watch) report(f *feed, a Anomaly) {
 	}
 }
 
-// withFinalClass returns the anomaly with the class that it will have when all faults are known. If a fault may explain
-// that a lock has two owners, no release is to blame.
+// withFinalClass returns the anomaly with the class that it will have in the verdict, as far as the faults so far
+// decide the class. If a fault may explain why a lock has two owners, a stolen release is reported as a double grant.
 func (w *watch) withFinalClass(a Anomaly) Anomaly {
 	explains := func(f Influence) bool { return f.Overlaps(a.From, a.To) }
 	if a.Class == StolenRelease && slices.ContainsFunc(Influences(w.faults()), explains) {

@@ -10,8 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// maxRoleDelay bounds the time between a change of a node's role and the record of it. The harness asks for roles every
-// 20 ms, on a busy machine less often. If a run asks less often, its interval is added: see acts.roleDelay.
+// maxRoleDelay bounds the time from a change of a node's role to its record. The harness asks each node for its role
+// every 20 ms, on a busy machine less often. acts.roleDelay is the bound for runs that ask less often.
 const maxRoleDelay = 50 * time.Millisecond
 
 // acts holds what the nodes and Sentinels of a run did, as its events show it.
@@ -116,9 +116,9 @@ func (a *acts) couldGrant(node string, from, to time.Duration) bool {
 	})
 }
 
-// primaryBefore returns the primary whose place the node promoted took at t. If there were several primaries, it
-// returns preferred if that was one of them, and else the one that became a primary last. If there was none, it returns
-// preferred.
+// primaryBefore returns the old primary: the node that was a primary at t, just before the node called promoted became
+// one. If several nodes were primaries, it returns preferred if preferred is one of them, or else the node that became
+// a primary last. If no node was a primary, it returns preferred.
 func (a *acts) primaryBefore(t time.Duration, promoted, preferred string) string {
 	node, since := "", time.Duration(-1)
 	for _, name := range slices.Sorted(maps.Keys(a.reigns)) {
@@ -135,8 +135,7 @@ func (a *acts) primaryBefore(t time.Duration, promoted, preferred string) string
 	return cmp.Or(node, preferred)
 }
 
-// withLostLogs lists the Sentinels whose logs the harness lost in [from, to] before it had read them to the end. They
-// are sorted by name.
+// withLostLogs lists, sorted by name, the Sentinels of which the harness may have missed log messages in [from, to].
 func (a *acts) withLostLogs(from, to time.Duration) (names []string) {
 	for _, e := range a.unread {
 		if from <= e.At && e.At <= to {
@@ -160,7 +159,6 @@ func (a *acts) firstEvent(from, to time.Duration, wanted func(harness.Event) boo
 	return harness.Event{}, false
 }
 
-// eventsSince returns the events from a time on.
 func (a *acts) eventsSince(from time.Duration) []harness.Event {
 	return a.events[sort.Search(len(a.events), func(i int) bool { return a.events[i].At >= from }):]
 }

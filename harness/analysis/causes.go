@@ -68,7 +68,6 @@ func (t *takeover) causeOf(faults []harness.Fault) cause {
 	return c
 }
 
-// firstSign returns the earliest sign of the takeover in the record.
 func (t *takeover) firstSign(d detection) time.Duration {
 	for _, at := range []time.Duration{d.suspected, d.startedAt} {
 		if at != notSeen {
@@ -110,7 +109,6 @@ func (t *takeover) candidates(faults []harness.Fault, d detection) []int {
 	return orders
 }
 
-// filter returns the elements of all that satisfy keep.
 func filter(all []int, keep func(int) bool) []int {
 	return slices.DeleteFunc(slices.Clone(all), func(i int) bool { return !keep(i) })
 }
@@ -154,7 +152,7 @@ func recoveredAt(f harness.Fault) time.Duration {
 	return max(f.Heal, f.End)
 }
 
-// canOrder reports whether a fault that moves the primary may have led to the takeover.
+// canOrder reports whether f, a fault that tells Sentinels to move the primary, may have led to the takeover.
 func (t *takeover) canOrder(f harness.Fault, d detection) bool {
 	return f.Start <= t.promotedAt && t.firstSign(d) <= recoveredAt(f)
 }
@@ -167,8 +165,8 @@ const (
 	backWithin   = 500 * time.Millisecond // after the heal, Sentinels have an answer of a primary that works again
 )
 
-// toleranceOf returns how long before the end of down-after a quorum may have noticed the silence. A fault that makes
-// writes wait delays a Sentinel's messages and the pings behind them, until the Sentinel reconnects after half of
+// toleranceOf returns how long before the end of down-after a quorum may have noticed that the primary is silent. If a
+// fault makes writes wait, a Sentinel's pings wait behind its own writes, until the Sentinel reconnects after half of
 // down-after.
 func (t *takeover) toleranceOf(faults []harness.Fault, d detection) time.Duration {
 	for _, f := range faults {
@@ -180,9 +178,9 @@ func (t *takeover) toleranceOf(faults []harness.Fault, d detection) time.Duratio
 	return missedEarly
 }
 
-// inForce reports whether the fault can explain why Sentinels missed the primary. They must have missed it at least
-// down-after after the fault began, and at most backWithin after its heal. If no Sentinel was seen to miss the primary,
-// the time of the promotion counts.
+// inForce reports whether f was in force when Sentinels began to miss the primary, so that it can be the reason. They
+// must have missed the primary at least down-after after the fault began, and at most backWithin after its heal. If no
+// Sentinel was seen to miss the primary, the time of the promotion counts.
 func (t *takeover) inForce(f harness.Fault, d detection) bool {
 	at := d.missed
 	if at == notSeen {
@@ -244,8 +242,8 @@ func (t *takeover) clientsOnly(f harness.Fault) bool {
 }
 
 // keepsFromSentinels reports whether a link fault cuts the primary off from enough Sentinels for a quorum. If the fault
-// has client groups, it is a partition that names the hosts of its smaller side: the Sentinels among them are those
-// that the primary can still reach.
+// has client groups, it is a partition, and its targets are the hosts of the smaller side, the primary included. So the
+// Sentinels among the targets are the only ones that the primary can still reach.
 func (t *takeover) keepsFromSentinels(f harness.Fault) bool {
 	named := t.sentinelsIn(f)
 	if len(f.Groups) == 0 {

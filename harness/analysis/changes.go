@@ -17,11 +17,10 @@ type change struct {
 	nextStart     time.Duration // first announcement of the next change; harness.Forever: none
 }
 
-// changesOf lists the switches in events, which are ordered by time. It joins the announcements of one switch by
-// several Sentinels.
-func changesOf(events []harness.Event) []change {
+// changes lists the switches of the primary. It joins the announcements of one switch by several Sentinels.
+func (a *acts) changes() []change {
 	var all []change
-	for _, e := range events {
+	for _, e := range a.events {
 		if e.Kind != string(Switched) {
 			continue
 		}
@@ -39,7 +38,7 @@ func changesOf(events []harness.Event) []change {
 		}
 		all = append(all, c)
 	}
-	nameNodes(all, events)
+	a.nameNodes(all)
 	return all
 }
 
@@ -49,8 +48,8 @@ func (c change) isAnnouncedBy(e harness.Event) bool {
 	return e.Detail == c.announcements[0].Detail && !slices.ContainsFunc(c.announcements, again)
 }
 
-// isRepeatOf reports whether c is a late announcement of a change in before, by Sentinels that had not announced it
-// yet.
+// isRepeatOf reports whether c repeats one of the changes in before. Then Sentinels announce that change late, each of
+// them for the first time.
 func (c change) isRepeatOf(before []change) bool {
 	announced := false
 	for _, b := range before {
@@ -67,21 +66,18 @@ func (c change) isRepeatOf(before []change) bool {
 
 // nameNodes finds the nodes of each change by the addresses in its announcement. Records of older programs have no
 // addresses: there it finds the nodes by their roles.
-func nameNodes(all []change, events []harness.Event) {
-	byAddress := map[string]string{}
-	for _, e := range events {
-		if e.Kind == harness.EventAddress {
-			byAddress[e.Detail] = e.Node
-		}
+func (a *acts) nameNodes(all []change) {
+	byAddress, addressesKnown := a.byAddress, len(a.byAddress) > 0
+	if !addressesKnown {
+		byAddress = map[string]string{}
 	}
-	addressesKnown := len(byAddress) > 0
 	previous := "" // new primary of the previous change
 	for i := range all {
 		c := &all[i]
 		from, to := switchAddresses(c.announcements[0].Detail)
 		c.old, c.new = byAddress[from], byAddress[to]
 		if !addressesKnown {
-			c.guessNodes(events, previous)
+			c.guessNodes(a.events, previous)
 			learnAddress(byAddress, from, c.old)
 			learnAddress(byAddress, to, c.new)
 		}
@@ -105,8 +101,8 @@ func switchAddresses(detail string) (from, to string) {
 	return f[1] + " " + f[2], f[3] + " " + f[4]
 }
 
-// guessNodes finds the nodes of a change by their roles. The old primary is the new one of the previous change or, for
-// the first change, the first primary.
+// guessNodes finds the nodes of a change by their roles. The old primary is previous, which the previous change made
+// the primary. For the first change, it is the first node with the role of a primary.
 func (c *change) guessNodes(events []harness.Event, previous string) {
 	if c.old == "" {
 		c.old = previous
@@ -119,12 +115,12 @@ func (c *change) guessNodes(events []harness.Event, previous string) {
 	}
 }
 
-// attempted is the event with which a Sentinel begins a failover. It is not a stage, since all but one Sentinel may
-// give up.
+// attempted is the event with which a Sentinel begins a failover. Several Sentinels may begin, and all but one give up,
+// so the event is no stage of the failover.
 const attempted = "+try-failover"
 
-// primary returns the node that was a primary when Sentinels began the switch. It stops there because the new primary's
-// role may be seen before they announce it.
+// primary returns the node that was the primary when Sentinels began the switch. It ignores later events, since they
+// may already show the role of the new primary.
 func (c *change) primary(events []harness.Event) string {
 	began := []string{string(Agreed), attempted, string(Elected), string(Promoted), string(Switched)}
 	node := ""
@@ -143,8 +139,8 @@ func (c *change) primary(events []harness.Event) string {
 // polled.
 const rolesWithin = time.Second
 
-// promoted returns the node whose role changed from replica to primary. A former primary that comes back as one does
-// not count: it was down before.
+// promoted returns the node whose role changed from replica to primary. It ignores a former primary that was down and
+// is a primary again.
 func (c *change) promoted(events []harness.Event) string {
 	role := map[string]string{}
 	for _, e := range events {

@@ -19,8 +19,8 @@ type detection struct {
 
 const notSeen = time.Duration(-1)
 
-// detection reads the Sentinels' messages about the primary until the promotion. It keeps the state of the moment when
-// the attempt began, even if Sentinels heard from the primary again before the promotion.
+// detection reads the Sentinels' messages about the primary until the promotion. It returns what Sentinels had noticed
+// when the successful attempt began. Later messages change nothing, even if Sentinels heard from the primary again.
 func (t *takeover) detection() detection {
 	d := detection{suspected: notSeen, missed: notSeen, startedAt: notSeen}
 	current := d                 // state so far

@@ -54,7 +54,7 @@ type Stage struct {
 // and Most.
 type Outage struct {
 	Seen    bool          `json:"seen"`    // both ends were seen; if not, the rest means nothing
-	From    time.Duration `json:"from"`    // Call of the first failed request, or Return of the last that succeeded
+	From    time.Duration `json:"from"`    // Call of the first failed request or, if later, Return of the last success
 	To      time.Duration `json:"to"`      // Return of the next successful request
 	Least   time.Duration `json:"least"`   // lower bound of the length, without time in which no client asked
 	Most    time.Duration `json:"most"`    // upper bound of the length
@@ -115,11 +115,11 @@ type Failover struct {
 	ExecutedWrites int64         `json:"executed"`          // acknowledged client writes that New executed
 	MinorityWrites int64         `json:"minority"`          // acknowledged client writes that Old executed after Promoted
 	MissingBytes   int64         `json:"behind,omitempty"`  // bytes of Old that New lacked at Promoted, at least
-	Losses         Losses        `json:"losses,omitempty"`  // violations that this failover caused, see Charge
+	Losses         Losses        `json:"losses,omitempty"`  // violations that this failover caused: see AssignLosses
 
-	// of a failover that no fault caused: for how long Sentinels had no answer of Old, at least; 0: not known
+	// How long, at least, Sentinels had no answer of Old before a failover that no fault caused; 0: not known.
 	Silent time.Duration `json:"silent,omitempty"`
-	// and the load of the machine then, such as "12.3 on 2 cores"; empty: not known
+	// Load of the machine during Silent, such as "12.3 on 2 cores"; empty: not known.
 	Load string `json:"load,omitempty"`
 
 	extraDelay time.Duration // delay of the recorded promotion beyond maxRoleDelay

@@ -18,8 +18,8 @@ type gap struct {
 	unknown         int64         // requests since lastAnswer that may have had an effect
 }
 
-// add adds the next request, in order of Return. A request that succeeded ends the current gap. A gap that ends before
-// start does not count. If over is true, no gap counts.
+// add adds the next request, in order of Return. A request that succeeded ends the current gap. The gap counts if it
+// ends after start, unless over is true.
 func (g *gap) add(op harness.Op, succeeded bool, start time.Duration, over bool) {
 	if !succeeded {
 		g.countUnanswered(op)
@@ -57,8 +57,8 @@ func (g *gap) outage() Outage {
 	return o
 }
 
-// countUnanswered counts a failed request in the current gap, and in the longest gap if it was called before that
-// ended.
+// countUnanswered counts a failed request in the current gap. If the request was called before the end of the longest
+// gap, it counts there as well.
 func (g *gap) countUnanswered(op harness.Op) {
 	g.firstUnanswered, g.lastUnanswered = min(g.firstUnanswered, op.Call), max(g.lastUnanswered, op.Return)
 	inLongest := g.longest.Seen && op.Call < g.longest.To

@@ -30,8 +30,8 @@ func (l Losses) words() (all []string) {
 //
 // A double grant belongs to the last failover promoted before it, or to the first failover if there is none before it.
 // A lost write belongs to the failover that was under way when the write was acknowledged. A failover is under way
-// until its old primary has stopped being a primary. If none was under way, the write belongs to the next failover,
-// which promoted a node without it.
+// until its old primary has stopped being a primary. If none was under way, the write belongs to the next failover: the
+// node that was promoted then did not have the write.
 func AssignLosses(all []Failover, found []harness.Finding, checked []harness.Class) {
 	owners := map[harness.Class]func([]Failover, time.Duration) int{
 		harness.DoubleGrant: lastBefore, harness.LostWrite: losingFailover,

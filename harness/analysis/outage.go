@@ -24,8 +24,9 @@ type failoverMeters struct {
 	pending    map[string]*pendingGaps // by excluded groups, for meters whose window has not begun
 }
 
-// pendingGaps tracks the gaps of clients before the window of a failover begins. It leaves out the clients of some
-// groups. All meters that exclude the same groups share it until their windows begin.
+// pendingGaps measures gaps before the window of a failover begins, since a gap may reach into the window. Requests of
+// the excluded groups do not count. Meters that exclude the same groups share one pendingGaps, and copy its gaps when
+// their windows begin.
 type pendingGaps struct {
 	groups          []int // the excluded groups
 	answers, writes gap
@@ -39,8 +40,8 @@ type failoverMeter struct {
 	cause         cause
 	groups        []int         // client groups that the cause cuts off: excluded
 	costStart     time.Duration // earlier gaps are not a cost of this failover
-	windowStart   time.Duration // operations that return before this count only in pending
-	pending       *pendingGaps  // used until windowStart
+	windowStart   time.Duration // operations that return earlier go to pending
+	pending       *pendingGaps  // gaps that began before windowStart
 	firstWrite    harness.Op    // first client write of the new primary
 	executed      int64
 	minority      int64
@@ -125,8 +126,8 @@ func (w *failoverMeters) add(op harness.Op) {
 	}
 	w.open(op.Return)
 	group := w.meta.Group(op.Client)
-	node := w.served.nodeFor(group, op.Return)
-	refused := op.Denied() && w.isAnswer(op, group, node)
+	writer := w.served.nodeFor(group, op.Return)
+	refused := op.Denied() && w.isAnswer(op, group, writer)
 	for _, b := range w.pending {
 		if !slices.Contains(b.groups, group) {
 			b.add(op, refused)
@@ -137,7 +138,7 @@ func (w *failoverMeters) add(op harness.Op) {
 		if op.Call > m.windowEnd {
 			continue
 		}
-		by := w.executor(m, op, node, group)
+		by := w.executor(m, op, writer, group)
 		m.count(op, by)
 		if op.Return < m.ends() && !slices.Contains(m.groups, group) {
 			m.measure(op, by, refused)
@@ -145,20 +146,21 @@ func (w *failoverMeters) add(op harness.Op) {
 	}
 }
 
-// isAnswer reports whether a refusal comes from a node that could have granted the request. If the record does not say
-// which nodes answered, isAnswer uses served, the node that acknowledged the group's latest write.
-func (w *failoverMeters) isAnswer(op harness.Op, group int, served string) bool {
+// isAnswer reports whether op, which was refused, was refused by a node that could have granted it. If the record does
+// not say which node answered, isAnswer takes writer, the node that acknowledged the latest write of the client's
+// group.
+func (w *failoverMeters) isAnswer(op harness.Op, group int, writer string) bool {
 	switch {
 	case w.answers.recorded:
 		return w.acts.couldGrant(w.answers.nodeFor(group, op.Return), op.Call, op.Return)
 	case w.served.recorded:
-		return w.acts.couldGrant(served, op.Call, op.Return)
+		return w.acts.couldGrant(writer, op.Call, op.Return)
 	}
 	return true
 }
 
-// add extends or ends the pending gaps by the next operation. The caller leaves out operations of excluded groups. If
-// refused is true, op is a refusal that counts as an answer.
+// add adds the next operation of a client that is in none of the excluded groups. If refused is true, op is a refusal
+// that counts as an answer.
 func (b *pendingGaps) add(op harness.Op, refused bool) {
 	const start, over = harness.Forever, true // so that no gap is complete here
 	succeeded := op.Outcome == harness.OK || refused
@@ -183,13 +185,13 @@ func asksToWrite(op harness.Op) bool {
 	return op.Kind == harness.Acquire || op.Kind == harness.Claim || op.Kind == harness.Next || op.Kind == harness.Add
 }
 
-// executor returns the node that executed the operation: node, which acknowledged the latest write of its group. If the
-// record does not say which nodes acknowledge writes, executor assumes the new primary for operations that were called
-// after the promotion, or after the end of the old primary's process. For all others, and for clients that were cut
-// off, it assumes the old primary.
-func (w *failoverMeters) executor(m *failoverMeter, op harness.Op, node string, group int) string {
+// executor returns the node that executed the operation. That is writer, the node that acknowledged the latest write of
+// the client's group, if the record says which nodes acknowledge writes. If it does not, executor assumes the new
+// primary for operations that were called after the promotion, or after the end of the old primary's process. For
+// earlier operations, and for clients that were cut off, it assumes the old primary.
+func (w *failoverMeters) executor(m *failoverMeter, op harness.Op, writer string, group int) string {
 	if w.served.recorded {
-		return node
+		return writer
 	}
 	from := m.promotedAt
 	for _, i := range m.cause.faults {
@@ -206,8 +208,8 @@ func (w *failoverMeters) executor(m *failoverMeter, op harness.Op, node string, 
 	return m.old
 }
 
-// count counts op, which node executed, if it is a write. It counts those of the new primary, and those that the old
-// primary executed after the promotion while it could still grant.
+// count counts op, which node executed, if it is a write. Writes of the new primary count as executed. Writes of the
+// old primary after the promotion, while it could still grant, count as minority.
 func (m *failoverMeter) count(op harness.Op, node string) {
 	switch {
 	case !isWrite(op):
@@ -222,8 +224,8 @@ func (m *failoverMeter) count(op harness.Op, node string) {
 	}
 }
 
-// demotedBefore reports whether the new primary had become a replica again before the given time although no other node
-// took over from it. In that case the old primary was the only primary.
+// demotedBefore reports whether the new primary was a replica again before the given time, although no third node had
+// become the primary. Then the old primary was the only primary again.
 func (t *takeover) demotedBefore(at time.Duration) bool {
 	return t.demotedAt < t.next && at > t.demotedAt
 }
@@ -260,9 +262,9 @@ func (m *failoverMeter) measure(op harness.Op, node string, refused bool) {
 // has taken over.
 func (t *takeover) ends() time.Duration { return min(t.next, t.demotedAt) }
 
-// isByNew reports whether the new primary executed op. node is the node that executed it, as far as is known. If it is
-// not known which node is the new primary, isByNew returns true for what was called after the promotion and before the
-// next one, unless node is the old primary.
+// isByNew reports whether the new primary executed op. node is the node that probably executed it. If the record does
+// not show which node is the new primary, isByNew returns true for operations that were called between this promotion
+// and the next, unless node is the old primary.
 func (m *failoverMeter) isByNew(op harness.Op, node string) bool {
 	if m.new == "" {
 		return op.Call > m.promotedAt && op.Call < m.next && (m.old == "" || node != m.old)
@@ -278,8 +280,8 @@ func (w *failoverMeters) failovers() []Failover {
 	return all
 }
 
-// downtimeFrom returns the time from which a lack of writes is a cost of this failover. Before the new primary of the
-// previous failover took its first write, it is a cost of that failover.
+// downtimeFrom returns the time from which a lack of writes is a cost of this failover. An earlier lack of writes is a
+// cost of the previous failover, until the new primary of that failover took its first write.
 func (m *failoverMeter) downtimeFrom() time.Duration {
 	if m.previousMeter == nil {
 		return m.costStart

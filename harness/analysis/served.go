@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// served says which node served each client group over time: which one acknowledged its writes, or which one answered
-// its commands.
+// served says which node served each client group over time. One served records the nodes that acknowledged writes,
+// another the nodes that answered any command.
 type served struct {
 	recorded bool // false: the record does not say, since it is of an older program or clients connect directly
 	groups   map[int][]serving

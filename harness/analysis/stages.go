@@ -10,8 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// stages returns a stage for each milestone, with times since the start of the cause. It leaves Writable open, which
-// depends on the operations.
+// stages returns a stage for each milestone, with times since the start of the cause. The stage Writable depends on the
+// operations: the caller fills it in.
 func (t *takeover) stages(c cause) []Stage {
 	var all []Stage
 	for _, name := range Milestones() {
@@ -60,8 +60,8 @@ func (t *takeover) firstSinceFault(fault time.Duration, kind Milestone) Stage {
 
 func seenAt(at time.Duration, by string) Stage { return Stage{Seen: true, At: at, SeenBy: by} }
 
-// lastMessage returns the end of the time in which Sentinels' messages are about this takeover. That is the
-// announcement or, if there is none, the next takeover.
+// lastMessage returns when Sentinels stop sending messages about this takeover: when they announce the new primary or,
+// if they never do, just before the next takeover.
 func (t *takeover) lastMessage() time.Duration {
 	if t.announced != nil {
 		return t.announced.first
@@ -83,8 +83,8 @@ func (t *takeover) firstMessage(kind Milestone, from time.Duration, fits func(ha
 	return t.stageOfMessage(kind, from, e)
 }
 
-// stageOfMessage returns the stage of the first recorded message of its kind since from. The stage is not known if an
-// earlier message may be missing from a Sentinel's cut log.
+// stageOfMessage returns the stage that e shows, the first recorded message of its kind since from. The stage is not
+// known if a Sentinel's log lacks its end, which may have held an earlier message.
 func (t *takeover) stageOfMessage(kind Milestone, from time.Duration, e harness.Event) Stage {
 	if lost := t.withLostLogs(from, e.At-t.roleDelay); len(lost) > 0 {
 		const note = "not known: %s ended or was cut off, its log lacks what it said last, and it may have said %s " +

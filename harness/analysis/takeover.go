@@ -26,7 +26,7 @@ type takeover struct {
 // takeovers lists the promotions of a run, ordered by time. An announcement that fits no recorded promotion counts as a
 // promotion of its own.
 func takeovers(a *acts) []*takeover {
-	changes := changesOf(a.events)
+	changes := a.changes()
 	var all []*takeover
 	for _, node := range slices.Sorted(maps.Keys(a.reigns)) {
 		for i, r := range a.reigns[node] {
@@ -58,8 +58,8 @@ func takeovers(a *acts) []*takeover {
 	return all
 }
 
-// announcement returns the first announcement of the node's reign with that number, or nil. Announcements after the
-// node's next promotion belong to its next reign.
+// announcement returns the Sentinels' first announcement of the node's reign a.reigns[node][number], or nil.
+// Announcements after the node's next promotion belong to a later reign.
 func (a *acts) announcement(node string, number int, changes []change) *change {
 	until := harness.Forever
 	for _, later := range a.reigns[node][number+1:] {
@@ -125,7 +125,6 @@ func (t *takeover) behind() int64 {
 	return max(0, bytesOf(*old)-bytesOf(*promoted))
 }
 
-// bytesOf returns the offset in an event's detail, or 0 if that is not a number.
 func bytesOf(e harness.Event) int64 {
 	n, _ := strconv.ParseInt(e.Detail, 10, 64)
 	return n

@@ -255,7 +255,8 @@ func (c *collector) top() []Reason {
 	return all[:min(len(all), topReasons)]
 }
 
-// span returns the length of the part of bucket i in which operations could end. Rates refer to it.
+// span returns how long operations could end in bucket i, for rates. The first and the last bucket may be cut short by
+// the start and the end of the load.
 func (s Stats) span(i int) time.Duration {
 	from := max(s.Buckets[i].Start, s.First)
 	to := min(s.Buckets[i].Start+s.Width, s.Last)

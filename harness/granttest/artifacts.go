@@ -30,7 +30,7 @@ func (s subject) writeSearchReport(t TB, p parameters, res interleave.Result, be
 	logWritten(t, dir, reports.WriteExploration(dir, reports.Exploration{
 		Name: s.name, Variant: s.name, Command: commandToRepeat(t.Name()), Labels: labels, Result: res,
 		Started:  began,
-		Versions: reports.Versions(serverVersion()), Replay: passOn(t),
+		Versions: reports.Versions(serverVersion()), Replay: replayCommand(t),
 	}))
 }
 

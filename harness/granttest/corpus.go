@@ -66,8 +66,9 @@ func (s subject) save(t TB, p parameters, c interleave.Counterexample, skew time
 	})
 }
 
-// name returns the file's name: the class of the violation, and a hash of what a replay does. The hash is over JSON, so
-// that a field added later changes no name while it is empty. Files of any other name are replayed as well.
+// name returns the file's name: the class of the violation, and a hash of what a replay does. The hash is over JSON,
+// which leaves empty fields out, so a new field does not change the names of older files. Files of any other name are
+// replayed as well.
 func (f saved) name() (string, error) {
 	text, err := json.Marshal(map[string]any{
 		"kind": f.Kind, "ttl": f.Parameters.TTL, "regime": f.Parameters.Regime, "skew": f.Skew,
@@ -108,8 +109,8 @@ func (s subject) read(path string) (f saved, err error) {
 	return f, err
 }
 
-// replaySaved replays each counterexample of the test's corpus. It reports whether the test may go on, which it may if
-// none violates again. An unusable file fails the test but does not stop it.
+// replaySaved replays each counterexample of the test's corpus. It returns true if none of them shows its violation
+// again. Then the test may go on. An unusable file fails the test but does not stop it.
 func (s subject) replaySaved(t TB) (goOn bool) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(testDir(corpusDir, t.Name()), "*.json"))
@@ -174,8 +175,8 @@ func workingDir() string {
 }
 
 // replay replays a saved counterexample, and reports whether the test may go on. If the violation happens again, the
-// failure shows a go test command to repeat it. flags are added to that command and select this replay; if there are
-// none, the command repeats the whole test.
+// failure shows a go test command that repeats it. flags select this replay in the command. Without flags the command
+// repeats the whole test.
 func (s subject) replay(t TB, path string, f saved, flags ...string) (goOn bool) {
 	t.Helper()
 	g := newSupervisor(callTime, true)

@@ -18,12 +18,12 @@
 //
 // # What the algorithm must do
 //
-// One value serves one client, from one goroutine; [Shared] lets the goroutines of a process share one. A method by the
-// name of one that clients call has to have its signature, or the test fails. It sends its commands through the client
-// that its constructor was given. In the search time is virtual: the algorithm reads no clock but harness.Now(ctx),
-// waits by nothing but harness.Sleep(ctx, d), and starts goroutines that outlive a call, such as a watchdog, by
-// harness.Go(ctx, f). The search recognises a goroutine or timer that was started otherwise and says where. Such an
-// algorithm can be tested with Search{Skip: true} and a longer load.
+// One value serves one client, from one goroutine; [Shared] lets the goroutines of a process share one. A method with
+// the name of an optional one, such as Extend, needs that method's signature, or the test fails. The algorithm sends
+// its commands through the client that its constructor was given. In the search time is virtual: the algorithm reads
+// no clock but harness.Now(ctx), waits by nothing but harness.Sleep(ctx, d), and starts goroutines that outlive a
+// call, such as a watchdog, by harness.Go(ctx, f). The search recognises a goroutine or timer that was started
+// otherwise and says where. Such an algorithm can be tested with Search{Skip: true} and a longer load.
 //
 // # Flags
 //
@@ -34,6 +34,6 @@
 // # What it needs
 //
 // Search and load need Linux, and a redis-server of version 7.0 or newer in the PATH or named by
-// $DOUBLEGRANT_REDIS_SERVER. The first of them turns off the logger of go-redis for the whole test binary: it
-// has none for each client, and faults would fill the output.
+// $DOUBLEGRANT_REDIS_SERVER. They turn off the logger of go-redis for the whole test binary, since go-redis
+// has no logger for a single client, and faults would fill the output.
 package granttest

@@ -58,7 +58,7 @@ func FreezeClients(d time.Duration) Fault {
 	})
 }
 
-// Nemesis returns a fault that lasts for d and that inject makes: any other fault of package nemesis, or your own.
+// Nemesis returns a fault of any other kind, from package nemesis or your own. inject makes it, and it lasts for d.
 func Nemesis(d time.Duration, inject func(*cluster.Cluster, *harness.Fleet) harness.Nemesis) Fault {
 	if inject == nil {
 		return Fault{}

@@ -114,11 +114,12 @@ func onlyOptions[O any](t TB, o []O) (opts O) {
 	return opts
 }
 
-// supervisedMaker wraps a constructor so that a supervisor watches its values. It records in s which type newT makes.
-// It fails the test if newT is nil or takes no *redis.Client, or if its values have a method that no client would call.
+// supervisedMaker returns a function that makes the constructor of one search or load. That constructor calls newT and
+// wraps each value by supervise, so that a supervisor watches its calls. For a nil client it wraps a value that must
+// not be called, whose type shows which optional methods the algorithm has.
 //
-// With a nil client, the wrapper returns a value only for its type. That shows which optional methods the algorithm
-// has.
+// supervisedMaker stores the type that newT makes in s. It fails the test if newT is nil or takes no *redis.Client, or
+// if its values have a method that no client would call.
 func supervisedMaker[C, T, G any](t TB, s *subject, newT func(C) T,
 	supervise func(*caller, T) G) func(*supervisor) func(redis.UniversalClient) G {
 	t.Helper()
@@ -157,8 +158,8 @@ func supervisedMaker[C, T, G any](t TB, s *subject, newT func(C) T,
 	}
 }
 
-// shapeOf returns a value of newT's result type. If that is an interface, newT makes the value with a client that has
-// no server.
+// shapeOf returns a value of the type that newT makes, for its type only. If newT returns an interface, shapeOf calls
+// newT with a client that has no server, to learn the dynamic type.
 func shapeOf[C, T any](newT func(C) T) (shape T) {
 	if reflect.TypeFor[T]().Kind() != reflect.Interface {
 		return shape

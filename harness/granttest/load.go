@@ -137,7 +137,7 @@ func (s subject) duration() time.Duration {
 // thoroughFor is the default limit of a thorough load.
 const thoroughFor = 5 * time.Minute
 
-// longestThorough returns the limit of a thorough load, minus the time to finish it.
+// longestThorough returns how long a thorough load may last, so that it still ends before the test's deadline.
 func (s subject) longestThorough(t TB, spec harness.Spec) time.Duration {
 	bound := cmp.Or(s.load.Duration, thoroughFor)
 	if by, ok := testDeadline(t); ok {

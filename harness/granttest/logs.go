@@ -13,7 +13,7 @@ import (
 // every schedule with a crash has some. While a test runs, output to package log, and to package slog by default, is
 // bounded.
 
-// mostLogged is the number of lines that pass.
+// mostLogged is the number of lines that reach the log. The others are only counted.
 const mostLogged = 20
 
 // limitedWriter passes the first lines on, and counts the others.

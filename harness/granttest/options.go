@@ -72,12 +72,12 @@ const (
 type Search struct {
 	Skip bool // no search, for an algorithm with its own goroutines or timers
 
-	// Bounds on what may happen in one schedule: see interleave.Bounds. A negative number means none, except for
-	// clients, failovers and flushes.
+	// Bounds on what may happen in one schedule: see interleave.Bounds. A negative number means none, except for clients,
+	// failovers and flushes.
 	//
-	// Clients is the number of clients, 2 to 4; default 3. Two or three begin in every order. Four are assumed to
-	// differ in their names only. The search then runs three clients in every order, then four that begin in one order,
-	// and checks on the way that clients behave alike in each other's places.
+	// Clients is the number of clients, 2 to 4; default 3. Two or three begin in every order. Four are assumed to differ
+	// in their names only. The search then runs three clients in every order, then four that begin in one order. It checks
+	// the assumption on the way.
 	Clients   int
 	Crashes   int // clients that crash; default 1, or none with shared values
 	Expiries  int // leases that end; default 1
@@ -123,7 +123,7 @@ type Load struct {
 	Topology Topology // default Standalone
 	Faults   []Fault  // one after the other; default none
 	Clients  int      // default 50
-	// of the load, unless a violation ends it; default 1.5s, or longer if leases or windows need it
+	// How long the load lasts unless it finds a violation; default 1.5s, or longer if leases or windows need it.
 	Duration time.Duration
 
 	// Thorough continues the load for at least 10s, until each situation that it brings about has occurred 100 times.

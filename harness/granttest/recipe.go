@@ -36,8 +36,8 @@ func serverVersion() string {
 	return v
 }
 
-// passOn returns the command that runs a recipe, to which the recipe is appended.
-func passOn(t TB) string { return commandToRepeat(t.Name(), "-granttest.replay") }
+// replayCommand returns the command that replays a recipe. The caller appends the recipe.
+func replayCommand(t TB) string { return commandToRepeat(t.Name(), "-granttest.replay") }
 
 // parse reads a recipe. The error says why it cannot be used.
 func (s subject) parse(t TB, word string) (f saved, err error) {

@@ -10,13 +10,13 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// refusals is a checker for searches. It reports a second name (see workloads.Options.Habits) that is refused
-// although no client has asked for it. An algorithm whose keys do not follow from the names confuses two names. Such a
-// lock is stuck, and such a message is lost.
+// refusals is a checker for searches. In a search each client also asks for a second name, such as a second lock (see
+// workloads.Options.Habits). An algorithm whose Redis keys do not depend on the whole name takes both names for
+// one. refusals reports a second name that is refused although no client had asked for it: such a lock is stuck, and
+// such a message is lost.
 //
-// It ignores a refusal during which time passed, since the lease of what was taken may have ended. It also ignores
-// searches in which everything is refused, since no name was taken there. Such a search reports by itself that nothing
-// succeeds.
+// It ignores a refusal during which time passed, since a lease may have ended meanwhile. It also ignores schedules in
+// which every request is refused: no name was taken there, and the search itself reports that nothing succeeds.
 type refusals struct{}
 
 var _ harness.Checker = refusals{}
@@ -32,7 +32,7 @@ func (c refusals) Check(_ context.Context, h harness.History, found func(harness
 		}
 		ops = append(ops, op)
 	}
-	if !slices.ContainsFunc(ops, mayHave) {
+	if !slices.ContainsFunc(ops, mayHaveTaken) {
 		return judgement
 	}
 	for i, op := range ops {
@@ -62,12 +62,12 @@ func refusedAs(op harness.Op) harness.Class {
 	return ""
 }
 
-// mayHave reports whether an operation has taken a name, or may have.
-func mayHave(op harness.Op) bool {
+// mayHaveTaken reports whether op took the name that it asked for, or may have taken it.
+func mayHaveTaken(op harness.Op) bool {
 	return (op.Kind == harness.Acquire || op.Kind == harness.Claim) && op.Outcome != harness.Fail && refusedAs(op) == ""
 }
 
-// isAskedFor reports whether another operation may have taken the key of operation i by its Return.
+// isAskedFor reports whether any other operation had asked for the key of ops[i] before ops[i] returned.
 func isAskedFor(ops []harness.Op, i int) bool {
 	for j, other := range ops {
 		if j != i && other.Key == ops[i].Key && other.Call <= ops[i].Return &&

@@ -24,7 +24,7 @@ const (
 // searchFor is the default time limit of a search. It is less than go test gives a package.
 const searchFor = 5 * time.Minute
 
-// leastSearch is the least time that a search gets, even if the searches before it have taken all of the time.
+// leastSearch is how long a search gets if earlier searches have used up the time limit.
 const leastSearch = 100 * time.Millisecond
 
 // minimizeFor is the default of Search.Minimize.
@@ -108,7 +108,7 @@ func (s subject) searchProgram(t TB, p parameters, until time.Time) (goOn bool) 
 	}
 	goOn, _ = s.runSearch(t, p, until, nil)
 	if goOn && s.search.Random.Schedules > 0 {
-		goOn, _ = s.runSearch(t, p, until, s.search.Random.draws)
+		goOn, _ = s.runSearch(t, p, until, s.search.Random.randomize)
 	}
 	return goOn
 }
@@ -116,23 +116,23 @@ func (s subject) searchProgram(t TB, p parameters, until time.Time) (goOn bool) 
 // randomClients is the default number of clients in random schedules.
 const randomClients = 8
 
-// draws makes spec a search of random schedules, with clients that all do the same.
-func (r Random) draws(spec *explore.Spec) {
+// randomize turns spec into a search of random schedules, in which all clients do the same.
+func (r Random) randomize(spec *explore.Spec) {
 	spec.Random = &explore.Random{Schedules: r.Schedules, Strategy: r.Strategy, Depth: r.Depth, Seed: r.Seed}
 	spec.Clients, spec.RunTwice = cmp.Or(r.Clients, randomClients), 0
 	spec.Program.SpecialPlaces, spec.Program.Symmetric = nil, false
 }
 
-// runSearch runs every schedule of a program. If shape is not nil, it first changes the search: Random.draws makes it a
-// search of random schedules. runSearch reports whether the test may go on, and whether the search reached a verdict.
-func (s subject) runSearch(t TB, p parameters, until time.Time, shape func(*explore.Spec)) (goOn, decided bool) {
+// runSearch searches a program, and reports whether the test may go on and whether the search reached a verdict. It
+// runs every schedule. If change is not nil, it changes the search first: Random.randomize makes the schedules random.
+func (s subject) runSearch(t TB, p parameters, until time.Time, change func(*explore.Spec)) (goOn, decided bool) {
 	t.Helper()
 	g := newSupervisor(callTime, true)
 	spec := s.spec(g, p)
 	asked := &operations{}
 	spec.Checkers = append(spec.Checkers, tally{asked})
-	if shape != nil {
-		shape(&spec)
+	if change != nil {
+		change(&spec)
 	}
 	spec.For = max(leastSearch, time.Until(until))
 	began := time.Now()
@@ -169,16 +169,16 @@ func (s subject) runSearch(t TB, p parameters, until time.Time, shape func(*expl
 }
 
 // searchMinimized searches until it finds a violation. It then searches again, for the smallest counterexample of each
-// class. The second search may take as long as the first, plus beyond. A negative beyond skips it. The result is not
-// exhausted if there was no time for all schedules.
-func searchMinimized(ctx context.Context, spec explore.Spec, beyond time.Duration) (interleave.Result, error) {
+// class, for as long as the first search took and more longer. A negative more skips the second search. The result is
+// not exhausted if there was no time for all schedules.
+func searchMinimized(ctx context.Context, spec explore.Spec, more time.Duration) (interleave.Result, error) {
 	spec.First = true
 	first, err := explore.Search(ctx, spec)
 	remaining := spec.For - first.Elapsed
-	if err != nil || len(first.Counterexamples) == 0 || beyond < 0 || remaining <= 0 {
+	if err != nil || len(first.Counterexamples) == 0 || more < 0 || remaining <= 0 {
 		return first, err
 	}
-	spec.First, spec.For = false, min(remaining, first.Elapsed+beyond)
+	spec.First, spec.For = false, min(remaining, first.Elapsed+more)
 	all, err := explore.Search(ctx, spec)
 	if err != nil || len(all.Counterexamples) > 0 &&
 		all.Counterexamples[0].Length() <= first.Counterexamples[0].Length() {
@@ -216,7 +216,7 @@ func (s subject) reportAndSave(t TB, p parameters, res interleave.Result, skew t
 			continue
 		}
 		fmt.Fprintf(&b, "saved in %s: later runs of the test begin with it\n", file)
-		fmt.Fprintf(&b, "replay it anywhere: %s %s\n", passOn(t), c.Recipe)
+		fmt.Fprintf(&b, "replay it anywhere: %s %s\n", replayCommand(t), c.Recipe)
 	}
 	if !res.Exhausted {
 		fmt.Fprintf(&b, "\nthe search ended before its last schedule: there may be shorter counterexamples, and "+
@@ -257,8 +257,8 @@ func testDeadline(t TB) (by time.Time, ok bool) {
 	return by, ok
 }
 
-// runSupervised runs f, which calls the code under test, and watches these calls. If one fails, for instance by never
-// returning, f has the time grace to end. After that the error is context.DeadlineExceeded.
+// runSupervised runs f, and watches the calls of the code under test that f makes. When a call fails, for instance
+// because it never returns, f has to end within grace. If f does not end, the error is context.DeadlineExceeded.
 func (g *supervisor) runSupervised(grace time.Duration, f func() error) (err error) {
 	stop := make(chan struct{})
 	defer close(stop)

@@ -36,7 +36,7 @@ func Shared[C, T any](newT func(C) T) func(Process[C]) T {
 	return func(p Process[C]) T { return newT(p.client) }
 }
 
-// sharing is implemented by Process.
+// sharing is the interface of a Process of any client type.
 type sharing interface {
 	takes() reflect.Type
 	of(*redis.Client) (any, bool)
@@ -44,8 +44,8 @@ type sharing interface {
 
 func (Process[C]) takes() reflect.Type { return reflect.TypeFor[C]() }
 
-// of returns the Process of a client, which is the argument of its constructor.
-func (Process[C]) of(r *redis.Client) (any, bool) {
+// of returns a Process with the client r. ok is false if r is not a C.
+func (Process[C]) of(r *redis.Client) (process any, ok bool) {
 	c, ok := any(r).(C)
 	return Process[C]{c}, ok
 }
@@ -57,8 +57,8 @@ func isShared[C any]() bool {
 	return yes
 }
 
-// clientOf returns the constructor's parameter type, and how to make a value of it from a *redis.Client. ok is false if
-// that is impossible.
+// clientOf returns the type of client that a constructor with the parameter C needs, and a function that makes the
+// constructor's argument from a *redis.Client. ok is false if a *redis.Client is not of that type.
 func clientOf[C any]() (takes reflect.Type, of func(redis.UniversalClient) C, ok bool) {
 	var c C
 	if p, shares := any(c).(sharing); shares {
@@ -109,8 +109,8 @@ func (s subject) checkShared() error {
 	return nil
 }
 
-// sharedInLoad returns a constructor that, in a load, gives each value of newG to several clients. In a search, the
-// explorer assigns clients to values.
+// sharedInLoad returns a constructor for clients of a load in which several clients share each value of newG. For a
+// search it returns newG, since the explorer assigns clients to values.
 func sharedInLoad[G any](s *subject, g *supervisor, newG func(redis.UniversalClient) G) func(redis.UniversalClient) G {
 	g.shared = g.shared || s.shared
 	if !s.shared || g.lasting {
@@ -138,8 +138,8 @@ func sharedInLoad[G any](s *subject, g *supervisor, newG func(redis.UniversalCli
 	}
 }
 
-// alreadyMade returns an error text if a constructor has returned one value for two clients or processes; empty if not.
-// In a search only the last value of each client counts, since a client begins each schedule anew.
+// alreadyMade says that the constructor returned this value before, for another client or process; empty if it did not.
+// In a search a client makes a new value for each schedule, so only its latest value counts.
 func (g *supervisor) alreadyMade(s *subject, r redis.UniversalClient, value any) string {
 	v := reflect.ValueOf(value)
 	if v.Kind() != reflect.Pointer || v.Type().Elem().Size() == 0 { // values of size zero may all have one address

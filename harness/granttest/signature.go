@@ -55,8 +55,8 @@ func untried(k kind, typ reflect.Type) (lines []string) {
 	return lines
 }
 
-// untriedIn describes what typ has under the method's name, and why clients cannot call it. It is empty if they can, or
-// if there is nothing.
+// untriedIn describes the method or field of typ that has the name of m, and why clients cannot call it. It is empty if
+// they can, or if typ has no such method or field.
 func (m optional) untriedIn(k kind, typ reflect.Type) string {
 	if got, ok := typ.MethodByName(m.name); ok {
 		if !typ.Implements(m.in) {
@@ -91,7 +91,6 @@ func has(typ reflect.Type, method string) bool {
 	return ok
 }
 
-// isValue reports whether a pointer to typ may have more methods than typ.
 func isValue(typ reflect.Type) bool {
 	return typ.Kind() != reflect.Pointer && typ.Kind() != reflect.Interface
 }

@@ -154,7 +154,8 @@ func isNil(v any) bool {
 	return false
 }
 
-// supervisedWorkload skips the final reads after the code under test has failed, since they would run it again.
+// supervisedWorkload is a workload without final reads once the code under test has failed, since a final read would
+// call that code again.
 type supervisedWorkload struct {
 	harness.Workload
 	supervisor *supervisor

@@ -45,7 +45,8 @@ func newSupervisor(limit time.Duration, lasting bool) *supervisor {
 		callers: map[any]*caller{}, made: map[any]any{}}
 }
 
-// callerOf returns the caller of a client's new value, and ends the contexts of its previous value.
+// callerOf returns the caller of a client's new value. It ends the contexts that calls of the client's previous value
+// left alive.
 func (g *supervisor) callerOf(client any) *caller {
 	s := &caller{supervisor: g, shared: g.shared}
 	if g.lasting && client != nil {
@@ -106,8 +107,8 @@ func (s *caller) leave() {
 	s.ends = nil
 }
 
-// returned ends the context of a call that returned, at once or, in a search, with the caller.
-func (s *caller) returned(end context.CancelFunc) {
+// endAfter ends the context of a call that has returned: at once or, in a search, when the client gets its next value.
+func (s *caller) endAfter(end context.CancelFunc) {
 	if !s.supervisor.lasting {
 		end()
 		return
@@ -123,7 +124,7 @@ type call struct {
 	method, key string
 	since       time.Time
 	goroutine   int
-	mayWait     bool // it may wait for a crashed goroutine of its process; the search itself reports that
+	mayWait     bool // it may wait for a crashed goroutine of its process, which the search itself reports
 }
 
 func (c *call) String() string { return fmt.Sprintf("%s(%q)", c.method, c.key) }
@@ -145,7 +146,7 @@ func (s *caller) enter(ctx context.Context, method, key string) (context.Context
 	g.calls[c] = true
 	g.mu.Unlock()
 	return ctx, func() {
-		s.returned(cancel)
+		s.endAfter(cancel)
 		g.mu.Lock()
 		delete(g.calls, c)
 		g.mu.Unlock()
@@ -355,9 +356,9 @@ func (g *supervisor) addHook(r redis.UniversalClient) {
 	}
 }
 
-// describePlace returns words followed by the place where the code under test is or was; empty if that is unknown. The
-// code under test is the package that this package called, and the place is that of its innermost frame. frames begins
-// with the innermost frame of the stack.
+// describePlace returns words and the place where the code under test is or was, in parentheses; empty if the place is
+// unknown. frames is the stack, innermost frame first. The code under test is the package that this package called. Its
+// innermost frame is the place.
 func describePlace(words string, frames []frame) string {
 	ours := slices.IndexFunc(frames, func(f frame) bool { return packageOf(f.function) == ourPackage })
 	if ours < 1 {

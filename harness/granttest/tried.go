@@ -26,7 +26,7 @@ type operations struct {
 	of map[harness.Kind]*answers
 }
 
-// tokens stands for the fencing tokens of grants, each obtained by Fence.
+// tokens is the kind under which operations counts fencing tokens, one for each grant that came with a token.
 const tokens harness.Kind = "token"
 
 // methods names the method behind each kind of operation, in the order of messages.
@@ -145,8 +145,7 @@ func situationsOf(r interleave.Result) (all []harness.Situation) {
 	return all
 }
 
-// onlyLoad names the situations that the load met and the search did not, so that the load alone covers them. It is
-// empty if there are none.
+// onlyLoad names the situations that the load met and no search did. It is empty if there are none.
 func (s subject) onlyLoad(met []harness.Situation) string {
 	var situations []string
 	more := false

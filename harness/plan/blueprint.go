@@ -111,7 +111,7 @@ func numberedNames(letter string, from, n int) (names []string) {
 	return names
 }
 
-// pickTarget draws hosts once, with a fixed seed.
+// pickTarget draws the target's hosts as a run could draw them. The draw is the same each time.
 func (b blueprint) pickTarget(t nemesis.Target) ([]string, error) {
 	return t.Pick(context.Background(), b, rand.New(rand.NewPCG(1, 1)))
 }

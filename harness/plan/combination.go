@@ -105,7 +105,6 @@ func (r *Resolved) checkFamily() (err error) {
 	return nil
 }
 
-// aofPolicies lists the values of appendfsync.
 var aofPolicies = []cluster.AOF{cluster.AOFAlways, cluster.AOFEverySec, cluster.AOFNoSync}
 
 func (r *Resolved) checkMinReplicas() error {

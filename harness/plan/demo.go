@@ -17,9 +17,9 @@ type Case struct {
 type Scene struct {
 	Title  string // what is shown, in at most 32 letters
 	Right  bool   // nothing may be found; else something has to be
-	Search Search // of an empty Variant: there is none, and Plan is run
+	Search Search // without a Variant there is no search, and Plan is run
 	Plan   Plan
-	// class of the counterexample that is told, if the search finds one; empty, or none found: the smallest
+	// The scene tells the steps of a counterexample of this class. Empty, or none found: of the smallest counterexample.
 	Tells harness.Class
 }
 
@@ -35,7 +35,7 @@ func (s Scene) Takes() time.Duration {
 // Tour is what the command demo shows, in this order. It takes about 80 seconds.
 type Tour struct {
 	Pairs     []Scene // naive and right in turn. The first has a counterexample to be told step by step
-	Numbers   []Scene // sequences: text, doubles and digits
+	Numbers   []Scene // sequences that compare numbers as text, as doubles of Lua, and digit by digit
 	Failovers []Scene // runs in which a replica becomes the primary
 }
 

@@ -32,11 +32,11 @@ type Expectation struct {
 	Updates bool `json:"updates,omitempty"`
 }
 
-// Expectation returns the expectation that the plan states. If it states none, the expectation follows from the flaws
-// of the plan's variants and the conditions under which they show.
+// Expectation returns the expectation that the plan states. If the plan states none, it follows from the documented
+// flaws of the plan's variants. Each flaw shows under a condition.
 //
-// The plan meets some conditions for certain: clients race, the numbers of a regime are proposed, a split brain loses
-// writes. It may meet others: a killed primary may have acknowledged writes that no replica had.
+// The plan meets some conditions for certain: clients race, callers propose the numbers of a regime, a split brain
+// loses writes. It may meet others: a killed primary may have acknowledged writes that no replica had.
 func (r Resolved) Expectation() (e Expectation) {
 	if !r.Expect.IsZero() {
 		return r.Expect.Expectation()
@@ -84,7 +84,8 @@ func (e Expectation) allowsIn(j harness.Judged, c harness.Class) bool {
 	return err == nil && unanswered > 0 // if they were not counted, the class is not expected
 }
 
-// flawConditions lists the conditions of the variant's flaws in order, and then those under which any node loses data.
+// flawConditions lists the conditions of the variant's documented flaws, and then those under which every variant loses
+// data, since the node does.
 func flawConditions(v workloads.Variant) (all []workloads.Condition) {
 	for _, f := range v.Flaws {
 		all = append(all, f.When)
@@ -92,9 +93,10 @@ func flawConditions(v workloads.Variant) (all []workloads.Condition) {
 	return append(all, workloads.NodeRestart, workloads.NodeClock, workloads.MemoryEvicts)
 }
 
-// certainlyFound reports whether a condition that is certainly met also shows the class for certain. A failover does
-// not if replicas acknowledge the variant's writes. A node that restarts empty has certainly lost every number and
-// write. Whether it has lost a lock in use, or a message that comes again, is not certain.
+// certainlyFound reports whether a run that certainly meets the condition also shows the class for certain. After a
+// failover it does, unless the variant waits for acknowledgements of replicas. A node that restarts without its data
+// has certainly lost every number and every write. It may have held no lock in use then, and no message that comes
+// again.
 func certainlyFound(v workloads.Variant, c workloads.Condition, class harness.Class) bool {
 	switch c {
 	case workloads.Failover:
@@ -110,7 +112,7 @@ func (r Resolved) meetsCondition(c workloads.Condition) (certain, possible bool)
 	switch c {
 	case workloads.Race, workloads.LateRelease:
 		return true, true
-	case workloads.LateExtend, workloads.LeaseEndsInRelease, workloads.LeaseEndsInClaim:
+	case workloads.LateExtend, workloads.LeaseEndsInRelease, workloads.LeaseEndsInClaim, workloads.NamesBegin:
 		return false, true
 	case workloads.FractionOfSecond:
 		return r.TTL < time.Second, r.TTL%time.Second != 0 || r.TTL == 0 // the default leases include a fraction
@@ -126,8 +128,6 @@ func (r Resolved) meetsCondition(c workloads.Condition) (certain, possible bool)
 		return false, r.anyFaultWith(nemesis.Evicts)
 	case workloads.ClockSkew, workloads.FastLoser:
 		return false, r.anyFaultWith(nemesis.Skews)
-	case workloads.NamesBegin:
-		return false, true
 	// a client takes a late answer for a lost one
 	case workloads.AnswerLost, workloads.Unanswered, workloads.LateCommand:
 		return false, len(r.faults.all()) > 0
@@ -145,9 +145,9 @@ func (r Resolved) regimes() []workloads.Regime {
 	return workloads.Regimes()
 }
 
-// restartsEmpty reports whether a node restarts without its data before a lease ends. That is certain for a primary
-// that restarts before another node replaces it. With appendfsync everysec it is possible, since a command may be
-// acknowledged before it reaches the disk.
+// restartsEmpty reports whether a node certainly, or possibly, restarts without its data before a lease ends. That is
+// certain if the primary restarts before another node replaces it, and stores nothing. With appendfsync everysec it is
+// possible, since a command may be acknowledged before it reaches the disk.
 func (r Resolved) restartsEmpty() (certain, possible bool) {
 	if r.AOF != "" && cluster.AOF(r.AOF) != cluster.AOFEverySec {
 		return false, false
@@ -220,7 +220,8 @@ func firstNote(j harness.Judged, class harness.Class) string {
 	return ": " + j.Anomalies[i].Note
 }
 
-// lostBesideUpdates says that writes outside of locks were lost, or why that is not known. It is empty if none were.
+// lostBesideUpdates says that other writes than the updates of resources were lost, or why that is not known. It is
+// empty if no other write was lost.
 func lostBesideUpdates(j harness.Judged) string {
 	lost, err := j.Figure(checkers.FigureLost)
 	updates, err2 := j.Figure(checkers.FigureLostUpdates)

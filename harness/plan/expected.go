@@ -105,7 +105,6 @@ func (e Expected) Expectation() (out Expectation) {
 	return out
 }
 
-// allClasses lists every class.
 func allClasses() (all []harness.Class) {
 	for _, d := range harness.Classes() {
 		all = append(all, d.Class)
@@ -114,7 +113,7 @@ func allClasses() (all []harness.Class) {
 }
 
 // findableClasses lists the classes that a run of the plan, or a search of its variants, can show.
-func (r Resolved) findableClasses() []harness.Class { return checkers.Finds(r.loads()...) }
+func (r Resolved) findableClasses() []harness.Class { return checkers.Finds(r.described()...) }
 
 // checkExpected refuses an expectation that no run can meet.
 func (r *Resolved) checkExpected() error {

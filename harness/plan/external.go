@@ -21,7 +21,7 @@ type OnExternal struct {
 	OnNotSent func(error)      // see external.Options
 }
 
-// clientsFromPrimary is the only shape of a partition that cuts just links of clients.
+// clientsFromPrimary is the shape of a partition that cuts the links between clients and the primary, and no others.
 const clientsFromPrimary = "clients-primary"
 
 // externalFaults names the faults that can strike an external Redis.
@@ -98,14 +98,14 @@ func unconfinedReason(v workloads.Variant) string {
 	return ""
 }
 
-// linksOnly presents an external system to faults. Plans with faults that do more than strike links or look are refused
-// earlier.
+// linksOnly presents an external system to faults. The plan's faults strike only links and clients: checkTopology has
+// refused all others.
 type linksOnly struct {
 	*external.System
 	unsupported
 }
 
-// unsupported supplies the methods of nemesis.Cluster that external.System lacks. They panic.
+// unsupported has the methods of nemesis.Cluster that external.System lacks. A call of one panics.
 type (
 	unsupported        struct{ unsupportedMethods } // two levels deep, so that the methods of System win
 	unsupportedMethods struct{ nemesis.Cluster }
@@ -120,7 +120,7 @@ func (r Resolved) externalSystem(m Machine) *external.System {
 	})
 }
 
-// system returns the plan's system twice: as clients connect to it, and as faults strike it.
+// system returns the plan's system, and the same system as faults see it.
 func (r Resolved) system(m Machine, logs string) (s system, c nemesis.Cluster) {
 	if r.on.external {
 		e := r.externalSystem(m)

@@ -17,15 +17,15 @@ import (
 type FaultPlan struct {
 	Fault  string   `yaml:"fault,omitempty"`  // one of FaultDocs, such as "kill-primary"
 	Random []string `yaml:"random,omitempty"` // instead of Fault: one of these, drawn from the seed each time
-	// load before this entry, since the end of the previous one; default: the plan's calm
+	// Load before this entry. It begins when the previous entry is over, and lasts by default for the plan's calm.
 	Start time.Duration `yaml:"start,omitempty" zero:"default"`
 	// how long the fault is in force; default: the fault's own
 	For   time.Duration `yaml:"for,omitempty" zero:"default"`
 	Times int           `yaml:"times,omitempty" zero:"default"` // repetitions, at most MostTimes; default 1
-	// load between two repetitions; default: the plan's calm
+	// Load between two repetitions; default: the plan's calm.
 	Every time.Duration `yaml:"every,omitempty" zero:"default"`
-	// Track names the track. Entries of a track follow each other, and tracks run side by side. Default: the unnamed
-	// track.
+	// Track names the track of this entry. The entries of one track follow each other. Several tracks run side by side.
+	// Default: the unnamed track.
 	Track string `yaml:"track,omitempty"`
 
 	nemesis.Parameters `yaml:",inline"`
@@ -77,12 +77,13 @@ func (f FaultPlan) check() error {
 	return nil
 }
 
-// timetable holds the faults of a plan by track, with repetitions listed one by one. Their parameters are complete, and
-// Start is the load before each (harness.TimedFault.After). The unnamed track comes first.
+// timetable holds the faults of a plan by track, one entry for each repetition. Each fault has all its parameters, and
+// its Start is the time after the previous fault of its track (harness.TimedFault.After). The unnamed track comes
+// first.
 type timetable struct {
 	tracks map[string][]FaultPlan
 	names  []string // of the tracks, in order of appearance
-	// by track, the package that all its faults so far come from; empty if there are others
+	// By track: the package that all faults of the track come from; empty if other entries added some.
 	onlyPackage map[string]string
 	calm        time.Duration
 	on          blueprint
@@ -175,7 +176,7 @@ func (t *timetable) addPackage(p FaultPlan, pack faultPackage, after time.Durati
 	return nil
 }
 
-// placedIn returns the package's entry s with the place of the plan's entry f, for errors.
+// placedIn returns s, an entry of a package. Errors about it name the line of f, the plan's entry with the package.
 func (f FaultPlan) placedIn(s FaultPlan) FaultPlan {
 	s.place = f.place
 	return s

@@ -12,7 +12,7 @@ type FaultDoc struct {
 	Name       string   `json:"name"` // such as "kill-HOST"; HOST and SIDES stand for values, as in "kill-primary"
 	Doc        string   `json:"doc"`
 	Parameters []string `json:"parameters,omitempty"` // with their defaults, such as "host=primary"
-	Names      []string `json:"-"`                    // with each value in place of the words in capitals
+	Names      []string `json:"-"`                    // all names for it, with a value for each word in capitals
 }
 
 // FaultDocs lists the faults and packages that a plan can name.
@@ -29,7 +29,7 @@ func FaultDocs() []FaultDoc {
 	return out
 }
 
-// namesOf lists the names of an entry's fault that a plan takes, on one topology or another.
+// namesOf lists the names that a plan can use for the catalogue's entry, on at least one topology.
 func namesOf(e nemesis.Entry) []string {
 	return slices.DeleteFunc(e.Names(), func(name string) bool {
 		return !slices.ContainsFunc([]string{Sentinel, ManyMasters}, func(topology string) bool {

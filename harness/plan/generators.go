@@ -65,7 +65,7 @@ func (r Resolved) ownClients() int {
 	if r.Generators > 0 {
 		return r.on.group
 	}
-	return r.Clients + len(r.with)*riderClients
+	return r.on.workers
 }
 
 // OpenClients opens n clients for one of the plan's generators. groupIP and lookIP return their source addresses, as in
@@ -97,15 +97,9 @@ func (r Resolved) ForGenerators() Plan {
 // Share returns the load of one generator. Its clients connect by c.
 func (r Resolved) Share(c workloads.Connector, share workloads.Share) harness.ShareSpec {
 	share.Rate, share.Clients = max(0, r.Rate), r.Clients
-	o := r.options()
-	o.Share = share
-	s := harness.ShareSpec{
-		Workload: r.variant.Workload(c, o), Clients: r.Clients, Rate: max(0, r.Rate), OpenLoop: r.Pacing == OpenPacing,
-		Seed: r.Seed, Groups: r.on.group,
+	loads := r.loads(c, share)
+	return harness.ShareSpec{
+		Workload: loads[0].Workload, Clients: r.Clients, Riders: loads[1:], Rate: max(0, r.Rate),
+		OpenLoop: r.Pacing == OpenPacing, Seed: r.Seed, Groups: r.on.group,
 	}
-	for _, v := range r.with {
-		s.Riders = append(s.Riders, harness.Rider{Workload: v.Workload(c,
-			workloads.Options{Acks: r.Acks, Prefix: r.prefix, Share: share}), Clients: riderClients})
-	}
-	return s
 }

@@ -12,7 +12,8 @@ import (
 // This file refuses faults that would touch no traffic, as far as that is known before the start. The rest shows during
 // the run: a fault counts what it touches, and one that touched nothing is not proved (see nemesis).
 
-// hasClientsOn reports whether the host has clients. It is true of every host that is not a client group.
+// hasClientsOn reports whether clients connect from the host. A run with few clients has client groups without any. For
+// hosts other than client groups it returns true.
 func (b blueprint) hasClientsOn(host string) bool {
 	return b.workers == 0 || slices.Index(b.ClientGroups(), host) < b.workers
 }
@@ -60,7 +61,8 @@ func (b blueprint) everyDraw(t nemesis.Target, ok func(hosts []string) bool) boo
 	return true
 }
 
-// checkTouches refuses faults that would touch no traffic. Other faults decide which nodes may be primary by then.
+// checkTouches refuses faults that would touch no traffic. Which nodes may be the primary then depends on the faults
+// before, and on those of other tracks.
 func (t *timetable) checkTouches() error {
 	for _, name := range t.names {
 		for i, s := range t.tracks[name] {
@@ -84,7 +86,8 @@ func (t *timetable) movesPrimary(track string, i int) (before, beside bool) {
 	return before, beside
 }
 
-// ofMasters lists the shapes that cut some nodes off from clients. On one primary they may draw replicas only.
+// ofMasters lists the shapes of partitions for topologies with several masters. They cut some nodes off from clients.
+// With one primary, these nodes may all be replicas, to which no client connects.
 var ofMasters = []string{"minority", "clients-minority"}
 
 func (f FaultPlan) touchesSomebody(elections []blueprint, moved bool) error {
@@ -112,8 +115,8 @@ func (f FaultPlan) touchesSomebody(elections []blueprint, moved bool) error {
 		f.configured.Name)
 }
 
-// actsOnPrimaries returns OnPrimariesOnly if every draw is the primary alone, OnSomePrimary if every draw includes the
-// primary, and OnAnyNode otherwise.
+// actsOnPrimaries says which hosts the fault can draw: OnPrimariesOnly if it always draws the primary alone,
+// OnSomePrimary if it always draws the primary, perhaps with others, and OnAnyNode otherwise.
 func (f FaultPlan) actsOnPrimaries(on blueprint) nemesis.Acting {
 	isPrimary := func(h string) bool { return h == on.RedisNodes()[on.elected] }
 	switch {

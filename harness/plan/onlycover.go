@@ -7,8 +7,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// OnlyCover returns a remark about behaviour that no search can cover, if this load covers it only for a fixed time. It
-// is empty if there is none.
+// OnlyCover returns a remark if no search can cover some behaviour, so that only this load does, and the load is not
+// thorough. Otherwise it returns "".
 func (r Resolved) OnlyCover() string {
 	what := ""
 	switch {

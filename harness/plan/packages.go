@@ -77,7 +77,6 @@ func findPackage(name string) (faultPackage, bool) {
 	return all[i], true
 }
 
-// sideBySide reports whether the package has tracks of its own.
 func (p faultPackage) sideBySide() bool {
 	return slices.ContainsFunc(p.entries, func(s FaultPlan) bool { return s.Track != "" })
 }

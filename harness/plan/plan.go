@@ -30,7 +30,7 @@ type Plan struct {
 	Prefix   string `yaml:"prefix,omitempty"` // prefix of all keys on external; default: a unique one
 
 	DownAfter time.Duration `yaml:"downAfter,omitempty" zero:"default"` // of the Sentinels; default 1s
-	// Sentinels keep Redis's own periods, of 2 to 10 s
+	// SlowSentinels: Sentinels keep Redis's polling periods of 2 to 10 s, instead of 200 ms.
 	SlowSentinels bool `yaml:"slowSentinels,omitempty"`
 	OwnSentinel   bool `yaml:"ownSentinel,omitempty"` // each client group asks only one Sentinel
 
@@ -44,7 +44,7 @@ type Plan struct {
 
 	Nemesis []string `yaml:"nemesis,omitempty"`               // faults, one after the other: the short form of Faults
 	Repeat  int      `yaml:"repeat,omitempty" zero:"default"` // how often to go through Nemesis; default 1
-	// how long each of Nemesis is in force; default: the fault's own, mostly 5s
+	// How long each fault of Nemesis is in force; default: the fault's own time, mostly 5s.
 	FaultFor time.Duration `yaml:"faultFor,omitempty" zero:"default"`
 	Faults   []FaultPlan   `yaml:"faults,omitempty"` // the timetable, instead of Nemesis
 	// Calm is how long the load runs without faults, before each fault and after the last. Default 2s. For locks, the
@@ -207,10 +207,10 @@ func (r *Resolved) resolveAcks() error {
 	if r.Acks == 0 {
 		return nil
 	}
-	waits := false
-	for _, v := range append([]*workloads.Variant{&r.variant}, pointersTo(r.with)...) {
-		var ok bool
-		*v, ok = v.Waiting(r.Acks)
+	var waits, ok bool
+	r.variant, waits = r.variant.Waiting(r.Acks)
+	for i := range r.with {
+		r.with[i], ok = r.with[i].Waiting(r.Acks)
 		waits = waits || ok
 	}
 	if !waits {
@@ -219,13 +219,6 @@ func (r *Resolved) resolveAcks() error {
 			r.Acks, r.Variant, variantWithWait())
 	}
 	return nil
-}
-
-func pointersTo[T any](of []T) (all []*T) {
-	for i := range of {
-		all = append(all, &of[i])
-	}
-	return all
 }
 
 // variants lists the plan's own variant and its riders.

@@ -63,7 +63,7 @@ func notAResultsFolder(dir string) string {
 }
 
 // Encode returns the plan as a file for Decode. Script files are replaced by their texts.
-func (p Plan) Encode() ([]byte, error) { return yaml.Marshal(p.stored()) }
+func (p Plan) Encode() ([]byte, error) { return yaml.Marshal(p.WithoutFiles()) }
 
 // Decode reads a plan as strictly as a file.
 func Decode(text []byte) (p Plan, err error) {
@@ -151,8 +151,8 @@ func (p Plan) needsFile() bool {
 		p.OwnSentinel
 }
 
-// SuiteCommand returns the command line that runs the suite in file, which has the plan as its run. See CommandWith for
-// redis and for the placeholder.
+// SuiteCommand returns the command line that runs file, a suite with the plan as its only run. redis and placeholders
+// are as in CommandWith.
 func (p Plan) SuiteCommand(file, redis string) string {
 	w := newCommandLine("suite")
 	w.add(file)
@@ -160,8 +160,8 @@ func (p Plan) SuiteCommand(file, redis string) string {
 	return p.withPlace(w)
 }
 
-// withPlace returns the line. For a plan on an external Redis it adds a placeholder for the URL, which is not in the
-// plan.
+// withPlace returns the text of a command line. For a plan on an external Redis the text has placeholders for the URL
+// and the hosts, since the plan has neither.
 func (p Plan) withPlace(w *commandLine) string {
 	if p.Topology == External {
 		return ExternalURL + "=URL " + w.String() + " --i-may-load=HOST:PORT"
@@ -169,8 +169,8 @@ func (p Plan) withPlace(w *commandLine) string {
 	return w.String()
 }
 
-// CommandWith returns Command's line with the path of the plan's file, and the redis-server that the user named, if
-// any. The URL of an external Redis is not in the plan, so the line has a placeholder.
+// CommandWith is like Command. file is the path of the plan's file. redis is the redis-server that the user named;
+// empty: none. For a plan on an external Redis, whose URL is not in the plan, the line has placeholders.
 func (p Plan) CommandWith(file, redis string) string {
 	w := newCommandLine("run")
 	if p.needsFile() {

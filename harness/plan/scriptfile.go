@@ -56,9 +56,9 @@ func textBeside(other, file string) (path, text string, err error) {
 	return path, string(b), err
 }
 
-// stored returns the plan as results folders keep it: with the texts of its script, and without the files, which may
-// change.
-func (p Plan) stored() Plan {
+// WithoutFiles returns the plan with the texts of its script alone. The script's files may change, and other machines
+// do not have them.
+func (p Plan) WithoutFiles() Plan {
 	if p.Script != nil {
 		s := *p.Script
 		s.File, s.ReleaseFile = "", ""

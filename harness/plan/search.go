@@ -13,40 +13,52 @@ import (
 	"github.com/doublegrant/doublegrant/harness/adapter"
 	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/internal/fields"
 	"github.com/doublegrant/doublegrant/harness/suggest"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// Search holds everything that is needed to repeat a search. Zero values are the defaults of explore.Spec.
+// Search holds everything that is needed to repeat a search. Zero values are the defaults of explore.Spec. In a suite's
+// file it has the fields with yaml names. The run that it belongs to has the others.
 type Search struct {
-	Variant string             `json:"variant"`
-	Script  *workloads.Script  `json:"script,omitempty"` // the variant's script, if it is not in the catalogue
-	Adapter *workloads.Adapter `json:"client,omitempty"` // the adapter that is the variant
+	Variant string             `json:"variant" yaml:"-"`
+	Script  *workloads.Script  `json:"script,omitempty" yaml:"-"` // the variant's script, if the catalogue has none
+	Adapter *workloads.Adapter `json:"client,omitempty" yaml:"-"` // the adapter that is the variant
 	// regime of the numbers proposed to a sequence; default "fixed": see EveryRegime
-	Regime string        `json:"regime,omitempty"`
-	TTL    time.Duration `json:"ttl,omitempty"` // lease or window; default: the variant's
+	Regime string        `json:"regime,omitempty" yaml:"-"`
+	TTL    time.Duration `json:"ttl,omitempty" yaml:"-"` // lease or window; default: the variant's
 
-	interleave.Bounds // what may happen in one schedule
+	interleave.Bounds `yaml:",inline"` // what may happen in one schedule
 
-	Skew time.Duration `json:"skew,omitempty"`
+	Skew time.Duration `json:"skew,omitempty" yaml:"skew,omitempty"`
 
 	// AtMostOnce accepts that a user's filter loses the message of a worker that crashed or got no answer, if the
 	// filter claims in one step. Searches of the catalogue report that loss, as documented.
-	AtMostOnce bool `json:"atMostOnce,omitempty"`
+	AtMostOnce bool `json:"atMostOnce,omitempty" yaml:"-"`
 
-	MaxSchedules int           `json:"maxSchedules,omitempty"`
-	For          time.Duration `json:"for,omitempty"`
-	First        bool          `json:"first,omitempty"`
+	MaxSchedules int `json:"maxSchedules,omitempty" yaml:"maxSchedules,omitempty" zero:"default"`
+	// time limit; default in a suite: 2m
+	For   time.Duration `json:"for,omitempty" yaml:"for,omitempty" zero:"default"`
+	First bool          `json:"first,omitempty" yaml:"-"`
 
-	// Random schedules: see explore.Random. Searches with more than interleave.MaxExhaustive clients always use them.
-	// If Random is 0 there, For ends the search.
-	Random   int    `json:"random,omitempty"`
-	Strategy string `json:"strategy,omitempty"` // how random schedules are drawn: one of explore.Strategies
-	Depth    int    `json:"depth,omitempty"`    // depth of the bugs to look for
-	Seed     uint64 `json:"seed,omitempty"`
+	// Random is the number of random schedules: see explore.Random. A search with more than interleave.MaxExhaustive
+	// clients always draws schedules at random. If Random is 0 there, For ends the search.
+	Random int `json:"random,omitempty" yaml:"random,omitempty" zero:"default"`
+	// how random schedules are drawn: one of explore.Strategies
+	Strategy string `json:"strategy,omitempty" yaml:"strategy,omitempty"`
+	// depth of the bugs that random schedules look for
+	Depth int    `json:"depth,omitempty" yaml:"depth,omitempty" zero:"default"`
+	Seed  uint64 `json:"seed,omitempty" yaml:"seed,omitempty"` // of the random schedules
 
-	Twice    bool `json:"twice,omitempty"`    // run the first explore.DefaultRunTwice schedules twice
-	Unpruned bool `json:"unpruned,omitempty"` // explore.Spec.WithoutReduction
+	// run the first explore.DefaultRunTwice schedules twice
+	Twice    bool `json:"twice,omitempty" yaml:"twice,omitempty"`
+	Unpruned bool `json:"unpruned,omitempty" yaml:"-"` // explore.Spec.WithoutReduction
+}
+
+// MarshalYAML writes the fields as a suite's file has them.
+func (s Search) MarshalYAML() (any, error) {
+	type plain Search // without this method
+	return fields.Node(plain(s))
 }
 
 // Resolve looks up the variant and builds the explorer's spec. redis is the redis-server binary. The error wraps

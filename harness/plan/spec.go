@@ -42,17 +42,14 @@ func (r Resolved) Spec(m Machine, logs string, store harness.Store) harness.Spec
 	if local, ok := c.(*cluster.Cluster); ok && r.leavesNodesAlone() {
 		r.variant.ConnectDirectly(local.DirectAddress)
 	}
+	loads := r.loads(c, workloads.Share{})
 	spec := harness.Spec{
 		Name: r.Name(), System: c, Store: store, Labels: r.labels(),
-		Workload: r.variant.Workload(c, r.options()),
-		Clients:  r.Clients, Duration: r.Duration, Rate: max(0, r.Rate), OpenLoop: r.Pacing == OpenPacing, Seed: r.Seed,
+		Workload: loads[0].Workload, Clients: r.Clients, Riders: loads[1:],
+		Duration: r.Duration, Rate: max(0, r.Rate), OpenLoop: r.Pacing == OpenPacing, Seed: r.Seed,
 		QuietPeriod:  r.lastCalm(),
 		FinalTimeout: finalReads + r.TTL,
 		Checkers:     r.Checkers(), Watchers: checkers.Watchers(r.Checkers()), StopOnFirst: r.StopOnFirst,
-	}
-	for _, v := range r.with {
-		spec.Riders = append(spec.Riders, harness.Rider{Workload: v.Workload(c,
-			workloads.Options{Acks: r.Acks, Prefix: r.prefix}), Clients: riderClients})
 	}
 	if r.Thorough {
 		spec.Quota = checkers.Quota
@@ -82,8 +79,8 @@ func (r Resolved) lastCalm() time.Duration {
 // reacquireTime is the time to take locks again after their leases ended.
 const reacquireTime = time.Second
 
-// finalReads bounds the final reads and probes. A lease or window that the plan names is added to it. Default ones fit
-// within it.
+// finalReads bounds the final reads and probes, together with the lease or window if the plan names one. Default leases
+// and windows are shorter than this bound.
 const finalReads = 30 * time.Second
 
 // options returns the plan's options for its variant.
@@ -129,8 +126,8 @@ func (r Resolved) leavesNodesAlone() bool {
 	return !slices.ContainsFunc(r.faults.all(), func(s FaultPlan) bool { return !s.configured.Can(nemesis.OfClients) })
 }
 
-// Preflight returns an error if this machine cannot carry out the run. The checks describe each limit that may be too
-// low.
+// Preflight returns an error if this machine cannot carry out the run. It also returns a check for each limit of the
+// machine that may be too low.
 func (r Resolved) Preflight(m Machine) ([]cluster.Check, error) {
 	if err := r.checkCompiler(); err != nil {
 		return nil, err
@@ -144,7 +141,7 @@ func (r Resolved) Preflight(m Machine) ([]cluster.Check, error) {
 // machine returns the options of a cluster on this machine, for the plan.
 func (r Resolved) machine(m Machine) cluster.Options {
 	return cluster.Options{
-		RedisServer: m.Redis, Platform: m.platform(r.On, r.Image), Clients: r.Clients + len(r.with)*riderClients,
+		RedisServer: m.Redis, Platform: m.platform(r.On, r.Image), Clients: r.on.workers,
 		OpTimeout: r.answerTimeout(), DownAfter: r.DownAfter, SlowSentinels: r.SlowSentinels,
 		OwnSentinel: r.OwnSentinel,
 		MinReplicas: r.MinReplicas, MaxLag: r.MaxLag, AOF: cluster.AOF(r.AOF),
@@ -218,13 +215,25 @@ const (
 )
 
 // Checkers returns the checkers of the plan's workloads.
-func (r Resolved) Checkers() []harness.Checker { return checkers.For(r.loads()...) }
+func (r Resolved) Checkers() []harness.Checker { return checkers.For(r.described()...) }
 
-// loads returns the plan's workloads for their descriptions only. They cannot open clients.
-func (r Resolved) loads() []harness.Workload {
-	all := []harness.Workload{r.variant.Workload(nil, r.options())}
+// described returns the plan's workloads for their descriptions only. They cannot open clients.
+func (r Resolved) described() (all []harness.Workload) {
+	for _, l := range r.loads(nil, workloads.Share{}) {
+		all = append(all, l.Workload)
+	}
+	return all
+}
+
+// loads returns the plan's workload and its riders, which connect by c. share is the part that one generator drives;
+// the zero Share is everything.
+func (r Resolved) loads(c workloads.Connector, share workloads.Share) []harness.Rider {
+	o := r.options()
+	o.Share = share
+	all := []harness.Rider{{Workload: r.variant.Workload(c, o), Clients: r.Clients}}
 	for _, v := range r.with {
-		all = append(all, v.Workload(nil, workloads.Options{Acks: r.Acks}))
+		all = append(all, harness.Rider{Workload: v.Workload(c,
+			workloads.Options{Acks: r.Acks, Prefix: r.prefix, Share: share}), Clients: riderClients})
 	}
 	return all
 }

@@ -31,11 +31,11 @@ type Collection struct {
 	ended   []string
 }
 
-// collected is a run, and the folder that its command names.
+// collected is the result of a repetition.
 type collected struct {
 	tally.Run
-	number int // of the repetition, from 0
-	folder string
+	number int    // of the repetition, from 0
+	folder string // of its files on the worker's machine, as its command names it
 }
 
 // platformServer is the server of the first repetition on a platform, and the worker that ran it.
@@ -163,20 +163,12 @@ func (c *Collection) write(dir string) error {
 	for platform, on := range c.servers {
 		c.head.Servers[platform] = on.server
 	}
-	out := tally.Suite{Ended: c.why()}
-	c.head.begin(&out)
-	record, err := newRecord(c.dir(), c.head)
-	if err != nil {
-		return err
-	}
+	var runs []tally.Run
 	for _, run := range c.runs {
 		run.Command = withFolder(run.Command, run.folder, filepath.Join(dir, runFolder(run.number)))
-		line := recordLine{Run: &run.Run}
-		if err := errors.Join(line.addTo(&out), record.write(line)); err != nil {
-			return errors.Join(err, record.file.Close())
-		}
+		runs = append(runs, run.Run)
 	}
-	return record.end(recordEnd{time.Since(c.head.Started), out.Ending(), out.Ended})
+	return writeRecord(c.dir(), c.head, runs, recordEnd{At: time.Since(c.head.Started), Reason: c.why()})
 }
 
 // expected returns the expectation of the case called name.

@@ -1,42 +1,25 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/harness/tally"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// Exploring turns a run into a search through all interleavings. Omitted fields have the defaults of the explore
-// command.
-type Exploring struct {
-	interleave.Bounds `yaml:",inline"`
-
-	Skew     time.Duration `yaml:"skew,omitempty"`
-	Random   int           `yaml:"random,omitempty" zero:"default"` // number of random schedules; 0: search all
-	Strategy string        `yaml:"strategy,omitempty"`              // how random schedules are drawn
-	// depth of the bugs that random schedules look for
-	Depth        int           `yaml:"depth,omitempty" zero:"default"`
-	Seed         uint64        `yaml:"seed,omitempty"` // of the random schedules
-	Twice        bool          `yaml:"twice,omitempty"`
-	MaxSchedules int           `yaml:"maxSchedules,omitempty" zero:"default"`
-	For          time.Duration `yaml:"for,omitempty" zero:"default"` // default 2m
-}
-
 // ofSearches lists the fields that a search may have.
 var ofSearches = []string{"name", "times", "variant", "script", "adapter", "regime", "ttl", "expect", "explore"}
 
-// dropLoadFields clears a search's fields about load. It refuses those that the run gives itself, and drops those from
-// the suite's defaults.
+// dropLoadFields clears the fields about load, which a search does not have. The suite's defaults may set them. It
+// returns an error if the run itself gives one.
 func (r *Entry) dropLoadFields(given []string) error {
 	for _, name := range given {
 		if !slices.Contains(ofSearches, name) {
@@ -58,16 +41,10 @@ func (r *Entry) dropLoadFields(given []string) error {
 
 // Searches lists the searches of a run with Explore: one, or one for each regime of a sequence.
 func (r Entry) Searches() []plan.Search {
-	e := r.Explore
-	s := plan.Search{
-		Variant: r.Variant, Script: r.Script, Adapter: r.Adapter, Regime: r.Regime, TTL: r.TTL, Bounds: e.Bounds,
-		Skew: e.Skew, MaxSchedules: e.MaxSchedules, For: e.For, Random: e.Random, Strategy: e.Strategy, Depth: e.Depth,
-		Seed: e.Seed, Twice: e.Twice,
-		AtMostOnce: e.Crashes == 0 && e.LostAnswers == 0,
-	}
-	if s.For == 0 {
-		s.For = plan.DefaultFor
-	}
+	s := *r.Explore
+	s.Variant, s.Script, s.Adapter, s.Regime, s.TTL = r.Variant, r.Script, r.Adapter, r.Regime, r.TTL
+	s.AtMostOnce = s.Crashes == 0 && s.LostAnswers == 0
+	s.For = cmp.Or(s.For, plan.DefaultFor)
 	return s.EveryRegime()
 }
 
@@ -157,8 +134,8 @@ func (r Entry) expectsOf(out results.SearchOutcome, c harness.Class) bool {
 	return len(r.Expect.Expectation().Disallowed(found)) == 0
 }
 
-// endingOfSearch compares the searches' findings with the expectation. documented says whether they match the
-// catalogue.
+// endingOfSearch compares what the searches found with the run's expectation. If the run states none, documented
+// decides: whether the searches found what the catalogue documents.
 func (r Entry) endingOfSearch(j harness.Judged, documented bool, sentence string) (tally.Ending, string) {
 	expected := r.Expect.Expectation()
 	switch {

@@ -28,7 +28,7 @@ import (
 // The shards' own folders stay unchanged. If a shard ended early, so did the suite.
 //
 // The error wraps plan.ErrUsage if a shard is missing, is there twice, or is of another suite, program or server than
-// the others. After an error no new folder remains, unless only the reports could not be written.
+// the others. After an error the new folder is removed, unless it lacks nothing but reports.
 func Merge(ctx context.Context, folders []string, root string) (tally.Suite, string, error) {
 	shards, err := readShards(folders)
 	if err != nil {
@@ -55,20 +55,8 @@ func assemble(ctx context.Context, dir string, shards []shardRecord) error {
 			return fmt.Errorf("suite: copy %v: %w", s, err)
 		}
 	}
-	head := headOf(shards)
-	record, err := newRecord(dir, head)
-	if err != nil {
-		return err
-	}
-	out := tally.Suite{Ended: endedEarly(shards)}
-	head.begin(&out)
-	for _, run := range inOrder(shards, dir) {
-		line := recordLine{Run: &run}
-		if err := errors.Join(line.addTo(&out), record.write(line)); err != nil {
-			return errors.Join(err, record.file.Close())
-		}
-	}
-	return record.end(recordEnd{longestElapsed(shards), out.Ending(), out.Ended})
+	end := recordEnd{At: longestElapsed(shards), Reason: endedEarly(shards)}
+	return writeRecord(dir, headOf(shards), inOrder(shards, dir), end)
 }
 
 // headOf returns the first line of the record of a merged suite.
@@ -118,8 +106,8 @@ func inOrder(shards []shardRecord, dir string) (all []tally.Run) {
 	return all
 }
 
-// withFolder returns a command line with the folder from replaced by the folder to. A folder that a shell would need
-// quotes for is not replaced.
+// withFolder returns a command line in which paths below the folder from are below the folder to. If either folder
+// needs quotes in a shell, the command line stays as it is.
 func withFolder(command, from, to string) string {
 	if from == "" || plan.CommandLine(from, to) != from+" "+to {
 		return command

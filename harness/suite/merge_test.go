@@ -141,7 +141,7 @@ func TestASoakInShardsHasTheOrderOfOneMachine(t *testing.T) {
 	require.NoError(t, err)
 	defer file.Close()
 	var order []uint64
-	_, err = readLines(file, func(l recordLine) error {
+	_, err = readRecord(file, func(_ recorded, l recordLine) error {
 		if l.Run != nil {
 			order = append(order, l.Run.Seed)
 		}

@@ -88,9 +88,9 @@ func (r Repetition) Make(ctx context.Context, o results.Options) (m RemoteResult
 	return m, ctx.Err()
 }
 
-// Claim returns what two executions of a repetition must have in common: whether it was as expected. Under load nothing
-// else repeats. It is empty if the result decides nothing: the environment failed, or the verdict is unexpectedly
-// unknown.
+// Claim returns what two executions of one repetition must have in common: only whether it was as expected, since the
+// figures of a load differ each time. It is empty if the result decides nothing: the environment failed, or the verdict
+// is unknown and should not be.
 func (m RemoteResult) Claim() string {
 	if m.Run.Ending != tally.Met && m.Run.Ending != tally.NotMet {
 		return ""
@@ -128,11 +128,12 @@ func (r Repetition) make(ctx context.Context, o results.Options) (m repetitionRe
 	return m
 }
 
-// again is the file in a run's results folder that repeats the run with the limits of its failovers, which only a suite
-// can state.
+// again is the name of a file in a run's results folder. It is a suite that repeats the run, for runs with a Threshold:
+// a plan cannot state one.
 const again = "suite.yaml"
 
-// judgeFailovers holds the run's failovers to its limits, if there are any, and has its command repeat the limits too.
+// judgeFailovers compares the run's failovers with its Threshold, if it has one. The run's command then repeats the run
+// with the same Threshold.
 func (r Repetition) judgeFailovers(run *tally.Run, out results.Outcome, redis string) {
 	if r.Failover == nil {
 		return

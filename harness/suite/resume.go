@@ -23,11 +23,7 @@ func (s Suite) Fingerprint() (string, error) {
 	hash := sha256.New()
 	enc := yaml.NewEncoder(hash)
 	for _, r := range s.Runs {
-		if r.Script != nil {
-			text := *r.Script
-			text.File, text.ReleaseFile = "", ""
-			r.Script = &text
-		}
+		r.Plan = r.Plan.WithoutFiles()
 		if err := enc.Encode(r); err != nil {
 			return "", fmt.Errorf("suite: %w", err)
 		}
@@ -35,60 +31,13 @@ func (s Suite) Fingerprint() (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)[:8]), enc.Close()
 }
 
-// interruptedSuite is the state of an interrupted suite, read from its record.
-type interruptedSuite struct {
-	head        recordHead
-	out         tally.Suite
-	kept        keptCounts
-	endedRuns   map[string]int // ended repetitions of each case
-	endedInPass map[string]int // those of them in the pass out.Passes
-	complete    bool           // the suite ran to its end
-	wholeBytes  int64          // bytes of the record up to the end of its last complete line
-}
-
-func readInterrupted(file *os.File) (i interruptedSuite, err error) {
-	i = interruptedSuite{out: tally.Suite{Ended: cutShort}, kept: keptCounts{}, endedRuns: map[string]int{},
-		endedInPass: map[string]int{}}
-	i.wholeBytes, err = readLines(file, i.add)
-	if err != nil {
-		return i, fmt.Errorf("suite: %s: %w", file.Name(), err)
-	}
-	return i, nil
-}
-
-// add applies one line of the record.
-func (i *interruptedSuite) add(l recordLine) error {
-	pass := i.out.Passes
-	if err := l.addTo(&i.out); err != nil {
-		return err
-	}
-	if i.out.Passes > pass {
-		clear(i.endedInPass)
-	}
-	switch {
-	case l.Suite != nil:
-		i.head = *l.Suite
-	case l.Resume != nil:
-		i.complete = false
-	case l.End != nil:
-		i.complete = l.End.Reason == ""
-	case l.Run != nil && l.Run.Ending != tally.NotRun:
-		i.endedRuns[l.Run.Name]++
-		i.endedInPass[l.Run.Name]++
-		if i.head.For > 0 {
-			i.kept.count(*l.Run)
-		}
-	}
-	return nil
-}
-
 // checkFits returns an error if the record belongs to another suite, program or server than now.
-func (i interruptedSuite) checkFits(dir string, now recordHead) error {
+func (s recorded) checkFits(dir string, now recordHead) error {
 	const anew = "leave --resume out to start over"
 	refuse := func(format string, args ...any) error {
 		return plan.Usagef("%s cannot be resumed: %s", dir, fmt.Sprintf(format, args...))
 	}
-	switch was := i.head; {
+	switch was := s.head; {
 	case was.Shards != nil:
 		return refuse("merge made it from %d shards: resume the interrupted shard, and merge again",
 			len(was.Shards))
@@ -108,13 +57,13 @@ func (i interruptedSuite) checkFits(dir string, now recordHead) error {
 			serverWords(now.Servers), anew)
 	case now.For != 0 && now.For != was.For:
 		return refuse("it was begun with %s: use the same, or leave --for out", forWords(was.For))
-	case i.complete:
+	case s.out.Ended == "":
 		return refuse("it is complete, so nothing is left to run: %s", anew)
 	}
 	return nil
 }
 
-// shard returns the recorded part of a suite; the zero Shard of a whole suite.
+// shard returns the shard that was recorded; the zero Shard if the whole suite was.
 func (h recordHead) shard() (s tally.Shard) {
 	if h.Shard != nil {
 		s = h.Shard.Shard
@@ -160,9 +109,9 @@ func (s Suite) resumeFrom(file *os.File, dir string, how Options, now recordHead
 	if err := lockRecord(file); err != nil {
 		return nil, plan.Usagef("%s cannot be resumed: it is still running: wait for its end", dir)
 	}
-	was, err := readInterrupted(file)
+	was, err := readRecord(file, nil)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("suite: %s: %w", file.Name(), err)
 	}
 	if err := was.checkFits(dir, now); err != nil {
 		return nil, err
@@ -171,10 +120,9 @@ func (s Suite) resumeFrom(file *os.File, dir string, how Options, now recordHead
 		return nil, fmt.Errorf("suite: %w", err)
 	}
 	how.For = was.head.For
-	r := &suiteRunner{Suite: s, how: how, dir: dir, out: was.out, kept: was.kept, done: make([]int, len(s.Runs))}
-	for i, run := range s.Runs {
-		r.done[i] = was.endedInPass[run.Title]
-		r.ended += was.endedRuns[run.Title]
+	r := &suiteRunner{Suite: s, how: how, dir: dir, out: was.out, kept: was.kept, done: was.inPass}
+	for _, c := range was.out.Cases {
+		r.ended += c.Runs
 	}
 	r.out.Ended, r.out.Passes = "", max(0, r.out.Passes-1) // runAll begins that pass again, with the rest of its runs
 	r.before, r.began = was.out.Elapsed, time.Now()

@@ -45,14 +45,9 @@ func TestAFingerprintIsOfWhatIsRun(t *testing.T) {
 }
 
 // readBack reads a record of these lines as one to go on with.
-func readBack(t *testing.T, lines string) interruptedSuite {
+func readBack(t *testing.T, lines string) recorded {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), recordFile)
-	require.NoError(t, os.WriteFile(path, []byte(lines), 0o644))
-	file, err := os.Open(path)
-	require.NoError(t, err)
-	defer file.Close()
-	was, err := readInterrupted(file)
+	was, err := readRecord(strings.NewReader(lines), nil)
 	require.NoError(t, err)
 	return was
 }
@@ -67,12 +62,13 @@ func TestWhatIsLeftOfAnInterruptedSuite(t *testing.T) {
 	was := readBack(t, recordedHead+recordedRuns+cutRun+cutEnd+`{"run":{"na`)
 	require.EqualValues(t, len(recordedHead+recordedRuns+cutRun+cutEnd), was.wholeBytes)
 	require.Equal(t, 2, was.out.Passes)
-	require.Equal(t, map[string]int{"one": 2, "two": 1}, was.endedRuns, "the run that was cut short is to be run")
-	require.Equal(t, map[string]int{"one": 1}, was.endedInPass)
+	require.Equal(t, [2]int{2, 1}, [2]int{was.out.Cases[0].Runs, was.out.Cases[1].Runs},
+		"the run that was cut short is to be run")
+	require.Equal(t, map[string]int{"one": 1}, was.inPass)
 	require.Equal(t, keptCounts{"one/met": 2, "two/not met": 1}, was.kept)
-	require.False(t, was.complete)
+	require.Equal(t, "interrupted", was.out.Ended)
 	require.Equal(t, 9600*time.Millisecond, was.out.Elapsed)
-	require.True(t, readBack(t, recordedHead+recordedRuns+recordedEnd).complete)
+	require.Empty(t, readBack(t, recordedHead+recordedRuns+recordedEnd).out.Ended)
 
 	was = readBack(t, recordedHead+recordedRuns+cutRun+cutEnd+goesOn)
 	require.Equal(t, 1, was.out.Resumed)
@@ -84,31 +80,32 @@ func TestWhatIsLeftOfAnInterruptedSuite(t *testing.T) {
 
 func TestOnlyTheSameSuiteAndVersionGoOn(t *testing.T) {
 	head := recordHead{Name: "mine", For: time.Hour, Version: "v1", Fingerprint: "f"}
-	was := interruptedSuite{head: head}
+	interrupted := tally.Suite{Ended: cutShort}
+	was := recorded{head: head, out: interrupted}
 	require.NoError(t, was.checkFits("x", head))
 	again := head
 	again.For = 0
 	require.NoError(t, was.checkFits("x", again), "the time is on record")
-	for want, change := range map[string]func(was *interruptedSuite, now *recordHead){
-		"an older doublegrant":        func(was *interruptedSuite, _ *recordHead) { was.head.Fingerprint = "" },
-		`belongs to the suite "mine"`: func(_ *interruptedSuite, now *recordHead) { now.Name = "other" },
+	for want, change := range map[string]func(was *recorded, now *recordHead){
+		"an older doublegrant":        func(was *recorded, _ *recordHead) { was.head.Fingerprint = "" },
+		`belongs to the suite "mine"`: func(_ *recorded, now *recordHead) { now.Name = "other" },
 		"the runs, scripts or expectations of its suite " +
-			"differ": func(_ *interruptedSuite, now *recordHead) { now.Fingerprint = "g" },
-		"v1 began it, and this is": func(_ *interruptedSuite, now *recordHead) { now.Version = "v2" },
-		"--for 1h0m0s":             func(_ *interruptedSuite, now *recordHead) { now.For = time.Minute },
-		"with no --for":            func(was *interruptedSuite, _ *recordHead) { was.head.For = 0 },
-		"begun on Redis 7.0.15, and this is Redis 7.2.4": func(was *interruptedSuite, now *recordHead) {
+			"differ": func(_ *recorded, now *recordHead) { now.Fingerprint = "g" },
+		"v1 began it, and this is": func(_ *recorded, now *recordHead) { now.Version = "v2" },
+		"--for 1h0m0s":             func(_ *recorded, now *recordHead) { now.For = time.Minute },
+		"with no --for":            func(was *recorded, _ *recordHead) { was.head.For = 0 },
+		"begun on Redis 7.0.15, and this is Redis 7.2.4": func(was *recorded, now *recordHead) {
 			was.head.Servers, now.Servers = map[string]string{"process": "Redis 7.0.15"},
 				map[string]string{"process": "Redis 7.2.4"}
 		},
-		"with no --shard": func(_ *interruptedSuite, now *recordHead) {
+		"with no --shard": func(_ *recorded, now *recordHead) {
 			now.Shard = &recordShard{Shard: tally.Shard{Number: 1, Of: 2}}
 		},
-		"with --shard 2/3": func(was *interruptedSuite, _ *recordHead) {
+		"with --shard 2/3": func(was *recorded, _ *recordHead) {
 			was.head.Shard = &recordShard{Shard: tally.Shard{Number: 2, Of: 3}}
 		},
 	} {
-		was, now := interruptedSuite{head: head}, head
+		was, now := recorded{head: head, out: interrupted}, head
 		change(&was, &now)
 		err := was.checkFits("x", now)
 		require.ErrorIs(t, err, plan.ErrUsage)

@@ -11,9 +11,8 @@ import (
 
 // part identifies a suite as a part of a whole one.
 type part struct {
-	tally.Shard
-	fingerprint string        // of the whole suite
-	whole       []recordWhole // all runs of the whole suite, in its order
+	recordShard
+	fingerprint string // of the whole suite
 }
 
 // Shard returns the part of a whole suite that one of several machines runs. Every repetition of every run is in
@@ -30,7 +29,7 @@ func (s Suite) Shard(of tally.Shard) (Suite, error) {
 	if of.Number < 1 || of.Number > of.Of {
 		return s, plan.Usagef("--shard %v: choose a shard from 1/%d to %d/%d", of, of.Of, of.Of, of.Of)
 	}
-	p := part{Shard: of}
+	p := part{recordShard: recordShard{Shard: of}}
 	var err error
 	if p.fingerprint, err = s.Fingerprint(); err != nil {
 		return s, err
@@ -43,7 +42,7 @@ func (s Suite) Shard(of tally.Shard) (Suite, error) {
 	}
 	var mine []Entry
 	for i, r := range s.Runs {
-		p.whole = append(p.whole, recordWhole{r.Title, len(r.repetitions())})
+		p.Whole = append(p.Whole, recordWhole{r.Title, len(r.repetitions())})
 		if r.turns = turns[i]; len(r.turns) > 0 {
 			mine = append(mine, r)
 		}

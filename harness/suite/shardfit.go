@@ -29,8 +29,8 @@ func checkFit(shards []shardRecord) error {
 	return checkCovered(shards)
 }
 
-// sharedTraits lists what all shards of a suite must have in common. The arguments of a refusal are a shard, its value,
-// the first shard, and that shard's value.
+// sharedTraits lists what all shards of a suite must have in common. refusal is a format for four values: a shard and
+// its trait, the first shard and its trait.
 var sharedTraits = []struct {
 	of      func(recordHead) string
 	refusal string
@@ -104,8 +104,8 @@ func missingShards(shards []shardRecord) error {
 		numbers[0], of)
 }
 
-// checkCovered returns an error unless each repetition of each run is in exactly one shard. Only an altered record can
-// fail here.
+// checkCovered returns an error unless each repetition of each run is in exactly one shard. That is so unless somebody
+// changed a record.
 func checkCovered(shards []shardRecord) error {
 	whole := shards[0].head.Shard
 	for _, run := range whole.Whole {

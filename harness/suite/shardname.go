@@ -26,9 +26,9 @@ var ciSystems = []ciSystem{
 	{"Kubernetes", "JOB_COMPLETION_INDEX", "", 0},
 }
 
-// ParseShard reads the value of --shard: a number and a total ("3/8"), or "auto", which reads the CI system's
-// variables. "auto/8" gives the total where no variable does. env returns the value of a variable, like os.Getenv.
-// Messages quote a variable's value only if it is a number. The error wraps plan.ErrUsage.
+// ParseShard reads the value of --shard: a number and a total such as "3/8", or "auto", which takes both from the
+// variables of the CI system. "auto/8" is for a CI system with no variable for the total. env returns the value of a
+// variable, like os.Getenv. Messages quote a variable's value only if it is a number. The error wraps plan.ErrUsage.
 func ParseShard(text string, env func(string) string) (tally.Shard, error) {
 	number, of, both := strings.Cut(text, "/")
 	total, ok := wholeNumber(of)
@@ -58,8 +58,8 @@ func wholeNumber(text string) (n int, ok bool) {
 	return n, err == nil && len(text) <= 6 && text[0] != '+' && text[0] != '-'
 }
 
-// shardOfJob returns the shard of the CI job that runs this process. total is the number of shards; 0: a variable has
-// it.
+// shardOfJob returns the shard of the CI job that runs this process. total is the number of shards that the user gave;
+// 0: none, so a variable has to give it.
 func shardOfJob(total int, env func(string) string) (shard tally.Shard, err error) {
 	var from string // the variable that shard was read from
 	for _, c := range ciSystems {
@@ -109,8 +109,8 @@ func (c ciSystem) shard(total int, env func(string) string) (s tally.Shard, err 
 	return s, nil
 }
 
-// count returns the number of jobs, from the user's total or the system's variable. They must agree if both are given;
-// 0: neither is.
+// count returns the number of jobs: the user's total, or the value of the system's variable. If there are both, they
+// must be equal. If there is neither, count returns 0.
 func (c ciSystem) count(total int, env func(string) string) (int, error) {
 	if c.total == "" || env(c.total) == "" {
 		return total, nil

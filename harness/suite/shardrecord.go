@@ -15,18 +15,9 @@ import (
 
 // shardRecord holds the record of one shard.
 type shardRecord struct {
+	recorded
 	dir  string
-	head recordHead
-	out  tally.Suite
 	runs []recordedRun // runs that ended, in order
-
-	ended map[caseInPass]int // ended repetitions of each case in each pass
-}
-
-// caseInPass identifies a case in a pass.
-type caseInPass struct {
-	name string
-	pass int
 }
 
 // recordedRun is a recorded run, and its index among the repetitions of the whole suite.
@@ -42,8 +33,8 @@ func readShard(dir string) (s shardRecord, err error) {
 		return s, fmt.Errorf("suite: %w", err)
 	}
 	defer file.Close()
-	s = shardRecord{dir: dir, out: tally.Suite{Ended: cutShort}, ended: map[caseInPass]int{}}
-	if _, err := readLines(file, s.add); err != nil {
+	s.dir = dir
+	if s.recorded, err = readRecord(file, s.addRun); err != nil {
 		return s, fmt.Errorf("suite: %s: %w", file.Name(), err)
 	}
 	switch {
@@ -61,39 +52,24 @@ func readShard(dir string) (s shardRecord, err error) {
 	return s, nil
 }
 
-// add applies one line of the record.
-func (s *shardRecord) add(l recordLine) error {
-	if err := l.addTo(&s.out); err != nil {
-		return err
-	}
+// addRun adds the run of a line, if the line has one that ended. was is what the record says up to this line.
+func (s *shardRecord) addRun(was recorded, l recordLine) error {
 	if l.Suite != nil {
-		s.head = *l.Suite
-		return s.head.checkShard()
+		return l.Suite.checkShard()
 	}
-	if l.Run == nil || l.Run.Ending == tally.NotRun || s.head.Shard == nil {
+	if l.Run == nil || l.Run.Ending == tally.NotRun || was.head.Shard == nil {
 		return nil
 	}
-	turn, err := s.turnOf(*l.Run)
-	if err != nil {
-		return err
+	i := slices.IndexFunc(was.head.Cases, func(c recordCase) bool { return c.Name == l.Run.Name }) // addTo has found it
+	turns, ended := was.head.Cases[i].Turns, was.inPass[l.Run.Name]
+	if ended > len(turns) {
+		return fmt.Errorf("pass %d has more runs of %q than this shard contains", l.Run.Pass, l.Run.Name)
 	}
 	if l.Run.Link != "" && !filepath.IsLocal(filepath.FromSlash(l.Run.Link)) {
 		return fmt.Errorf("the report of %q is not in this folder", l.Run.Name)
 	}
-	s.runs = append(s.runs, recordedRun{*l.Run, turn})
+	s.runs = append(s.runs, recordedRun{*l.Run, turns[ended-1]})
 	return nil
-}
-
-// turnOf returns which repetition of its case the next recorded run is. addTo has refused runs of unknown cases.
-func (s *shardRecord) turnOf(run tally.Run) (int, error) {
-	i := slices.IndexFunc(s.head.Cases, func(c recordCase) bool { return c.Name == run.Name })
-	at := caseInPass{run.Name, run.Pass}
-	before := s.ended[at]
-	s.ended[at]++
-	if turns := s.head.Cases[i].Turns; before < len(turns) {
-		return turns[before], nil
-	}
-	return 0, fmt.Errorf("pass %d has more runs of %q than this shard contains", run.Pass, run.Name)
 }
 
 // checkShard returns an error if the first line of a shard's record contradicts itself.

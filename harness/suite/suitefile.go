@@ -42,7 +42,7 @@ type Entry struct {
 
 	Failover *Threshold `yaml:"failover,omitempty"` // bounds on the length of its failovers; nil: none
 
-	Explore *Exploring `yaml:"explore,omitempty"` // makes the run a search, not a load
+	Explore *plan.Search `yaml:"explore,omitempty"` // makes the run a search, not a load
 
 	turns []int // repetitions that a shard runs, from 0, in order; nil: all of Times
 }

@@ -30,7 +30,8 @@ func Report(dir string) (tally.Suite, error) {
 		return tally.Suite{}, fmt.Errorf("suite: %w", err)
 	}
 	defer file.Close()
-	s, err := readRecord(file)
+	was, err := readRecord(file, nil)
+	s := was.out
 	if err != nil {
 		return s, fmt.Errorf("suite: %s: %w", file.Name(), err)
 	}
@@ -67,40 +68,64 @@ func notASuite(dir string) error {
 	return fmt.Errorf("%s is not the results folder of a suite: it has no %s", dir, recordFile)
 }
 
-// readRecord reads a record up to its last complete line.
-func readRecord(r io.Reader) (s tally.Suite, err error) {
-	s.Ended = cutShort
-	_, err = readLines(r, func(l recordLine) error { return l.addTo(&s) })
-	return s, err
+// recorded is what a record says.
+type recorded struct {
+	head       recordHead
+	out        tally.Suite
+	inPass     map[string]int // ended repetitions of each case in the newest pass, number out.Passes
+	kept       keptCounts     // of all runs that ended
+	wholeBytes int64          // length of the record up to the end of its last complete line
 }
 
-// readLines calls add for each line of a record, up to its last complete one. It returns the length of these lines in
-// bytes.
-func readLines(r io.Reader, add func(recordLine) error) (wholeBytes int64, err error) {
+// readRecord reads a record up to its last complete line. After each line it calls then, which may be nil.
+func readRecord(r io.Reader, then func(recorded, recordLine) error) (s recorded, err error) {
+	s = recorded{out: tally.Suite{Ended: cutShort}, inPass: map[string]int{}, kept: keptCounts{}}
 	lines := bufio.NewReader(r)
 	for n := 1; ; n++ {
 		text, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) { // the rest is a line that was being written when the suite was killed
 			if n == 1 {
-				return 0, errors.New("its first line does not say what was begun")
+				return s, errors.New("its first line does not say what was begun")
 			}
-			return wholeBytes, nil
+			return s, nil
 		}
 		if err != nil {
-			return wholeBytes, err
+			return s, err
 		}
 		var l recordLine
 		if err := json.NewDecoder(bytes.NewReader(text)).Decode(&l); err != nil {
-			return wholeBytes, fmt.Errorf("line %d: %w", n, err)
+			return s, fmt.Errorf("line %d: %w", n, err)
 		}
 		if (n == 1) != (l.Suite != nil) {
-			return wholeBytes, fmt.Errorf("line %d: only the first line says what was begun", n)
+			return s, fmt.Errorf("line %d: only the first line says what was begun", n)
 		}
-		if err := add(l); err != nil {
-			return wholeBytes, fmt.Errorf("line %d: %w", n, err)
+		if err = s.add(l); err == nil && then != nil {
+			err = then(s, l)
 		}
-		wholeBytes += int64(len(text))
+		if err != nil {
+			return s, fmt.Errorf("line %d: %w", n, err)
+		}
+		s.wholeBytes += int64(len(text))
 	}
+}
+
+// add applies one line of the record.
+func (s *recorded) add(l recordLine) error {
+	pass := s.out.Passes
+	if err := l.addTo(&s.out); err != nil {
+		return err
+	}
+	if s.out.Passes > pass {
+		clear(s.inPass)
+	}
+	if l.Suite != nil {
+		s.head = *l.Suite
+	}
+	if l.Run != nil && l.Run.Ending != tally.NotRun {
+		s.inPass[l.Run.Name]++
+		s.kept.count(*l.Run)
+	}
+	return nil
 }
 
 // addTo applies the line to s, as the suite did when it wrote the line.

@@ -29,27 +29,27 @@ const (
 )
 
 func TestARecordIsReadAsFarAsItGoes(t *testing.T) {
-	s, err := readRecord(strings.NewReader(recordedHead + recordedRuns + recordedEnd))
+	was, err := readRecord(strings.NewReader(recordedHead+recordedRuns+recordedEnd), nil)
 	require.NoError(t, err)
-	require.Empty(t, s.Ended)
-	require.Equal(t, 10*time.Second, s.Elapsed)
-	require.Equal(t, tally.NotMet, s.Ending())
-	require.Equal(t, 2, s.Passes)
-	require.Equal(t, [2]int{2, 1}, [2]int{s.Cases[0].Runs, s.Cases[1].Runs})
-	require.Equal(t, "lock/setnx", s.Cases[1].Variant)
-	require.EqualValues(t, 12, s.Cases[0].Ops)
-	require.EqualValues(t, 12, s.Memory.Max)
+	require.Empty(t, was.out.Ended)
+	require.Equal(t, 10*time.Second, was.out.Elapsed)
+	require.Equal(t, tally.NotMet, was.out.Ending())
+	require.Equal(t, 2, was.out.Passes)
+	require.Equal(t, [2]int{2, 1}, [2]int{was.out.Cases[0].Runs, was.out.Cases[1].Runs})
+	require.Equal(t, "lock/setnx", was.out.Cases[1].Variant)
+	require.EqualValues(t, 12, was.out.Cases[0].Ops)
+	require.EqualValues(t, 12, was.out.Memory.Max)
 
 	for _, torn := range []string{"", recordedEnd[:len(recordedEnd)-1], recordedRuns[:30]} {
-		s, err = readRecord(strings.NewReader(recordedHead + recordedRuns + torn))
+		was, err = readRecord(strings.NewReader(recordedHead+recordedRuns+torn), nil)
 		require.NoError(t, err)
-		require.Equal(t, cutShort, s.Ended)
-		require.Equal(t, 9*time.Second, s.Elapsed, "as far as is known")
-		require.Equal(t, tally.NotMet, s.Ending())
+		require.Equal(t, cutShort, was.out.Ended)
+		require.Equal(t, 9*time.Second, was.out.Elapsed, "as far as is known")
+		require.Equal(t, tally.NotMet, was.out.Ending())
 	}
-	s, err = readRecord(strings.NewReader(recordedHead))
+	was, err = readRecord(strings.NewReader(recordedHead), nil)
 	require.NoError(t, err)
-	require.Equal(t, tally.NotRun, s.Ending(), "a suite that was killed in its first run")
+	require.Equal(t, tally.NotRun, was.out.Ending(), "a suite that was killed in its first run")
 }
 
 // TestAKilledSuiteNamesTheRunItWasIn: the newest folder with a plan and no verdict, and none if the suite came to its
@@ -103,7 +103,7 @@ func TestARecordThatCannotBeIsRefusedByItsLine(t *testing.T) {
 		recordedHead + "nonsense\n":        "line 2: invalid character",
 		recordedHead + `{"run":{}}` + "\n": `line 2: the suite has no run ""`,
 	} {
-		_, err := readRecord(strings.NewReader(text))
+		_, err := readRecord(strings.NewReader(text), nil)
 		require.ErrorContains(t, err, want)
 	}
 	_, err := Report(t.TempDir())

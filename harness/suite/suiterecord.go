@@ -17,7 +17,6 @@ import (
 
 const (
 	recordFile = results.SuiteRecord
-	pageFile   = reports.IndexFile
 
 	recordSchema = 1 // raised when older programs can no longer read a record
 
@@ -52,7 +51,7 @@ type recordHead struct {
 	Fingerprint string `json:"fingerprint,omitempty"` // of the whole suite, even in a shard's record
 
 	Servers map[string]string `json:"servers,omitempty"` // as in tally.Suite
-	// path of the results folder, as the recorded commands have it
+	// Path of the results folder, as it is written in recorded commands.
 	Folder string              `json:"folder,omitempty"`
 	Shard  *recordShard        `json:"shard,omitempty"`  // which part of a suite this is; nil: the whole suite
 	Shards []tally.ShardResult `json:"shards,omitempty"` // the merged parts
@@ -103,6 +102,24 @@ func newRecord(dir string, head recordHead) (*record, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return r, nil
+}
+
+// writeRecord writes the record of a suite that ran elsewhere. It fills in the ending.
+func writeRecord(dir string, head recordHead, runs []tally.Run, end recordEnd) error {
+	out := tally.Suite{Ended: end.Reason}
+	head.begin(&out)
+	record, err := newRecord(dir, head)
+	if err != nil {
+		return err
+	}
+	for _, run := range runs {
+		line := recordLine{Run: &run}
+		if err := errors.Join(line.addTo(&out), record.write(line)); err != nil {
+			return errors.Join(err, record.file.Close())
+		}
+	}
+	end.Ending = out.Ending()
+	return record.end(end)
 }
 
 // openedRecord returns a record that appends to file.

@@ -22,7 +22,7 @@ type Options struct {
 	results.Options
 	// how long to repeat all runs with new seeds; the first pass is always finished; 0: one pass
 	For      time.Duration
-	Resume   string // results folder of an interrupted suite to resume, for the time it was given; "": begin anew
+	Resume   string // results folder of an interrupted suite to resume, with its own For; "": begin anew
 	Version  string // of the program; only the same version can resume a suite
 	FailFast bool   // end after the first run that is not as expected
 	Begin    func(Position)
@@ -35,7 +35,7 @@ type Position struct {
 	Run, Of int // number of the run, from 1, and of all runs; repetitions of a run share its number
 	Name    string
 	Elapsed time.Duration // since the start of the suite, without the time in which no process ran it
-	For     time.Duration // as in Options; of a resumed suite as originally requested
+	For     time.Duration // as in Options when the suite first began
 	Before  int           // runs that had ended before this process began
 }
 
@@ -46,9 +46,9 @@ const memoryEvery = 10 * time.Second
 // folder for each run.
 //
 // Before anything starts, it refuses impossible plans (plan.ErrUsage) and runs that this machine cannot carry out. A
-// run whose environment fails counts as failed, and the others follow. A soak (For) keeps the folders of runs that were
-// not as expected, and of the others one line each in its record. An error means that nothing could begin, or that
-// results could not be written.
+// run whose environment fails counts as failed, and the others follow. A soak (For) records each run in one line, and
+// keeps folders only of runs that were not as expected. An error means that nothing could begin, or that results could
+// not be written.
 func Run(ctx context.Context, s Suite, how Options) (tally.Suite, string, error) {
 	if err := s.Check(); err != nil {
 		return tally.Suite{}, "", err
@@ -121,10 +121,10 @@ type suiteRunner struct {
 	kept    keptCounts
 	sampled time.Duration // time of the last recorded memory sample, since the start
 
-	began  time.Time     // when this process began
-	before time.Duration // time that earlier processes ran the suite
-	done   []int         // for each run, its ended repetitions in the pass that was interrupted
-	ended  int           // runs that had ended before this process began
+	began  time.Time      // when this process began
+	before time.Duration  // time that earlier processes ran the suite
+	done   map[string]int // ended repetitions of each run in the pass that was interrupted; nil: none was
+	ended  int            // runs that had ended before this process began
 }
 
 // head returns the first line of the suite's record.
@@ -147,7 +147,7 @@ func (s Suite) head(how Options) (recordHead, error) {
 		head.Cases = append(head.Cases, recordCase{run.Title, plan.Variant, expected, run.turns})
 	}
 	if s.part != nil {
-		head.Fingerprint, head.Shard = s.part.fingerprint, &recordShard{s.part.Shard, s.part.whole}
+		head.Fingerprint, head.Shard = s.part.fingerprint, &s.part.recordShard
 		return head, nil
 	}
 	var err error
@@ -161,8 +161,7 @@ func (s Suite) begin(how Options, dir string, head recordHead) (*suiteRunner, er
 	if err != nil {
 		return nil, err
 	}
-	r := &suiteRunner{Suite: s, how: how, dir: dir, record: record, kept: keptCounts{}, done: make([]int, len(s.Runs)),
-		began: head.Started}
+	r := &suiteRunner{Suite: s, how: how, dir: dir, record: record, kept: keptCounts{}, began: head.Started}
 	head.begin(&r.out)
 	return r, nil
 }
@@ -177,7 +176,7 @@ func (r *suiteRunner) runAll(ctx context.Context) error {
 		before := r.countFailed()
 		for i := range r.Runs {
 			turns := r.Runs[i].repetitions()
-			for _, turn := range turns[min(r.done[i], len(turns)):] {
+			for _, turn := range turns[min(r.done[r.Runs[i].Title], len(turns)):] {
 				if r.out.Passes > 1 && r.timeIsUp() {
 					return nil
 				}

@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/doublegrant/doublegrant/harness/internal/fields"
 )
 
 // Encode returns the suite as text for Decode. It includes the texts of scripts, so that another machine needs no other
@@ -26,13 +24,10 @@ func (s Suite) Encode() ([]byte, error) {
 	return yaml.Marshal(file)
 }
 
-// node returns the run as a file would have it. Files must not give a zero to a field whose zero means the default.
+// node returns the run as it would stand in a file. It leaves zeros out, since a file must not give zero to a field
+// whose zero stands for a default.
 func (r Entry) node() (*yaml.Node, error) {
-	if r.Script != nil {
-		text := *r.Script
-		text.File, text.ReleaseFile = "", ""
-		r.Script = &text
-	}
+	r.Plan = r.Plan.WithoutFiles()
 	var n yaml.Node
 	if err := n.Encode(r); err != nil {
 		return nil, err
@@ -57,10 +52,4 @@ func Decode(text []byte) (Suite, error) {
 		}
 		return nil
 	})
-}
-
-// MarshalYAML writes the fields as a file has them.
-func (e Exploring) MarshalYAML() (any, error) {
-	type plain Exploring // without this method
-	return fields.Node(plain(e))
 }

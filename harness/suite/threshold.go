@@ -14,9 +14,9 @@ import (
 // without failovers is undecided, and so is one whose failovers were not measured closely enough. A zero means no
 // bound.
 type Threshold struct {
-	// from the fault to the first write by the harness on the new primary
+	// Time from the fault to the harness's first write on the new primary.
 	TakesWrites time.Duration `yaml:"takesWrites,omitempty" zero:"default"`
-	// from the fault to the first write by a client on it
+	// Time from the fault to a client's first write on the new primary.
 	FirstWrite time.Duration `yaml:"firstWrite,omitempty" zero:"default"`
 	NoWrites   time.Duration `yaml:"noWrites,omitempty" zero:"default"`  // how long no node took writes
 	NoAnswers  time.Duration `yaml:"noAnswers,omitempty" zero:"default"` // how long no client that asked was answered
@@ -137,7 +137,7 @@ func (t Threshold) compare(b bound, all []tally.Failover) (tally.Ending, string)
 	return tally.Met, ""
 }
 
-// lasted says how long the bounded time was.
+// lasted returns the clause that says how long the time under this bound was. took is its length.
 func (b bound) lasted(took string) string {
 	switch b.name {
 	case string(analysis.Accepted):

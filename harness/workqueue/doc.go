@@ -4,12 +4,11 @@
 // results, so a unit may be done twice and counts once.
 //
 // A worker holds a unit for the time of a lease, which it renews while it works. If it says nothing for that long, the
-// unit goes to another worker. The first may still return with a result, since a lease can be lost. The first result is
-// kept, and a second has to make the same claim. If it does not, the unit is disputed, and its result cannot be relied
-// on.
+// unit goes to another worker. The first worker may be alive and still return a result. The first result is kept. A
+// second result has to make the same claim. If it does not, the unit is disputed, and its result cannot be relied on.
 //
 // A unit that was handed out Tries times without a result is given up. That is an outcome as well: no unit is dropped.
-// A worker that has failed a unit leaves it to other workers, and one that fails where others succeed gets no more
+// A worker that has failed a unit leaves it to other workers, and a worker that fails where others succeed gets no more
 // work: see Worker.
 //
 // Memory is a queue inside one process. Package jetstream has one for many machines.

@@ -10,7 +10,8 @@ import (
 
 const (
 	mostFailures = 2 // a worker is barred after failing this many units in a row that others did
-	// after this time a worker on probation takes new units, even if no other worker has tried what it failed
+	// A worker on probation takes new units again after this time, even if no other worker has tried the units that it
+	// failed.
 	probationTime = time.Minute
 	leavePause    = time.Second / 2 // how long a worker pauses after it has left a unit to others
 )
@@ -58,8 +59,9 @@ func (p *probation) judge(ctx context.Context) error {
 	return fmt.Errorf("%w: %s", ErrBarred, why)
 }
 
-// shouldLeave reports whether the worker leaves a unit to others, and after which time the unit may be handed out
-// again. A unit that the worker itself has failed waits longer, so that other units come first.
+// shouldLeave reports whether the worker should leave a unit to other workers, and after which time the unit may be
+// handed out again. That time is longer for a unit that the worker itself has failed, so that the worker gets other
+// units first.
 func (p *probation) shouldLeave(ctx context.Context, job Job) (leaves bool, after time.Duration, err error) {
 	tries := job.Tries()
 	mine := FailedBy(tries, p.name)

@@ -80,7 +80,8 @@ func (w Worker) doUnit(ctx context.Context, job Job, p *probation) error {
 	return err
 }
 
-// handIn hands in a unit's result, or reports the failure. why is the reason for having no result; err ends the worker.
+// handIn hands in the result, or reports why there is none. It returns why the unit has no result (nil: it has one),
+// and the error that ends the worker.
 func (w Worker) handIn(ctx context.Context, job Job, res Result, why error, p *probation) (_, err error) {
 	if why == nil {
 		if why = job.Done(ctx, res); why == nil {
@@ -115,15 +116,15 @@ func giveBack(ctx context.Context, job Job) error {
 	return job.GiveBack(ctx, 0)
 }
 
-// stoodStill is the shortest standstill of a process after which its measurements and time-outs say nothing about
-// others.
+// stoodStill is the shortest time of a standstill that makes a unit fail. Measurements and time-outs of a process that
+// was suspended for this long tell nothing about Redis.
 const stoodStill = 2 * time.Second
 
 // errStoodStill marks a failure during a standstill of the process.
 var errStoodStill = errors.New("this machine stood still")
 
-// do does a unit and renews its lease meanwhile. If the process stood still, an error or a result without a claim may
-// be due to that: then the try counts as failed.
+// do does a unit, and renews its lease meanwhile. If the process stood still, that may be the reason for an error, or
+// for a result without a claim. Such a try counts as failed.
 func (w Worker) do(ctx context.Context, job Job) (res Result, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

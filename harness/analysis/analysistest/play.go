@@ -19,7 +19,7 @@ type Play struct {
 // NewPlay returns a Play without steps.
 func NewPlay() *Play { return &Play{began: map[int]time.Duration{}} }
 
-// Does adds a step of a client that does not end its operation.
+// Does adds a step of a client whose operation goes on after the step.
 func (p *Play) Does(client int, command, reply string) {
 	p.Step(interleave.Run(client-1), client, command, reply)
 	if _, ok := p.began[client]; !ok {
@@ -27,7 +27,8 @@ func (p *Play) Does(client int, command, reply string) {
 	}
 }
 
-// Ends adds a step of a client that ends its operation. If op.Err is set, the operation failed.
+// Ends adds the last step of a client's operation. belief is what the client then believes, such as that it holds the
+// lock. If op.Err is set, the operation failed.
 func (p *Play) Ends(client int, command, reply, belief string, op harness.Op) harness.Op {
 	p.Does(client, command, reply)
 	p.Last().Belief = belief

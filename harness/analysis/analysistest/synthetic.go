@@ -84,8 +84,9 @@ func Addressed() []harness.Event {
 	return all
 }
 
-// FailoverEvents returns what Sentinels and the harness's polls record of a failover, after the primary called old was
-// lost at start. The node called now becomes primary. from and to are the last numbers of their addresses.
+// FailoverEvents returns the events of a failover, as Sentinels and the harness's polls record them. At start the
+// primary called old was lost, and then the node called now becomes primary. from and to are the last numbers of the
+// addresses of old and now.
 func FailoverEvents(start time.Duration, old, now string, from, to int) []harness.Event {
 	address := func(i int) string { return fmt.Sprintf("127.7.2.%d 6379", i) }
 	primary := "master mymaster " + address(from)
@@ -150,8 +151,8 @@ func syntheticOp(rng *rand.Rand, client, group, n int, t time.Duration) harness.
 	return op
 }
 
-// Kills returns a history with n kills, 10 s apart, each followed by a failover. Otherwise there is a write every 10
-// ms.
+// Kills returns a history with n kills, 10 s apart, each followed by a failover. One of 4 clients writes every 10
+// ms. During failovers the writes fail.
 func Kills(n int) harness.History {
 	h := harness.History{Meta: harness.Meta{Name: fmt.Sprint(n, " kills"), Workers: 4, Clients: 4, Groups: 1,
 		Labels: map[string]string{"variant": "sequence/incr-wait", "nemesis": "kill-primary"}}}

@@ -56,7 +56,7 @@ var (
 	// ErrTaken says that another coordinator with that name is at work.
 	ErrTaken = errors.New("another coordinator with this name is running")
 
-	// ErrOther says that something else was begun under a name.
+	// ErrOther says that a name is taken by other work, or by another program.
 	ErrOther = errors.New("this name belongs to other work")
 )
 
@@ -151,7 +151,8 @@ func (a Access) options(as string) ([]nats.Option, error) {
 
 func (a Access) patience() time.Duration { return cmp.Or(max(0, a.Patience), DefaultPatience) }
 
-// dialer limits the system's send buffer, since a sign of life has to wait for what is in it.
+// dialer makes connections with a small send buffer. Renewals of a lease have to wait until the bytes before them in
+// the buffer are sent.
 type dialer struct{}
 
 // sendBuffer is the size of the send buffer, in bytes.
@@ -175,10 +176,10 @@ func (a Access) String() string {
 }
 
 var (
-	// scheme matches the beginning of each URL in a list.
+	// scheme matches the beginning of each URL in a list of URLs.
 	scheme = regexp.MustCompile(`(?:^|,)\s*[a-z]+:?//`)
 
-	// userinfo matches what a library may have put before a host.
+	// userinfo matches a user, password or token before a host, as error texts of libraries quote it.
 	userinfo = regexp.MustCompile(`//[^\s]*@`)
 )
 

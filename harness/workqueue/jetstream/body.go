@@ -22,8 +22,8 @@ const (
 	window   = 8                               // pieces of a body, of 128 KiB, that are requested at a time
 )
 
-// tryBody does what try does, for an attempt that moves a body. The attempt may go on, for at most bodyTime, as long as
-// it makes progress. It reports progress by calling moved.
+// tryBody does what try does, for attempts that send or read a body. Such an attempt ends after bodyTime, or when it
+// makes no progress for a while. It reports progress by calling moved.
 func (q *Queue) tryBody(ctx context.Context, what string, do func(_ context.Context, moved func()) error) error {
 	return q.retry(ctx, what, stallTime, func(ctx context.Context, allowed time.Duration) error {
 		one, cancel := context.WithTimeout(ctx, bodyTime)
@@ -55,8 +55,8 @@ func (t progressReader) Read(p []byte) (int, error) {
 	return t.Reader.Read(p)
 }
 
-// getBody returns a body of at most the given bytes. It requests only a few pieces at a time, so that the answer to a
-// sign of life does not have to wait for many of them.
+// getBody returns a body of at most the given bytes. It requests only a few pieces at a time, since answers to other
+// requests, such as the renewal of a lease, wait behind all pieces that were requested.
 func (q *Queue) getBody(ctx context.Context, name string, most int, moved func()) (body []byte, err error) {
 	info, err := q.objects.GetInfo(ctx, name)
 	if err != nil {

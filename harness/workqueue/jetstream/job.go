@@ -167,8 +167,8 @@ func (q *Queue) accept(ctx context.Context, msg jetstream.Msg) (workqueue.Job, e
 // errHasOutcome says that a unit got its outcome meanwhile.
 var errHasOutcome = errors.New("the unit has an outcome already")
 
-// fetch reads the unit from the object store. Units with an outcome are removed from there: if the unit is missing and
-// has one, the error is errHasOutcome.
+// fetch reads the unit from the object store. It returns errHasOutcome if the unit is not there because it has an
+// outcome.
 func (j *job) fetch(ctx context.Context) error {
 	return j.q.tryBody(ctx, "get a unit", func(ctx context.Context, moved func()) error {
 		text, err := j.q.getBody(ctx, unitObject(j.id), mostUnit, moved)
@@ -273,7 +273,7 @@ func triesOf(all []oneTry) (tries []workqueue.Try) {
 	return tries
 }
 
-// try returns the record of this try, with what became of it.
+// try returns the record of this try. why and args say what became of the try.
 func (j *job) try(why string, failed bool, args ...any) oneTry {
 	return oneTry{j.tryID, workqueue.Try{Worker: j.q.as, Why: fmt.Sprintf(why, args...), Failed: failed}}
 }

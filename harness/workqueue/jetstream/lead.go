@@ -21,10 +21,12 @@ type Sizes struct {
 	MostStored int64         // most bytes in the object store; default: the server's limit
 }
 
-// Lead begins a coordination, or takes over one whose coordinator has ended or was killed. There is one coordinator for
-// a name: the error wraps ErrTaken if another answers, and ErrOther if something else than head was begun under the
-// name. It returns the head that the coordination was begun with, including its Seed. Two coordinators that begin at
-// the same moment do the same work, which counts once.
+// Lead begins the coordination called name, or takes over one whose coordinator has ended or was killed. as is the name
+// of this coordinator, and head describes the work. Lead returns the head with which the coordination was begun,
+// including its Seed.
+//
+// The error wraps ErrTaken if another coordinator of that name answers, and ErrOther if the name belongs to other work
+// than head's. Two coordinators that begin at the same moment do the same work, which counts once.
 func Lead(ctx context.Context, a Access, name, as string, head Head, sizes Sizes) (*Queue, Head, error) {
 	q, err := open(ctx, a, name, as)
 	if err != nil {
@@ -52,7 +54,8 @@ func Lead(ctx context.Context, a Access, name, as string, head Head, sizes Sizes
 	return q, q.head, nil
 }
 
-// lead makes this process the coordinator. The error wraps workqueue.ErrOver if the name has just become free.
+// lead makes this process the coordinator. The error wraps workqueue.ErrOver if another coordination had the name and
+// was removed just now. Then lead can be called again.
 func (q *Queue) lead(ctx context.Context, head Head, replicas int, sizes Sizes) error {
 	q.opened, q.over = false, false
 	wasThere, err := q.openKeys(ctx, replicas)
@@ -76,8 +79,8 @@ func (q *Queue) lead(ctx context.Context, head Head, replicas int, sizes Sizes) 
 	return q.answerAs(coordinator)
 }
 
-// takeOver continues what was begun under the name. The error wraps ErrTaken if another coordinates. If nothing is
-// needed any more it removes everything, and the error wraps workqueue.ErrOver.
+// takeOver goes on with the coordination that has the name. The error wraps ErrTaken if its coordinator answers. If
+// nobody needs that coordination any more, takeOver removes it, and the error wraps workqueue.ErrOver.
 func (q *Queue) takeOver(ctx context.Context, head Head) error {
 	name := ""
 	err := q.try(ctx, "begin "+q.name, attemptTime, func(ctx context.Context) (err error) {
@@ -145,8 +148,8 @@ func (q *Queue) notOurs(ctx context.Context, stream string) error {
 	return nil
 }
 
-// openKeys opens the coordination's key bucket, and creates it if necessary. Unlike buckets that NATS creates by
-// default, reads go to the leader of its replicas and not to one that lags.
+// openKeys opens the coordination's key bucket, and creates it if necessary. In this bucket reads go to the leader of
+// its replicas. In a bucket that NATS creates by default they may go to a replica that lags.
 func (q *Queue) openKeys(ctx context.Context, replicas int) (wasThere bool, err error) {
 	err = q.try(ctx, "begin "+q.name, attemptTime, func(ctx context.Context) (err error) {
 		if err := q.notOurs(ctx, q.keyStream()); err != nil {

@@ -23,8 +23,7 @@ const (
 // answerWithin is how long a working member may take to answer, even under high load or on a slow link.
 const answerWithin = 2 * time.Second
 
-// overSubject returns the subject on which a coordinator announces the end. So workers that wait for a unit need not
-// ask.
+// overSubject returns the subject on which a coordinator announces the end, so that workers notice it without asking.
 func (q *Queue) overSubject() string { return "doublegrant." + q.name + ".over" }
 
 func (q *Queue) hereSubject(r role) string { return "doublegrant." + q.name + ".here." + string(r) }
@@ -49,7 +48,8 @@ func (q *Queue) answerAs(r role) (err error) {
 	return nil
 }
 
-// findMember returns the name of another member that has the role r and whose name suits; empty: none answered in time.
+// findMember returns the name of another member that has the role r and for whose name suits returns true; empty: none
+// answered in time.
 func (q *Queue) findMember(ctx context.Context, r role, within time.Duration,
 	suits func(name string) bool) (name string, err error) {
 	inbox := q.nc.NewInbox()

@@ -18,7 +18,7 @@ type storedOutcome struct {
 	Try    string   `json:"try,omitempty"`    // ID of the try that made it
 }
 
-// outcome reads a unit's outcome. If there is none, isGone is true for the error.
+// outcome reads a unit's outcome. If the unit has none, the error is one for which isGone returns true.
 func (q *Queue) outcome(ctx context.Context, id string) (k storedOutcome, err error) {
 	err = q.try(ctx, "look for an outcome", attemptTime, func(ctx context.Context) error {
 		e, err := q.keys.Get(ctx, keyOutcome+id)

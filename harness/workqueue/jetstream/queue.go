@@ -23,7 +23,7 @@ type Head struct {
 	Kind    string `json:"kind"`    // for example "suite"
 	Program string `json:"program"` // version of doublegrant
 	Server  string `json:"server"`  // server that units run on
-	// the work, from the coordinator; equal when another takes over
+	// The work, as the coordinator describes it. A coordinator that takes over has to describe the same work.
 	Task  json.RawMessage `json:"task"`
 	Lease time.Duration   `json:"lease"` // how long a worker may say nothing
 	Seed  uint64          `json:"seed,omitempty"`
@@ -158,7 +158,7 @@ type notYet struct{ why string }
 
 func (e notYet) Error() string { return e.why }
 
-// retryIfGone turns the error for something missing into one that is worth a retry.
+// retryIfGone replaces an error that says that something is missing by notYet, so that try tries again.
 func retryIfGone(err error, why string) error {
 	if isGone(err) {
 		return notYet{why}

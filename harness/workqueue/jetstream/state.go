@@ -13,8 +13,8 @@ import (
 
 // Files in the state folder.
 const (
-	// marks the folder as ours, so that the other files named here may be removed. The process that serves from the
-	// folder holds its lock
+	// Marks the folder as one of doublegrant, in which the files named here may be removed. The process that serves from
+	// the folder locks this file.
 	markFile = ".doublegrant-nats"
 	natsFile = "nats.json" // address
 	// TokenFile has only the token, for workers. Only its owner can read it.
@@ -105,7 +105,7 @@ func (s served) write(dir string) error {
 		writeAside(filepath.Join(dir, TokenFile), []byte(s.token+"\n")))
 }
 
-// writeAside writes a file that only its owner can read, and replaces it at once, so that readers never see a part.
+// writeAside writes a file that only its owner can read. Readers see the old file or the whole new one.
 func writeAside(path string, text []byte) error {
 	aside := path + ".new"
 	if err := os.WriteFile(aside, text, 0o600); err != nil {

@@ -17,15 +17,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// Open returns an empty queue for one test. Each call of the returned function gives the queue to one more worker. A
+// Open makes an empty queue for one test. It returns a function that gives the named worker access to the queue. A
 // worker that says nothing for the lease loses its unit.
 type Open func(t *testing.T, lease time.Duration) func(worker string) workqueue.Queue
 
 // InRealTime runs a test in real time, for a queue with a server. A queue inside one process uses synctest.Test.
 func InRealTime(t *testing.T, test func(*testing.T)) { test(t) }
 
-// Test runs the tests of a queue, or only those with the given names. in runs each of them, in real time or in the time
-// of synctest.
+// Test runs the tests of a queue, or only those with the given names. It runs each test through in, which is InRealTime
+// or synctest.Test.
 func Test(t *testing.T, in func(*testing.T, func(*testing.T)), open Open, names ...string) {
 	all := map[string]func(*testing.T, Open){
 		"each unit has one outcome":                  eachUnitHasOneOutcome,
@@ -254,7 +254,8 @@ func aLateResultOfAUnitGivenUp(t *testing.T, open Open) {
 	require.True(t, outcome(t, q, unit("1")).GivenUp(), "the first outcome stays")
 }
 
-// cutOff opens a queue with one unit. A silent worker holds the unit, so the next worker gets it when the lease ends.
+// cutOff opens a queue with one unit, which the worker takes and then says nothing. late is its job. The next worker
+// gets the unit when the lease ends.
 func cutOff(t *testing.T, open Open,
 	worker string) (as func(string) workqueue.Queue, q workqueue.Queue, late workqueue.Job) {
 	t.Helper()
@@ -262,7 +263,8 @@ func cutOff(t *testing.T, open Open,
 	return as, q, take(t, as(worker))
 }
 
-// aLateFail fails a unit after its lease, while another worker does it in the last try.
+// aLateFail checks that a worker that fails a unit after its lease does not spoil the last try, which another worker
+// has begun.
 func aLateFail(t *testing.T, open Open) {
 	as, q, late := cutOff(t, open, "a")
 	require.NoError(t, take(t, as("b")).Fail(t.Context(), "x"))
