@@ -18,13 +18,14 @@ var claims = struct {
 	on map[nodeClaim]chan struct{} // closed when the fault releases the node
 }{on: map[nodeClaim]chan struct{}{}}
 
-// nodeClaim identifies a node of one cluster. cluster is nil where clusters cannot be compared. Then nodes of the same
-// name in several clusters wait for each other.
+// nodeClaim identifies a node of one cluster. cluster is nil if the cluster's type cannot be compared. Then nodes of
+// the same name in several clusters wait for each other.
 type nodeClaim struct{ cluster, node any }
 
 // breakExclusively claims the nodes, calls check for each of them and, if all pass, act for each. Without the claims
-// one death could be the bite of two faults. It returns inj, with the first error if there is one. If nothing was
-// touched, it returns an empty Injection instead, since the heal of inj would undo another fault. c is the cluster.
+// two faults could take the death of one node for their own work. It returns inj with the first error of act. If act
+// was not called, it returns an empty Injection and errNotBegun instead, since the heal of inj would undo another
+// fault. c is the cluster.
 func (chosen targets) breakExclusively(
 	ctx context.Context, c any, inj harness.Injection, check, act func(node string) error,
 ) (harness.Injection, error) {
@@ -46,7 +47,7 @@ func (chosen targets) breakExclusively(
 	return inj, chosen.each(act)
 }
 
-// errNotBegun says that a fault has touched nothing, since another fault has one of its nodes or is about to take it.
+// errNotBegun says that a fault has touched nothing, because another fault has broken one of its nodes or is about to.
 var errNotBegun = errors.New("nothing is left to break")
 
 // claimNode waits until no other fault has the node, and claims it until release is called.

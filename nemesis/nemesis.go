@@ -91,7 +91,7 @@ func chooseTargets(ctx context.Context, c nodes, t Target, rng *rand.Rand) (chos
 	return chosen, err
 }
 
-// primaryAsked is a topology that notes whether a question for the primary has failed.
+// primaryAsked is a topology that notes in inVain whether a question for the primary has failed.
 type primaryAsked struct {
 	Topology
 	inVain bool
@@ -114,9 +114,9 @@ func replaceablePrimary(ctx context.Context, c nodes, hosts []string) string {
 	return p
 }
 
-// failover returns the proof of a fault that makes Sentinels replace the primary. It is nil if Sentinels cannot replace
-// the primary, or need not. A fault that ends within Sentinels' patience may cause no failover. Then its bite is proof
-// enough.
+// failover returns the proof that Sentinels have replaced the primary. It is nil if the primary is not among the
+// targets, or if Sentinels cannot replace it. A fault that ends within Sentinels' patience may cause no failover, and
+// counts as proved all the same.
 func (chosen targets) failover(c primary) func(context.Context) (string, error) {
 	if chosen.old == "" {
 		return nil

@@ -259,8 +259,8 @@ func (c *Cluster) startSentinel(ctx context.Context, n *node) error {
 	return nil
 }
 
-// Stop ends every process, connection and file of the cluster. It may be called twice, and after a failed Start, but
-// not while Start runs.
+// Stop ends every process and connection of the cluster, and removes its folder. It may be called twice, and after a
+// failed Start, but not while Start runs.
 func (c *Cluster) Stop() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

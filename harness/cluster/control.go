@@ -101,8 +101,8 @@ func (c *Cluster) Running(name string) bool {
 	return err == nil && n.host.Running()
 }
 
-// Restart starts a node that has ended, with its configuration as Redis or Sentinel last rewrote it, and returns when
-// the node answers. It does nothing if the node runs. Promote and Follow do not change the configuration.
+// Restart starts a node that has ended, and returns when the node answers. It does nothing if the node runs. The node
+// gets the configuration that Redis or Sentinel last wrote to its file. Follow does not change that file.
 func (c *Cluster) Restart(ctx context.Context, name string) error {
 	n, err := c.node(name)
 	if err != nil || n.host.Running() {
@@ -161,7 +161,6 @@ func (c *Cluster) node(name string) (*node, error) {
 	return nil, fmt.Errorf("cluster: no node %q: there are %v", name, names(c.nodes()))
 }
 
-// onNode calls do for the node called name.
 func (c *Cluster) onNode(name string, do func(*node) error) error {
 	n, err := c.node(name)
 	if err != nil {

@@ -55,14 +55,14 @@ func (n *node) prepare(config string) error {
 	return os.WriteFile(n.config(), []byte(config), 0o644)
 }
 
-// adminDials is the PoolSize of admin clients. After that many failed dials a go-redis client dials only once a second,
-// and we would notice too late that a node is back.
-const adminDials = 10_000
+// adminPoolSize is the PoolSize of admin clients. After that many failed dials a go-redis client dials only once a
+// second, and we would notice too late that a node is back.
+const adminPoolSize = 10_000
 
 // adminOptions returns new options for an admin client: go-redis changes the options that it gets.
 func (n *node) adminOptions() *redis.Options {
 	return &redis.Options{
-		Addr: n.real(), Protocol: 2, DisableIdentity: true, PoolSize: adminDials,
+		Addr: n.real(), Protocol: 2, DisableIdentity: true, PoolSize: adminPoolSize,
 		MaxRetries: -1, DialerRetries: 1, DialTimeout: time.Second, ReadTimeout: time.Second, WriteTimeout: time.Second,
 		ContextTimeoutEnabled: true,
 	}
@@ -113,7 +113,6 @@ func (n *node) acceptsConnections(ctx context.Context) error {
 	return conn.Close()
 }
 
-// arguments returns the arguments of redis-server.
 func (n *node) arguments() []string {
 	if n.sentinel {
 		return []string{n.config(), "--sentinel"}

@@ -27,7 +27,7 @@ type Options struct {
 	Retries     int    // times that clients send a command again that got no answer; default none; 3 is go-redis's own
 	LogDir      string // folder in which nodes' logs stay; default: they are removed with the cluster
 
-	// Of a Sentinel topology.
+	// Replicas to OwnSentinel are settings of a Sentinel topology.
 	Replicas  int           // at most 9; default 2
 	Sentinels int           // at most 9; default 3; a majority of them is the quorum
 	DownAfter time.Duration // down-after-milliseconds of the Sentinels, 1s or more; default 1s
@@ -35,7 +35,7 @@ type Options struct {
 	SlowSentinels bool
 	OwnSentinel   bool // group g asks only the Sentinel of its number (g mod Sentinels); default: it asks all
 
-	// Protections against the loss of acknowledged writes.
+	// MinReplicas to AOF protect acknowledged writes from loss.
 	MinReplicas int           // min-replicas-to-write; default 0: a primary alone may write
 	MaxLag      time.Duration // min-replicas-max-lag, in whole seconds; default 10s, as Redis's own
 	AOF         AOF           // policy of the append-only file; default NoAOF

@@ -16,9 +16,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// containerHost is a node's host in a container on this machine's network. The cluster's folder is mounted in the
-// container under the same path, so that configuration, append-only file and Unix socket are where they are for a
-// process. The files outlive the container, so that it can be made anew without loss.
+// containerHost runs a node in a container on this machine's network. The cluster's folder has the same path in the
+// container as outside, so a container has its configuration, append-only file and Unix socket where a process has
+// them. These files outlive the container.
 type containerHost struct {
 	cluster.HostOptions
 	daemon *daemon

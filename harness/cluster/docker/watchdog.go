@@ -54,7 +54,8 @@ const (
 	lateWithin  = 2 * time.Second // time that a container that was being made may take to appear
 )
 
-// watch reads which folders have containers until the writer is gone, and then removes these containers.
+// watch reads from the pipe which folders have containers, until the watched process is gone. Then it removes the
+// containers of these folders.
 func watch(from io.Reader) {
 	folders := map[string]bool{}
 	lines := bufio.NewScanner(from)
@@ -87,7 +88,7 @@ func removeContainers(ctx context.Context, folder string) {
 	})
 }
 
-// watchdog is our end of the pipe, with the watched folders.
+// watchdog is what the watched process knows of its watchdog: the pipe to it, and the folders that it watches.
 type watchdog struct {
 	mu      sync.Mutex
 	pipe    io.WriteCloser // nil until the first cluster starts

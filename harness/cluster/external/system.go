@@ -27,7 +27,8 @@ type Options struct {
 	Retries   int           // retries of a command without an answer; default none
 
 	Note func(string) // called with a line for the user, such as keys that remain; nil: not called
-	// called once, when a command was not sent because of ErrNotSent; must not block; nil: not called
+	// OnNotSent is called once, with the error of the first command that was not sent: see ErrNotSent. It must not block.
+	// nil: not called.
 	OnNotSent func(error)
 }
 
@@ -42,7 +43,7 @@ func NewPrefix() string {
 type System struct {
 	target      Target
 	opts        Options
-	linkControl // the field clients, once started
+	linkControl // the same as clients; set by Start
 
 	mu         sync.Mutex
 	deployment clients.Deployment
@@ -145,8 +146,8 @@ func (s *System) open(clock harness.Clock, events func(harness.Event)) (err erro
 	return err
 }
 
-// OpenClients returns clients of a discovered deployment. They send no command with a key outside the prefix:
-// Options.OnNotSent gets the error of each one that was not sent. serves is clients.Options.OnServes.
+// OpenClients returns clients of a discovered deployment. They send no command with a key outside the prefix.
+// Options.OnNotSent gets the error of each command that was not sent. serves is clients.Options.OnServes.
 func OpenClients(
 	d clients.Deployment, o Options, serves func(kind string, group int, node string),
 ) (*clients.Set, error) {
@@ -220,8 +221,8 @@ func (s *System) AwaitWhole(ctx context.Context) error {
 	return await.Until(ctx, 100*time.Millisecond, func() error { return s.takesWrites(ctx) })
 }
 
-// Connect returns the client of a group, as [clients.Set.Connect] does. It sends no command with a key outside the
-// prefix.
+// Connect returns the client of a group, as [clients.Set.Connect] does. The client sends no command with a key outside
+// the prefix.
 func (s *System) Connect(group int) (redis.UniversalClient, error) {
 	c, err := s.loadClients()
 	if err != nil {
@@ -248,8 +249,8 @@ func (s *System) loadClients() (*clients.Set, error) {
 	return s.clients, nil
 }
 
-// Stop removes the run's keys and closes all clients. If it cannot remove keys, it calls Options.Note. The error wraps
-// ErrNotSent if a command was not sent because of it. It is safe to call twice, and after a failed Start.
+// Stop removes the run's keys and closes all clients. If keys may remain, it calls Options.Note. If a command was not
+// sent, it returns that command's error, which wraps ErrNotSent. It is safe to call twice, and after a failed Start.
 func (s *System) Stop() error {
 	s.mu.Lock()
 	stopped, started, strayed := s.stopped, s.stopWatching != nil, s.notSentErr

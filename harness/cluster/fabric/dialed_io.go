@@ -102,8 +102,8 @@ func (c *dialed) Write(b []byte) (int, error) {
 	}
 }
 
-// isDirect reports whether bytes go straight to the socket. gate is the withholding that the caller has seen, or nil.
-// The caller holds c.mu.
+// isDirect reports whether bytes go straight to the socket. gate is what link.restored has returned. The caller holds
+// c.mu.
 func (c *dialed) isDirect(gate <-chan struct{}) bool {
 	return c.route == direct && c.tcp != nil && gate == nil
 }
@@ -122,7 +122,8 @@ func (c *dialed) withSocket(do func(*net.TCPConn) (int, error)) (int, error) {
 	return n, err
 }
 
-// send sees to it that the waiting bytes, and the end after them, go to the socket. The caller holds c.mu.
+// send starts to send the queued bytes to the socket, and after them the end of the opener's direction, if they are not
+// being sent already. The caller holds c.mu.
 func (c *dialed) send() {
 	switch {
 	case c.sender || c.broken != nil || c.route != direct || c.tcp == nil || len(c.out) == 0 && !c.outEnd:

@@ -76,8 +76,8 @@ var setUp = sync.OnceFunc(func() {
 // Host declares that connections from the address ip (no port) come from the host called name.
 func (f *Fabric) Host(name, ip string) { f.host(ip, host{name: name}) }
 
-// Prober declares that connections from the address ip (no port) are the harness's own, in the place of the host called
-// name. They are on the same links as that host's and meet the same faults, but [Link.Touched] does not count them.
+// Prober declares that connections from the address ip (no port) are the harness's probes of the links of the host
+// called name. Faults act on them as on that host's own connections, but [Link.Touched] does not count them.
 func (f *Fabric) Prober(name, ip string) { f.host(ip, host{name: name, own: true}) }
 
 func (f *Fabric) host(ip string, h host) {

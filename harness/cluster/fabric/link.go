@@ -61,9 +61,8 @@ func newLink(server *toxiproxy.ApiServer, src, dst string) *Link {
 	return l
 }
 
-// Withhold stops the link's bytes, and the ends of connections, where they are, in old connections and new ones, until
-// heal is called. Nothing is lost: when the last Withhold has healed, everything flows on. heal may be called more than
-// once.
+// Withhold stops all bytes on the link, and all ends of connections, until heal is called. New connections wait too.
+// Nothing is lost: when the last Withhold has healed, everything flows on. heal may be called more than once.
 func (l *Link) Withhold() (heal func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,10 +8,10 @@ import (
 
 // pipeline is one direction of a connection on its way through toxiproxy, from its source to its destination.
 //
-// toxiproxy keeps a chain of toxics for the link and one for each pipeline. When a toxic goes, a pipeline that has
-// begun to end keeps its chain as it is. While such a pipeline still delivers through another toxic, its chain differs
-// from the link's. If another toxic came then, toxiproxy would panic. Such pipelines are called torn, and put waits for
-// their end.
+// toxiproxy keeps a chain of toxics for the link, and a copy of the chain for each pipeline. When a toxic goes, a
+// pipeline that has begun to end keeps its copy as it is. As long as that pipeline still delivers through another
+// toxic, its copy differs from the link's chain, and toxiproxy would panic if a further toxic came. Such pipelines are
+// called torn, and put waits for their end.
 type pipeline struct {
 	*passage
 	dir    stream.Direction
@@ -21,8 +21,8 @@ type pipeline struct {
 	gone   chan struct{} // closed when all is delivered
 }
 
-// sink takes what a pipeline delivers. whole is false if bytes were lost on the way, such as those beyond the limit of
-// LimitData.
+// sink takes what a pipeline delivers. end follows the last byte. whole is false if bytes were lost on the way, such as
+// those beyond the limit of LimitData.
 type sink interface {
 	io.Writer
 	io.ReaderFrom
@@ -38,8 +38,8 @@ func (l *Link) start(name string, from io.Reader, to sink, of *passage, d stream
 	l.proxy.Toxics.StartLink(l.server, name+" "+d.String(), source{from, p}, destination{to, p}, d)
 }
 
-// noteTorn notes the pipelines that may be torn when a toxic goes: those that have begun to end or, if the toxic makes
-// pipelines end, all.
+// noteTorn notes the pipelines that may be torn because a toxic goes: all of them if that makes pipelines end,
+// otherwise those that have begun to end.
 func (l *Link) noteTorn(all bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

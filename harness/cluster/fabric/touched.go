@@ -43,7 +43,7 @@ func direction(d stream.Direction) int {
 type passage struct {
 	link *Link
 	own  bool        // the connection is the harness's own, and not counted
-	cut  atomic.Bool // countEnded has counted the connection
+	cut  atomic.Bool // countEnded has counted it
 }
 
 // countWithheld counts bytes that meet a withheld link. The end of a connection counts as one byte.
