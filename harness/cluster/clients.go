@@ -14,8 +14,8 @@ const firstClient = 1 // host number of client group 0
 // GroupName returns the fabric's name of a client group, counted from 0.
 func GroupName(group int) string { return clients.GroupName(group) }
 
-// Connect returns the client of a group, as [clients.Set.Connect] does. It follows a Promote. The error says that
-// the cluster is not running, or that there is no such group.
+// Connect returns the client of a group, as [clients.Set.Connect] does. The error says that the cluster is not running,
+// or that there is no such group.
 func (c *Cluster) Connect(group int) (redis.UniversalClient, error) {
 	running, err := c.running()
 	if err != nil {

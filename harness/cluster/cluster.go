@@ -47,8 +47,6 @@ type Cluster struct {
 	used    bool
 	stopped bool
 
-	promoted *node // primary since the last failover by hand; nil: the first node. Guarded by mu
-
 	observing sync.WaitGroup
 	unobserve context.CancelFunc
 }
@@ -71,9 +69,10 @@ func Sentinel(o Options) *Cluster {
 	return newCluster(o, topology{name: "sentinel", primaries: 1, replicas: o.Replicas, sentinels: o.Sentinels})
 }
 
-// Replicated makes a primary with two replicas and no Sentinels. Failovers are made by hand, with Promote and Follow.
+// Replicated makes a primary with replicas, two by default, and no Sentinels.
 func Replicated(o Options) *Cluster {
-	return newCluster(o, topology{name: "replicated", primaries: 1, replicas: 2, quickSync: true})
+	o.Replicas = cmp.Or(o.Replicas, 2)
+	return newCluster(o, topology{name: "replicated", primaries: 1, replicas: o.Replicas, quickSync: true})
 }
 
 // Masters makes n primaries, 1 to MostMasters, that know nothing of each other, as Redlock requires. Start fails for

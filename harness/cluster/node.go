@@ -37,12 +37,6 @@ func (n *node) real() string      { return hostPort(n.realIP, n.port) }
 func (n *node) announced() string { return hostPort(n.announcedIP, n.port) }
 func (n *node) config() string    { return filepath.Join(n.dir, "redis.conf") }
 
-// maxSocketPath is the length of the longest path that a Unix socket can have on every system.
-const maxSocketPath = 103
-
-// socket returns the path of the Unix socket at which a Redis node listens beside its address. It is faster than TCP.
-func (n *node) socket() string { return filepath.Join(n.dir, "redis.sock") }
-
 // prepare writes the node's configuration and opens its admin client.
 func (n *node) prepare(config string) error {
 	if err := os.MkdirAll(n.dir, 0o755); err != nil {

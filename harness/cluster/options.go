@@ -27,7 +27,7 @@ type Options struct {
 	Retries     int    // times that clients send a command again that got no answer; default none; 3 is go-redis's own
 	LogDir      string // folder in which nodes' logs stay; default: they are removed with the cluster
 
-	// Replicas to OwnSentinel are settings of a Sentinel topology.
+	// Replicas is for Sentinel and Replicated topologies, the next four settings for Sentinel topologies.
 	Replicas  int           // at most 9; default 2
 	Sentinels int           // at most 9; default 3; a majority of them is the quorum
 	DownAfter time.Duration // down-after-milliseconds of the Sentinels, 1s or more; default 1s
