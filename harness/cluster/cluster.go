@@ -36,7 +36,6 @@ type Cluster struct {
 	dir       string
 	folder    *folder // dir, and its lock
 	unwatch   func()  // ends the platform's watch over the folder; nil on processes
-	spawner   *spawner
 	fabric    *fabric.Fabric
 	redis     []*node
 	sentinels []*node // Sentinels
@@ -152,7 +151,7 @@ func (c *Cluster) start(ctx context.Context, clock harness.Clock, events func(ha
 	if err := c.makeClocks(ctx); err != nil {
 		return err
 	}
-	c.spawner, c.fabric = newSpawner(), fabric.New()
+	c.fabric = fabric.New()
 	c.fabricLinks = clients.NewFabricLinks(c.fabric, "cluster", c.prober)
 	if err := c.layOut(); err != nil {
 		return err
@@ -281,9 +280,6 @@ func (c *Cluster) Stop() error {
 	}
 	if c.fabric != nil {
 		errs = append(errs, c.fabric.Close())
-	}
-	if c.spawner != nil {
-		c.spawner.close()
 	}
 	if c.folder != nil {
 		errs = append(errs, c.folder.remove(context.Background()))

@@ -14,13 +14,14 @@ import (
 // This file makes and removes the hosts of a cluster, and removes what dead clusters have left behind.
 
 func (c *Cluster) newHost(n *node) Host {
-	if c.site == nil {
-		return c.newProcess(n, n.env)
-	}
-	return c.site.NewHost(HostOptions{
+	o := HostOptions{
 		Name: n.name, Args: n.arguments(), Env: n.env, Log: n.logPath, Files: c.opts.redisFiles(thisMachine()),
 		Owner: Owner{Folder: c.dir, Subnet: c.subnet.label(), Process: processMark(os.Getpid())},
-	})
+	}
+	if c.site == nil {
+		return &process{HostOptions: o, binary: c.binary}
+	}
+	return c.site.NewHost(o)
 }
 
 // makeHosts makes the hosts of all nodes at once, to save time.
