@@ -20,6 +20,7 @@ type dialed struct {
 	link          *Link
 	passage       passage
 	local, remote net.Addr
+	opener        *net.TCPConn // socket of the accepted connection that it serves, or nil
 	peek          peek
 
 	mu      sync.Mutex
@@ -97,10 +98,21 @@ func (f *Fabric) DialFrom(ctx context.Context, from Source, announced string) (n
 	case !ok:
 		return nil, dialError(fmt.Errorf("no host of the fabric announces %s", announced))
 	}
+	c, err := f.open(ctx, from, to, nil)
+	if err != nil {
+		return nil, err
+	}
+	c.remote = announcedAddr(announced)
+	return c, nil
+}
+
+// open opens a connection from a host to another. opener is the socket of an accepted connection, whose bytes it
+// carries, or nil.
+func (f *Fabric) open(ctx context.Context, from Source, to hostPlace, opener *net.TCPConn) (*dialed, error) {
 	link := f.Link(from.Host, to.name)
 	c := &dialed{
-		link: link, passage: passage{link: link, own: from.Uncounted},
-		local: &net.TCPAddr{IP: net.ParseIP(from.IP)}, remote: announcedAddr(announced),
+		link: link, passage: passage{link: link, own: from.Uncounted}, opener: opener,
+		local: &net.TCPAddr{IP: net.ParseIP(from.IP)},
 	}
 	c.peek.c = c
 	if c.link.restored() != nil {
@@ -227,6 +239,9 @@ func (c *dialed) fail(why error) {
 	c.broken, c.in, c.out = why, nil, nil
 	if c.tcp != nil {
 		reset(c.tcp)
+	}
+	if c.opener != nil {
+		reset(c.opener)
 	}
 	c.link.removeDialed(c)
 	c.signal()

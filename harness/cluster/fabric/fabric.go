@@ -7,9 +7,10 @@
 // toxiproxy (github.com/Shopify/toxiproxy/v2) carries the bytes and applies toxics. The fabric accepts connections,
 // assigns them to pairs, withholds and refuses. toxiproxy stays inside this package.
 //
-// Thousands of connections come from clients in this process. [Fabric.Dial] opens these. They need no second socket,
-// and pass through toxiproxy only while their link has a toxic. They are called dialed connections here, and those from
-// outside this process accepted ones.
+// Thousands of connections come from clients in this process. [Fabric.DialFrom] opens these. They need no second socket,
+// and pass through toxiproxy only while their link has a toxic. They are called dialed connections here. A connection
+// from outside this process, an accepted one, gets a dialed connection of its own, and the fabric copies bytes between
+// the two.
 package fabric
 
 import (
@@ -172,8 +173,9 @@ func (f *Fabric) accept(ln net.Listener, dst, real string) {
 			continue
 		}
 		from := f.source(c)
-		link := f.Link(from.name, dst)
-		f.serving.Go(func() { link.serve(c.(*net.TCPConn), real, &passage{link: link, own: from.own}) })
+		f.serving.Go(func() {
+			f.relay(c.(*net.TCPConn), Source{Host: from.name, Uncounted: from.own}, hostPlace{dst, real})
+		})
 	}
 }
 
