@@ -8,6 +8,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster/clients"
+	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
 )
 
 // This file has the methods by which nemeses act on links and see that a fault acts.
@@ -31,13 +32,13 @@ func (c *Cluster) prober(from, to string) (clients.Prober, error) {
 }
 
 // dialer returns the dialer for probes of links from a node or client group. It dials as the host itself does: a node
-// through the kernel, a client group through [fabric.Fabric.Dial]. The source address is one of the harness, so that
+// through the kernel, a client group through [fabric.Fabric.DialFrom]. The source address is one of the harness, so that
 // probes do not count as the host's traffic.
 func (c *Cluster) dialer(from string) (clients.Dialer, error) {
 	for g := range c.Groups() {
 		if GroupName(g) == from {
 			return func(ctx context.Context, _, addr string) (net.Conn, error) {
-				return c.fabric.Dial(ctx, c.LookIP(g), addr)
+				return c.fabric.DialFrom(ctx, fabric.Source{Host: from, IP: c.LookIP(g), Uncounted: true}, addr)
 			}, nil
 		}
 	}

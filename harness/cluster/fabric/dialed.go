@@ -68,18 +68,6 @@ type Source struct {
 	Uncounted bool   // a probe of the harness: faults act on it, but [Link.Touched] does not count it
 }
 
-// Dial connects to the announced address of a host from the source address ip (no port) of another, as
-// [Fabric.DialFrom] does. A connection from an address of no host comes from [UnknownHost].
-func (f *Fabric) Dial(ctx context.Context, ip, announced string) (net.Conn, error) {
-	f.mu.Lock()
-	from, known := f.hosts[ip]
-	f.mu.Unlock()
-	if !known {
-		from = host{name: UnknownHost}
-	}
-	return f.DialFrom(ctx, Source{Host: from.name, IP: ip, Uncounted: from.own}, announced)
-}
-
 // DialFrom connects from a host to the announced address of another. To its opener the connection is like one that the
 // kernel makes to that address, with the same faults. It costs one socket instead of three, and while no fault is in
 // force its bytes pass through nothing else.
