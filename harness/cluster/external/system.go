@@ -1,12 +1,12 @@
 package external
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"time"
@@ -34,9 +34,7 @@ type Options struct {
 
 // NewPrefix returns a random prefix, so that no two runs share one: doublegrant:<16 hex digits>:.
 func NewPrefix() string {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return "doublegrant:" + hex.EncodeToString(b[:]) + ":"
+	return fmt.Sprintf("doublegrant:%016x:", rand.Uint64())
 }
 
 // System is an external deployment as the system under test. New makes it. It is started once and stopped once.
@@ -62,12 +60,7 @@ var _ harness.System = (*System)(nil)
 
 // New returns the target as a system. It does not dial.
 func New(t Target, o Options) *System {
-	if o.Prefix == "" {
-		o.Prefix = NewPrefix()
-	}
-	if o.Groups == 0 {
-		o.Groups = 5
-	}
+	o.Prefix, o.Groups = cmp.Or(o.Prefix, NewPrefix()), cmp.Or(o.Groups, 5)
 	return &System{target: t, opts: o}
 }
 
@@ -85,7 +78,8 @@ func (s *System) Preflight(ctx context.Context) error {
 	if err := one.Start(ctx, harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)); err != nil {
 		return err
 	}
-	return one.close()
+	one.close()
+	return nil
 }
 
 // startWithin bounds Start.
@@ -97,7 +91,8 @@ func (s *System) Start(ctx context.Context, clock harness.Clock, events func(har
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
 	if err := s.start(ctx, clock, events); err != nil {
-		return errors.Join(err, s.close())
+		s.close()
+		return err
 	}
 	log.Info("external Redis reached", "is", s.deployment.String(), "prefix", s.opts.Prefix)
 	return nil
@@ -261,17 +256,18 @@ func (s *System) Stop() error {
 	if started {
 		s.removeKeys()
 	}
-	return errors.Join(strayed, s.close())
+	s.close()
+	return strayed
 }
 
 // close closes all clients and stops the watch of roles. It is safe to call twice.
-func (s *System) close() error {
+func (s *System) close() {
 	s.mu.Lock()
 	already := s.stopped
 	s.stopped = true
 	s.mu.Unlock()
 	if already {
-		return nil
+		return
 	}
 	if s.stopWatching != nil {
 		s.stopWatching()
@@ -282,6 +278,6 @@ func (s *System) close() error {
 			_ = c.Close() // faults may have broken these connections: nothing is lost with them
 		}
 	}
-	_, _ = s.nodes.close(), s.sentinels.close()
-	return nil
+	s.nodes.close()
+	s.sentinels.close()
 }
