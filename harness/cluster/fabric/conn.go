@@ -34,7 +34,7 @@ func (f *Fabric) relay(opener *net.TCPConn, from Source, to hostPlace) {
 // openerEnded passes on that an accepted connection has ended. If the connection has not reached the host yet, it never
 // will: Sentinels connect to a node that they have lost, and give up, ten times a second.
 func (c *dialed) openerEnded(err error) {
-	c.passage.countWithheld(c.link.restored(), 0)
+	c.countWithheld(c.link.restored(), 0)
 	c.mu.Lock()
 	reached := c.tcp != nil
 	c.mu.Unlock()

@@ -7,21 +7,23 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
 
-// dialed is the opener's end of a connection that [Fabric.DialFrom] opened. It has one socket, which leads to the host
-// itself. While the link has no fault, reads and writes go straight to the socket. While the link is withheld, bytes
-// wait in two queues, in and out. While toxics are in force, the bytes take a detour: one pipeline of toxiproxy in each
-// direction, between the queues and the socket (dialed_detour.go). The opener sees only the effects of faults, and
-// nothing of these changes.
+// dialed is the opener's end of a connection that this process has opened, for itself or for an accepted connection. It
+// has one socket, which leads to the host itself. While the link has no fault, reads and writes go straight to the
+// socket. While the link is withheld, bytes wait in two queues, in and out. While toxics are in force, the bytes take a
+// detour: one pipeline of toxiproxy in each direction, between the queues and the socket (dialed_detour.go). The opener
+// sees only the effects of faults, and nothing of these changes.
 type dialed struct {
 	link          *Link
-	passage       passage
 	local, remote net.Addr
 	opener        *net.TCPConn // socket of the accepted connection that it serves, or nil
 	peek          peek
+	uncounted     bool        // see Source
+	cut           atomic.Bool // countEnded has counted it
 
 	mu      sync.Mutex
 	changed chan struct{} // closed at the next change; nil: no goroutine waits for one
@@ -99,12 +101,12 @@ func (f *Fabric) DialFrom(ctx context.Context, from Source, announced string) (n
 func (f *Fabric) open(ctx context.Context, from Source, to hostPlace, opener *net.TCPConn) (*dialed, error) {
 	link := f.Link(from.Host, to.name)
 	c := &dialed{
-		link: link, passage: passage{link: link, own: from.Uncounted}, opener: opener,
+		link: link, uncounted: from.Uncounted, opener: opener,
 		local: &net.TCPAddr{IP: net.ParseIP(from.IP)},
 	}
 	c.peek.c = c
 	if c.link.restored() != nil {
-		c.passage.countWaiting()
+		c.countWaiting()
 		go c.connectLater(to.real)
 		return c, nil
 	}

@@ -72,8 +72,8 @@ func (c *dialed) begin() {
 func (c *dialed) startPipelines() {
 	l := c.link
 	name := fmt.Sprintf("%s #%d", c.LocalAddr(), l.made.Add(1))
-	l.start(name, openerEnd{c}, hostEnd{c}, &c.passage, stream.Upstream)
-	l.start(name, hostEnd{c}, openerEnd{c}, &c.passage, stream.Downstream)
+	l.start(name, openerEnd{c}, hostEnd{c}, c, stream.Upstream)
+	l.start(name, hostEnd{c}, openerEnd{c}, c, stream.Downstream)
 }
 
 // returnDirect makes both pipelines read no more. When they have delivered what they have read, bytes go straight to
@@ -182,10 +182,7 @@ func (e openerEnd) Write(b []byte) (int, error) {
 func (e openerEnd) ReadFrom(r io.Reader) (int64, error) { return copySmall(e, r) }
 
 // end notes that the pipeline from the host to the opener has ended.
-func (e openerEnd) end(whole bool) error {
-	e.c.pipelineEnded(false, whole)
-	return nil
-}
+func (e openerEnd) end(whole bool) { e.c.pipelineEnded(false, whole) }
 
 // hostEnd is the host's side of a connection on a detour, its socket, as toxiproxy sees it.
 type hostEnd struct{ c *dialed }
@@ -205,7 +202,4 @@ func (e hostEnd) Write(b []byte) (int, error)         { return e.c.tcp.Write(b) 
 func (e hostEnd) ReadFrom(r io.Reader) (int64, error) { return copyToSocket(e.c.tcp, r) }
 
 // end notes that the pipeline from the opener to the host has ended.
-func (e hostEnd) end(whole bool) error {
-	e.c.pipelineEnded(true, whole)
-	return nil
-}
+func (e hostEnd) end(whole bool) { e.c.pipelineEnded(true, whole) }

@@ -57,7 +57,7 @@ func (c *dialed) readSocket(b []byte) (n int, err error, ok bool) {
 	}
 	c.in = append(c.in, b[:n]...)
 	if n > 0 {
-		c.passage.countWithheld(c.link.restored(), n)
+		c.countWithheld(c.link.restored(), n)
 	}
 	if err != nil && !timedOut(err) {
 		c.inEnd = err
@@ -93,7 +93,7 @@ func (c *dialed) Write(b []byte) (int, error) {
 			continue
 		case len(c.out) < mostQueued:
 			c.out = append(c.out, b[done:]...)
-			c.passage.countWithheld(gate, len(b)-done)
+			c.countWithheld(gate, len(b)-done)
 			c.signal()
 			c.send()
 			return len(b), nil

@@ -101,7 +101,7 @@ func (l *Link) Refuse() (heal func()) {
 // countResets counts the connections that are about to be reset. The caller holds l.mu.
 func (l *Link) countResets() {
 	for _, c := range l.allDialed() {
-		c.passage.countReset()
+		c.countReset()
 	}
 }
 
@@ -131,7 +131,7 @@ func (l *Link) addDialed(c *dialed, tcp *net.TCPConn, raw syscall.RawConn) bool 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.refusals > 0 || l.closed {
-		c.passage.countReset()
+		c.countReset()
 		return false
 	}
 	c.mu.Lock()
