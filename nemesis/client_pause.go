@@ -11,7 +11,7 @@ import (
 // ClientPausable is what ClientPause and ClientPauseWrites need of a cluster.
 type ClientPausable interface {
 	nodes
-	Probe(ctx context.Context, from, to string) error
+	probed
 	// AcceptsWrites makes the node write and remove a key of the harness, which no client sees.
 	AcceptsWrites(ctx context.Context, node string) error
 	// PauseClients makes the node execute nothing but what its replicas send, until resume is called. With onlyWrites

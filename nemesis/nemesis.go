@@ -196,11 +196,6 @@ func checkSilent(ctx context.Context, c probed, node, reason string) error {
 // probed is a system whose client groups can ask its hosts for answers.
 type probed interface {
 	Topology
-	asker
-}
-
-// asker sends a probe over a link.
-type asker interface {
 	// Probe asks a host for an answer, over the link to it from another host, and waits a fraction of a second.
 	Probe(ctx context.Context, from, to string) error
 }
@@ -210,7 +205,7 @@ const answerWithin = 10 * time.Second
 
 // awaitAnswer waits for an answer over a link that a fault should leave alone. One probe without an answer proves
 // little.
-func awaitAnswer(ctx context.Context, c asker, from, to string) error {
+func awaitAnswer(ctx context.Context, c probed, from, to string) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	return pollUntil(ctx, func() error { return c.Probe(ctx, from, to) })
