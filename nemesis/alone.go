@@ -13,10 +13,7 @@ import (
 
 // claims holds the nodes that a fault is about to stop. Two faults that have chosen the same node take it one after the
 // other, so that the second sees what the first has done.
-var claims = struct {
-	sync.Mutex
-	on map[nodeClaim]chan struct{} // closed when the fault releases the node
-}{on: map[nodeClaim]chan struct{}{}}
+var claims sync.Map // nodeClaim -> chan struct{}, which is closed when the fault releases the node
 
 // nodeClaim identifies a node of one cluster. cluster is nil if the cluster's type cannot be compared. Then nodes of
 // the same name in several clusters wait for each other.
@@ -52,23 +49,17 @@ var errNotBegun = errors.New("nothing is left to break")
 
 // claimNode waits until no other fault has the node, and claims it until release is called.
 func claimNode(ctx context.Context, h nodeClaim) (release func(), err error) {
+	mine := make(chan struct{})
 	for {
-		claims.Lock()
-		busy, taken := claims.on[h]
+		busy, taken := claims.LoadOrStore(h, mine)
 		if !taken {
-			mine := make(chan struct{})
-			claims.on[h] = mine
-			claims.Unlock()
 			return func() {
-				claims.Lock()
-				defer claims.Unlock()
-				delete(claims.on, h)
+				claims.Delete(h)
 				close(mine)
 			}, nil
 		}
-		claims.Unlock()
 		select {
-		case <-busy:
+		case <-busy.(chan struct{}):
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
