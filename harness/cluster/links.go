@@ -32,8 +32,8 @@ func (c *Cluster) prober(from, to string) (clients.Prober, error) {
 }
 
 // dialer returns the dialer for probes of links from a node or client group. It dials as the host itself does: a node
-// through the kernel, a client group through [fabric.Fabric.DialFrom]. The source address is one of the harness, so that
-// probes do not count as the host's traffic.
+// through the kernel, a client group through [fabric.Fabric.DialFrom]. The source address is one of the harness, so
+// that probes do not count as the host's traffic.
 func (c *Cluster) dialer(from string) (clients.Dialer, error) {
 	for g := range c.Groups() {
 		if GroupName(g) == from {

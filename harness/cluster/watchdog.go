@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// A folder's watchdog is a shell that removes the folder. A second process of our own binary would have to call Watchdog
-// first thing in main. A user's test binary does not, and would run the tests again. So a second process is used only
-// where there is no shell and the program calls Watchdog.
+// A folder's watchdog is a shell that removes the folder. A second process of our own binary would have to call
+// Watchdog first thing in main. A user's test binary does not, and would run the tests again. So a second process is
+// used only where there is no shell and the program calls Watchdog.
 
 // shell is what runs watchdogScript.
 var shell = "/bin/sh"

@@ -171,9 +171,9 @@ func (c *dialed) sendWaiting() {
 	}
 }
 
-// end ends the opener's direction on the socket. If the opener has closed the connection, end closes the socket. It also
-// does so for an accepted connection, as a proxy does: otherwise one that the opener has given up would stay for as long
-// as the host is paused. The caller holds c.mu.
+// end ends the opener's direction on the socket. If the opener has closed the connection, end closes the socket. It
+// also does so for an accepted connection, as a proxy does: otherwise a connection that its opener has given up would
+// stay for as long as the host is paused. The caller holds c.mu.
 func (c *dialed) end() {
 	if c.closed || c.opener != nil {
 		c.closeSocket()

@@ -4,13 +4,13 @@
 // connection's source address tells which host opened it. So each directed pair of hosts has a [Link] of its own that
 // can be cut while all others flow: one Sentinel can lose the primary while another still sees it.
 //
-// toxiproxy (github.com/Shopify/toxiproxy/v2) carries the bytes and applies toxics. The fabric accepts connections,
-// assigns them to pairs, withholds and refuses. toxiproxy stays inside this package.
+// The fabric accepts connections, assigns them to pairs, withholds and refuses. toxiproxy
+// (github.com/Shopify/toxiproxy/v2) applies toxics, and carries the bytes of a link while the link has a toxic. It
+// stays inside this package.
 //
-// Thousands of connections come from clients in this process. [Fabric.DialFrom] opens these. They need no second socket,
-// and pass through toxiproxy only while their link has a toxic. They are called dialed connections here. A connection
-// from outside this process, an accepted one, gets a dialed connection of its own, and the fabric copies bytes between
-// the two.
+// Thousands of connections come from clients in this process. [Fabric.DialFrom] opens these, and they need no second
+// socket. They are called dialed connections here. A connection from outside this process, an accepted one, gets a
+// dialed connection of its own, and the fabric copies bytes between the two.
 package fabric
 
 import (
