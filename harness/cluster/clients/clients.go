@@ -247,18 +247,6 @@ func (c *Set) Close() error {
 	return errors.Join(errs...)
 }
 
-// Nodes lists the known Redis nodes and Sentinels, in no order. A node that the deployment did not name is among them
-// once it has been dialed.
-func (c *Set) Nodes() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var out []string
-	for _, p := range c.nodes {
-		out = append(out, p.name)
-	}
-	return out
-}
-
 // Name returns the name of the node that is announced at addr, or "". With Open, an unknown address gets a name.
 func (c *Set) Name(addr string) string {
 	if p := c.placeOf(addr); p != nil {

@@ -52,9 +52,7 @@ func findServer(named string) (binary, version string, err error) {
 	if err != nil {
 		return "", "", fmt.Errorf("cluster: %w", err)
 	}
-	_, number, _ := strings.Cut(line, " v=")
-	version, _, _ = strings.Cut(number, " ")
-	return binary, version, nil
+	return binary, cluster.VersionNumber(line), nil
 }
 
 // importImage makes the image called name from files and from lines of a Dockerfile, unless an identical image has that
