@@ -13,18 +13,16 @@ import (
 
 // claims holds the nodes that a fault is about to stop. Two faults that have chosen the same node take it one after the
 // other, so that the second sees what the first has done.
-var claims = struct {
-	sync.Mutex
-	on map[nodeClaim]chan struct{} // closed when the fault releases the node
-}{on: map[nodeClaim]chan struct{}{}}
+var claims sync.Map // nodeClaim -> chan struct{}, which is closed when the fault releases the node
 
-// nodeClaim identifies a node of one cluster. cluster is nil where clusters cannot be compared. Then nodes of the same
-// name in several clusters wait for each other.
+// nodeClaim identifies a node of one cluster. cluster is nil if the cluster's type cannot be compared. Then nodes of
+// the same name in several clusters wait for each other.
 type nodeClaim struct{ cluster, node any }
 
 // breakExclusively claims the nodes, calls check for each of them and, if all pass, act for each. Without the claims
-// one death could be the bite of two faults. It returns inj, with the first error if there is one. If nothing was
-// touched, it returns an empty Injection instead, since the heal of inj would undo another fault. c is the cluster.
+// two faults could take the death of one node for their own work. It returns inj with the first error of act. If act
+// was not called, it returns an empty Injection and errNotBegun instead, since the heal of inj would undo another
+// fault. c is the cluster.
 func (chosen targets) breakExclusively(
 	ctx context.Context, c any, inj harness.Injection, check, act func(node string) error,
 ) (harness.Injection, error) {
@@ -46,28 +44,22 @@ func (chosen targets) breakExclusively(
 	return inj, chosen.each(act)
 }
 
-// errNotBegun says that a fault has touched nothing, since another fault has one of its nodes or is about to take it.
+// errNotBegun says that a fault has touched nothing, because another fault has broken one of its nodes or is about to.
 var errNotBegun = errors.New("nothing is left to break")
 
 // claimNode waits until no other fault has the node, and claims it until release is called.
 func claimNode(ctx context.Context, h nodeClaim) (release func(), err error) {
+	mine := make(chan struct{})
 	for {
-		claims.Lock()
-		busy, taken := claims.on[h]
+		busy, taken := claims.LoadOrStore(h, mine)
 		if !taken {
-			mine := make(chan struct{})
-			claims.on[h] = mine
-			claims.Unlock()
 			return func() {
-				claims.Lock()
-				defer claims.Unlock()
-				delete(claims.on, h)
+				claims.Delete(h)
 				close(mine)
 			}, nil
 		}
-		claims.Unlock()
 		select {
-		case <-busy:
+		case <-busy.(chan struct{}):
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Entry is a fault that a plan can name. HOST or SIDES in its name stands for a parameter: kill-HOST is written as
-// "kill-primary", or as "kill" with the parameter host.
+// Entry is a fault that a plan can name. A word in capitals in its name, HOST or SIDES, stands for a parameter. A plan
+// writes kill-HOST as "kill-primary", or as "kill" with the parameter host.
 type Entry struct {
 	Name     string
 	Doc      string
@@ -51,7 +51,7 @@ type Parameters struct {
 	By        time.Duration `yaml:"by,omitempty" zero:"default"`        // error of a clock
 }
 
-// Word returns a pointer to the parameter called name: to Shape for "sides", otherwise to Host.
+// Word returns a pointer to one of the two parameters that names of entries contain: Shape for "sides", otherwise Host.
 func (p *Parameters) Word(name string) *string {
 	if name == "sides" {
 		return &p.Shape
@@ -88,8 +88,8 @@ const (
 	OnPrimariesOnly        // it cannot be on a replica
 )
 
-// Consequences is a set of what a fault may bring about in an algorithm, and of what a run with it needs.
-// harness.Effects, which reports and checkers use, says what it does to its targets.
+// Consequences is a set of what a fault may bring about in an algorithm, and of what a run with the fault needs. What
+// the fault does to its targets is in harness.Effects, which reports and checkers use.
 type Consequences uint
 
 const (
@@ -128,7 +128,7 @@ type Cluster interface {
 	Partitionable
 }
 
-// Outlook tells what is known of a cluster before it starts.
+// Outlook is what is known of a cluster before it starts.
 type Outlook interface {
 	Sentinels() []string
 	// Failover returns how long a primary has to be gone for its Sentinels to replace it.

@@ -12,7 +12,7 @@ import (
 )
 
 // Configured is a fault with all its parameters. Entry.With makes one from an entry of the catalogue, and Custom makes
-// one of the caller's own. The zero value makes nothing.
+// one of the caller's own. The zero value has no Nemesis: see MakesNothing.
 type Configured struct {
 	Parameters
 	For    time.Duration
@@ -29,9 +29,9 @@ type Configured struct {
 // defaultFor is how long most faults stay in force. A failover takes two seconds.
 const defaultFor = 5 * time.Second
 
-// With makes the entry's fault with the given parameters. It stays in force for the period. Zero values mean the
-// defaults. An error comes with the name of the parameter that it is about. With several masters the default "primary"
-// becomes "node", or "nodes" for To.
+// With returns the entry's fault with the given parameters, in force for the period. Zero values mean the defaults.
+// parameter names the parameter that an error is about. With several masters the default "primary" becomes "node", or
+// "nodes" for To.
 func (e Entry) With(given Parameters, period time.Duration, masters bool) (f Configured, parameter string, err error) {
 	f = Configured{Parameters: given, For: cmp.Or(period, e.For, defaultFor), Entry: e, Does: e.Does}
 	f.fillIn(e.defaultsOn(masters))
@@ -63,8 +63,7 @@ func (e Entry) defaultsOn(masters bool) Parameters {
 	return d
 }
 
-// fillIn gives unset parameters their defaults. Latency and jitter go together: where one is set, neither gets its
-// default.
+// fillIn gives unset parameters their defaults. If latency or jitter is set, neither of the two gets its default.
 func (f *Configured) fillIn(defaults Parameters) {
 	if f.Latency != 0 || f.Jitter != 0 {
 		defaults.Latency, defaults.Jitter = 0, 0
@@ -116,8 +115,8 @@ func (f Configured) Ends() (from, to Target) { return f.from, f.to }
 // that has a shape.
 func (f Configured) CheckShape(on Topology) error { return f.shape.Check(on) }
 
-// Can reports whether the fault can have any of the consequences. A fault that strikes only replicas or Sentinels loses
-// no acknowledged writes.
+// Can reports whether the fault can have any of the consequences. A fault of replicas or Sentinels alone ends no lease
+// early, drops no key and loses no acknowledged write.
 func (f Configured) Can(what Consequences) bool {
 	spared := func(host string) bool {
 		host = strings.TrimSpace(host)

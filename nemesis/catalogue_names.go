@@ -8,7 +8,8 @@ import (
 // slots maps the words in entries' names that stand for a parameter to the parameter's name.
 var slots = map[string]string{"HOST": "host", "SIDES": "sides"}
 
-// slot splits the entry's name at the word that stands for a parameter. If there is none, before is the whole name.
+// slot splits the entry's name at the word in capitals that stands for a parameter. Without such a word, before is the
+// whole name.
 func (e Entry) slot() (before, word, after string) {
 	for word := range slots {
 		if before, after, ok := strings.Cut(e.Name, word); ok {
@@ -25,7 +26,7 @@ func (e Entry) Slot() string {
 	return slots[word]
 }
 
-// Base returns the name without the word that stands for a parameter.
+// Base returns the name without the word in capitals: "kill" for kill-HOST.
 func (e Entry) Base() string {
 	before, word, after := e.slot()
 	if word == "" {
@@ -34,8 +35,8 @@ func (e Entry) Base() string {
 	return strings.TrimSuffix(before, "-") + after
 }
 
-// Fits reports whether name is a form of the entry's name. value is what name has in place of the word in capitals. It
-// is empty for the base name.
+// Fits reports whether name is the entry's base name, or its name with a value in place of the word in capitals. value
+// is that value, or empty for the base name.
 func (e Entry) Fits(name string) (value string, ok bool) {
 	if name == e.Base() {
 		return "", true

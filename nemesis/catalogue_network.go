@@ -108,7 +108,8 @@ func prepareShape(f *Configured) (field string, err error) {
 	return f.parseHow()
 }
 
-// leastApart returns how long a partition has to last for its proof: until a replica takes over, or a host is missed.
+// leastApart returns how long a partition has to last for its proof: until a replica takes over, or until a Sentinel or
+// a replica misses the primary.
 func leastApart(f Configured, on Outlook) time.Duration {
 	switch f.Shape {
 	case "split-brain", "split-brain-replica", "primary-sentinels", "isolate-primary", "bridge":

@@ -11,7 +11,7 @@ import (
 // ClientPausable is what ClientPause and ClientPauseWrites need of a cluster.
 type ClientPausable interface {
 	nodes
-	Probe(ctx context.Context, from, to string) error
+	probed
 	// AcceptsWrites makes the node write and remove a key of the harness, which no client sees.
 	AcceptsWrites(ctx context.Context, node string) error
 	// PauseClients makes the node execute nothing but what its replicas send, until resume is called. With onlyWrites
@@ -20,16 +20,17 @@ type ClientPausable interface {
 }
 
 // ClientPause makes Redis nodes keep every command waiting (CLIENT PAUSE ALL), those of Sentinels included. A primary
-// is replaced if the pause outlasts Sentinels' patience, while its links to its replicas stay up. Keys do not expire
-// there during the pause, though they are gone for a client that asks after it. The bite: a PING gets no answer. After
-// the heal everything that waited is executed.
+// is replaced if the pause outlasts Sentinels' patience, while its links to its replicas stay up. The node expires no
+// key during the pause, but a client that asks after the pause finds such keys gone. The bite: a PING gets no answer.
+// After the heal everything that waited is executed.
 func ClientPause(c ClientPausable, t Target) harness.Nemesis {
 	return ofRedisNodes("client-pause-"+t.String(), harness.DefersCommands, c, t, clientPause{c, false}.strike)
 }
 
-// ClientPauseWrites does what ClientPause does to commands that may write, scripts included. Reads and PINGs are
-// answered. PUBLISH waits too, and so does what a Sentinel sends after it on that connection. The Sentinel connects
-// again after half of down-after, so it does not miss the primary. The bite: a PING is answered and a write is not.
+// ClientPauseWrites does what ClientPause does, but only to commands that may write, scripts included. Reads and PINGs
+// are answered. PUBLISH waits too, and holds up what a Sentinel sends after it on the same connection. The Sentinel
+// makes a new connection after half of down-after, so it does not miss the primary. The bite: a PING is answered and a
+// write is not.
 func ClientPauseWrites(c ClientPausable, t Target) harness.Nemesis {
 	return ofRedisNodes("client-pause-writes-"+t.String(), harness.DefersWrites, c, t, clientPause{c, true}.strike)
 }
@@ -64,7 +65,7 @@ func (p clientPause) strike(ctx context.Context, chosen targets) (harness.Inject
 }
 
 // checkUnpaused waits until the node answers, and returns an error if its clients are paused already. A node has only
-// one pause. Two pauses become one, as long and as wide as the larger, and the first heal ends it.
+// one pause: a second pause would merge with the first, and the first heal would end both.
 func (p clientPause) checkUnpaused(ctx context.Context, node string) error {
 	if err := awaitReachable(ctx, p.c, node); err != nil {
 		return err

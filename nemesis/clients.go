@@ -90,10 +90,8 @@ func (s struckGroups) sum(count func(group int) int) (n int) {
 	return n
 }
 
-// clients returns how many clients the groups have.
 func (s struckGroups) clients() int { return s.sum(s.fleet.Clients) }
 
-// untilSeen waits until seen returns true.
 func untilSeen(ctx context.Context, seen func() bool) error {
 	return pollUntil(ctx, func() error {
 		if !seen() {

@@ -87,7 +87,7 @@ func (s clockStep) heal(ctx context.Context, chosen targets) error {
 	}))
 }
 
-// checkRight returns an error if the node's clock is wrong already: the first heal would end both steps.
+// checkRight returns an error if the node's clock is wrong already: the heal of one step would undo the other too.
 func (s clockStep) checkRight(ctx context.Context, node string) error {
 	wrong, err := s.clockError(ctx, node)
 	if err == nil && wrong.Abs() > shortestStep/2 {

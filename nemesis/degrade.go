@@ -21,9 +21,9 @@ import (
 // no other proof.
 //
 // Only links that worked before are measured. A link that another fault has broken is degraded like the others, without
-// a measurement. If all links are broken, Inject waits, and returns an error when ctx ends. If there is no link between
-// the two at the moment, nothing is done and the fault is not proved. It is not proved either if the system itself
-// sends nothing while the fault is in force.
+// a measurement. If all links are broken, Inject waits, and returns an error when ctx ends. If from and to are the same
+// host at the moment, nothing is done and the fault is not proved. It is not proved either if the system itself sends
+// nothing while the fault is in force.
 func Degrade(c Linked, from, to Target, f harness.LinkFault) harness.Nemesis {
 	name := string(f.Kind)
 	if cutsLink(f) {
@@ -98,8 +98,8 @@ func (d degradation) filterAnswering(ctx context.Context, links []harness.Link) 
 		links[0].To, d.fault, errs[0])
 }
 
-// answers probes the link before the fault. If the fault is to cut it, a probe has to be answered. A fault that slows
-// links may act on one that is slow already, so it waits longer for the answer.
+// answers probes the link before the fault acts. If the fault cuts links or ends connections, the answer has to come in
+// the time of a usual probe. Any other fault may act on a link that is slow already, so answers waits longer.
 func (d degradation) answers(ctx context.Context, l harness.Link) error {
 	if d.fault.Effects().Any(harness.CutsLinks | harness.EndsConnections) {
 		return d.c.Probe(ctx, l.From, l.To)

@@ -81,7 +81,7 @@ func onlyReplicas(c nodes, chosen targets, primary string) bool {
 }
 
 // awaitMissing waits until the primary has lost count replicas. It assumes one primary, to which all other replicas are
-// connected: if another fault keeps one of those away, it returns too early.
+// connected. If another fault keeps a further replica away, awaitMissing returns too early.
 func awaitMissing(ctx context.Context, c nodes, primary string, count int) (string, error) {
 	others := len(c.RedisNodes()) - 1 - count
 	err := pollUntil(ctx, func() error {

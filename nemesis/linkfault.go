@@ -123,10 +123,9 @@ func unanswered(ctx context.Context, c harness.LinkControl, l harness.Link) (str
 // slack bounds the time that a busy machine may add to an echo.
 const slack = 500 * time.Millisecond
 
-// answersLate checks that an answer takes at least latency. An answer that takes longer than limit shows nothing, since
-// another fault or a busy machine may delay it: answersLate tries again until ctx ends. A round trip takes twice the
-// latency on average. With much jitter a single answer may be quicker than latency, so it is an error only if five in a
-// row are.
+// answersLate checks that an answer takes at least latency. It asks again if an answer takes longer than limit, which
+// shows nothing, since another fault or a busy machine may be the cause. It also asks again after a quicker answer: a
+// round trip takes twice the latency on average, but jitter may make it shorter. The fifth quick answer is an error.
 func answersLate(
 	ctx context.Context, c harness.LinkControl, l harness.Link, latency, limit time.Duration,
 ) (seen string, err error) {

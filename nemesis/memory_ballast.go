@@ -14,7 +14,8 @@ const (
 	ballastKey    = "doublegrant:ballast"
 	ballastPieces = 64        // largest number of pieces at a time
 	ballastSize   = 512 << 10 // size of a piece in bytes
-	// ballastRoom is how many pieces fit into the memory. Other use may grow by as much between two adjustments.
+	// ballastRoom is how many pieces fit into the memory. The node's other data may grow by the same amount between two
+	// adjustments of the limit.
 	ballastRoom   = ballastPieces / 2
 	ballastEvery  = 20 * time.Millisecond // how often a piece is added
 	ballastTTL    = 30 * time.Second      // TTL of a piece, so that none stays if the harness dies
@@ -58,8 +59,8 @@ type memoryBallast struct {
 // memorySettings lists the settings that ballast changes.
 var memorySettings = []string{"maxmemory", "maxmemory-policy"}
 
-// newBallast begins to fill the node's memory. It returns an error if another ballast is doing so: each restores the
-// settings that it found, and two could do so in any order.
+// newBallast begins to fill the node's memory. It returns an error if another ballast is at work there: the two heals
+// would each restore the settings that its own ballast had found.
 func newBallast(ctx context.Context, c MemoryLimited, node string) (b *memoryBallast, err error) {
 	b = &memoryBallast{c: c, node: node}
 	if b.was, err = b.settings(ctx); err != nil {
@@ -94,8 +95,8 @@ func (b *memoryBallast) keepAdding(ctx context.Context) {
 	}
 }
 
-// add adds a piece, and sets the limit so that half of all pieces fit. The limit follows the memory that clients and
-// buffers need, which may grow and shrink. So the ballast always exceeds what is left for it.
+// add adds a piece, and sets the memory limit so that half of all pieces fit beside the node's other data. That data
+// may grow and shrink, and the limit follows it. So all pieces together never fit.
 func (b *memoryBallast) add(ctx context.Context) error {
 	there, used, err := b.addPiece(ctx)
 	if err != nil {
@@ -106,7 +107,6 @@ func (b *memoryBallast) add(ctx context.Context) error {
 	return err
 }
 
-// addPiece adds a piece, and returns the number of pieces and the memory in use.
 func (b *memoryBallast) addPiece(ctx context.Context) (there, used int64, err error) {
 	reply, err := b.c.Do(ctx, b.node, "EVAL", ballastScript, 1, b.key(), ballastPieces, ballastSize,
 		ballastTTL.Milliseconds())
@@ -165,8 +165,8 @@ func (b *memoryBallast) awaitEvictions(ctx context.Context) error {
 	})
 }
 
-// remove ends the memory pressure. If another fault has ended the node, remove waits until it is back: Sentinels may
-// have made it write the settings to its configuration.
+// remove ends the memory pressure. If another fault has ended the node, remove waits until the node is back, since
+// Sentinels may have made the node write the changed settings to its configuration.
 func (b *memoryBallast) remove(ctx context.Context) error {
 	b.stop()
 	b.adding.Wait()

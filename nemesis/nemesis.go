@@ -91,7 +91,7 @@ func chooseTargets(ctx context.Context, c nodes, t Target, rng *rand.Rand) (chos
 	return chosen, err
 }
 
-// primaryAsked is a topology that notes whether a question for the primary has failed.
+// primaryAsked is a topology that notes in inVain whether a question for the primary has failed.
 type primaryAsked struct {
 	Topology
 	inVain bool
@@ -114,9 +114,9 @@ func replaceablePrimary(ctx context.Context, c nodes, hosts []string) string {
 	return p
 }
 
-// failover returns the proof of a fault that makes Sentinels replace the primary. It is nil if Sentinels cannot replace
-// the primary, or need not. A fault that ends within Sentinels' patience may cause no failover. Then its bite is proof
-// enough.
+// failover returns the proof that Sentinels have replaced the primary. It is nil if the primary is not among the
+// targets, or if Sentinels cannot replace it. A fault that ends within Sentinels' patience may cause no failover, and
+// counts as proved all the same.
 func (chosen targets) failover(c primary) func(context.Context) (string, error) {
 	if chosen.old == "" {
 		return nil
@@ -196,11 +196,6 @@ func checkSilent(ctx context.Context, c probed, node, reason string) error {
 // probed is a system whose client groups can ask its hosts for answers.
 type probed interface {
 	Topology
-	asker
-}
-
-// asker sends a probe over a link.
-type asker interface {
 	// Probe asks a host for an answer, over the link to it from another host, and waits a fraction of a second.
 	Probe(ctx context.Context, from, to string) error
 }
@@ -210,7 +205,7 @@ const answerWithin = 10 * time.Second
 
 // awaitAnswer waits for an answer over a link that a fault should leave alone. One probe without an answer proves
 // little.
-func awaitAnswer(ctx context.Context, c asker, from, to string) error {
+func awaitAnswer(ctx context.Context, c probed, from, to string) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	return pollUntil(ctx, func() error { return c.Probe(ctx, from, to) })

@@ -17,7 +17,7 @@ type hostsByRole struct {
 	few, many                   []string // the smaller and the larger share of the client groups
 }
 
-// withPrimary makes a shape that is drawn around the primary.
+// withPrimary makes a shape that depends on which node is primary. draw chooses what to cut among the hosts.
 func withPrimary(name, doc string, n shapeNeeds, draw func(p hostsByRole) cutHosts) Shape {
 	return Shape{name, doc, n, func(ctx context.Context, c Partitionable, rng *rand.Rand) (cutHosts, error) {
 		old, err := c.Primary(ctx)
@@ -90,8 +90,8 @@ func (p hostsByRole) fromReplicas(replicas []string) cutHosts {
 	return one
 }
 
-// fromMinority cuts the groups off from a minority of the Redis nodes. The group called prober must still reach a node
-// of the majority.
+// fromMinority cuts the groups off from a minority of the Redis nodes. The client group prober still reaches a node of
+// the majority, which the bite checks.
 func fromMinority(
 	ctx context.Context, c Partitionable, rng *rand.Rand, groups []string, prober string,
 ) (cutHosts, error) {

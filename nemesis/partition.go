@@ -33,7 +33,7 @@ type Partitionable interface {
 // when they heal.
 //
 // The bite: probes in new connections from either side get no answer through the cut, and a probe beside the cut gets
-// one. The proof is the one that the Shape describes, and that the system itself sent something over the cut.
+// an answer. The proof has two parts: what the Shape says, and traffic of the system itself over the cut.
 //
 // After the heal a cluster was whole within half a second without a failover, and within 5 s with one (20 trials of
 // each Shape under Withhold, and of SplitBrain under each of the Cuts, on two busy cores).
@@ -84,7 +84,7 @@ func (p partition) inject(ctx context.Context, rng *rand.Rand) (harness.Injectio
 	return inj, err
 }
 
-// cutHosts is a Shape applied to the hosts of the moment.
+// cutHosts is what a Shape cuts in a topology at one moment.
 type cutHosts struct {
 	targets []string
 	groups  []int // client groups on the smaller side

@@ -10,9 +10,9 @@ import (
 // Pausable is what Pause needs of a cluster.
 type Pausable interface {
 	nodes
+	probed
 	Pause(ctx context.Context, node string) error
 	Resume(node string) error
-	Probe(ctx context.Context, from, to string) error
 }
 
 // Pause stops nodes with SIGSTOP, as a frozen virtual machine or a full disk does: connections stay open and fill up.

@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// WithRemoteClients returns the cluster as faults see it when its clients run in other processes. links acts on the
-// links that client groups open.
+// WithRemoteClients returns the cluster as faults see it when its clients run in other processes. links controls the
+// links on which client groups open connections, and c all others.
 func WithRemoteClients(c Cluster, links harness.LinkControl) Cluster {
 	return remoteClients{Cluster: c, links: links}
 }

@@ -62,9 +62,10 @@ func (n shapeNeeds) String() string {
 // the old one still says that it is primary.
 //
 // Use Withhold to test min-replicas-to-write. The resets of Refuse make that setting look perfect, since the primary
-// drops its replicas at once. Under Drop it drops them as soon as the first of them gives up and closes its connection.
-// Under DropReplies both nodes stay primaries, but commands pass, and so does the news of the other Sentinels: the
-// Sentinel beside the old primary names the new one, and sends clients to a node whose answers do not reach them.
+// drops its replicas at once. Under Drop the primary drops them as soon as the first of them gives up and closes its
+// connection. Under DropReplies both nodes stay primaries, but commands pass the cut, and so do the messages of the
+// other Sentinels. So the Sentinel beside the old primary names the new primary, and sends clients to a node whose
+// answers do not reach them.
 func SplitBrain() Shape {
 	return withPrimary("split-brain",
 		"the primary, one Sentinel and 2/5 of the client groups lose all others: two primaries",

@@ -11,8 +11,8 @@ import (
 // DebugSleeper is what Sleep needs of a cluster.
 type DebugSleeper interface {
 	nodes
+	probed
 	Running(node string) bool
-	Probe(ctx context.Context, from, to string) error
 }
 
 // shortestSleep is longer than a probe waits for its answer.

@@ -19,7 +19,7 @@ func idleInjection(targets []string, why error) harness.Injection {
 	}
 }
 
-// errNoLink says that there is no link where a fault was to act.
+// errNoLink says that a fault finds no link between its hosts, since both ends are the same host at the moment.
 var errNoLink = errors.New("they are one host now")
 
 // touchedMeter counts what a link fault touches on links, from the moment when the meter is made.

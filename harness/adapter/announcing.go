@@ -18,7 +18,6 @@ import (
 type announcing struct {
 	cmd       *exec.Cmd
 	lastWords *cluster.LastWords
-	release   func()
 	ended     chan struct{}      // closed when the process has ended and was waited for
 	killed    chan struct{}      // closed by kill, as when its client crashes
 	clock     *clock             // nil: none is preloaded
@@ -83,14 +82,13 @@ func (p *Runner) launch(address string, d *announcing) (err error) {
 		}()
 		d.cmd.Env = append(d.cmd.Env, d.clock.environment()...)
 	}
-	if d.release, err = cluster.StartProcess(d.cmd); err != nil {
+	if err = cluster.StartProcess(d.cmd); err != nil {
 		return notStarted(d.cmd, err)
 	}
 	go func() {
 		defer close(d.ended)
 		_ = d.cmd.Wait() // ProcessState tells how it ended
 		killGroup(d.cmd) // what it has started
-		d.release()
 		if d.clock != nil {
 			d.clock.close()
 		}

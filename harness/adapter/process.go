@@ -32,8 +32,7 @@ type process struct {
 	out       io.ReadCloser
 	lastWords *cluster.LastWords
 	log       io.Closer
-	clock     *clock // nil: none is preloaded
-	release   func()
+	clock     *clock        // nil: none is preloaded
 	ended     chan struct{} // closed when the process has ended and was waited for
 	ready     answer        // the answer to init
 	threads   threads
@@ -105,7 +104,7 @@ func (c *process) launch(log *errorLog, preload *clocks) (err error) {
 		c.cmd.Args = withoutTimers(c.cmd.Args)
 		c.cmd.Env = append(os.Environ(), c.clock.environment()...)
 	}
-	if c.release, err = cluster.StartProcess(c.cmd); err != nil {
+	if err := cluster.StartProcess(c.cmd); err != nil {
 		return notStarted(c.cmd, err)
 	}
 	opened = []io.Closer{theirs} // the process has its own

@@ -74,7 +74,6 @@ func (c *process) end() {
 	}
 	killGroup(c.cmd)
 	<-c.ended
-	c.release()
 	if c.clock != nil {
 		c.clock.close()
 	}

@@ -198,15 +198,12 @@ func (o *localGenerators) start(self string, access jetstream.Access) error {
 	cmd.Env = append(os.Environ(), tokenVariable+"="+access.Token)
 	stderrTail := &cluster.LastWords{}
 	cmd.Stderr, cmd.WaitDelay = stderrTail, time.Second
-	release, err := cluster.StartProcess(cmd)
-	if err != nil {
+	if err := cluster.StartProcess(cmd); err != nil {
 		return fmt.Errorf("cannot start a generator: %w", err)
 	}
 	o.processes = append(o.processes, cmd)
 	o.running.Go(func() {
-		err := cmd.Wait()
-		release()
-		if err != nil {
+		if err := cmd.Wait(); err != nil {
 			o.lost <- generators.EndedError{Name: workerOf(cmd.Process.Pid),
 				Why: fmt.Errorf("generator process %d ended (%w)%s", cmd.Process.Pid, err, stderrTail)}
 		}

@@ -13,7 +13,7 @@ import (
 const (
 	lockPort = 6378 // the run that owns X listens on it at 127.X.0.1
 
-	// Planes are the P of 127.X.P.0/24.
+	// Addresses have the form 127.X.P.H. P, the plane, says what an address is for.
 	realPlane      = 1  // addresses at which nodes listen
 	announcedPlane = 2  // addresses at which the fabric listens for nodes
 	probePlane     = 3  // addresses from which the harness dials in a node's place
@@ -22,18 +22,19 @@ const (
 
 	firstSubnet, lastSubnet = 10, 250
 
-	// Hosts of the planes of nodes: Redis nodes come first.
+	// H of a node: smaller numbers than firstSentinel are for Redis nodes.
 	firstSentinel = 1 + mostReplicas + 1
 	lastHost      = firstSentinel + mostSentinels - 1
 )
 
-// ports holds the port of all Redis nodes of a cluster and that of all its Sentinels.
+// ports holds two ports: all Redis nodes of a cluster listen on the first, all its Sentinels on the second.
 type ports struct{ redis, sentinel int }
 
 // portChoices lists the ports to try in turn: another Redis may listen on all addresses of this machine.
 var portChoices = []ports{{6379, 26379}, {7379, 27379}, {8379, 28379}}
 
-// subnet is one X of 127.X.0.0/16. A listener is its lock: the kernel closes it when this process dies.
+// subnet is 127.x.0.0/16, the addresses of one cluster. Its owner holds lock, a listener that the kernel closes when
+// the process dies.
 type subnet struct {
 	x     int
 	ports ports
@@ -51,7 +52,6 @@ type network struct {
 // reachWithin bounds a dial to this machine. Microseconds are usual, but a busy machine may stand still for seconds.
 const reachWithin = 5 * time.Second
 
-// thisNetwork is the network of this machine.
 var thisNetwork = network{
 	listen: func(addr string) (net.Listener, error) { return net.Listen("tcp", addr) },
 	free:   addressFree,
@@ -64,8 +64,8 @@ var thisNetwork = network{
 	},
 }
 
-// claimSubnet claims a free X and ports on which nobody listens there. It begins with a random X and tries the others
-// in turn.
+// claimSubnet claims a subnet that has no owner, and chooses ports on which nobody listens there. It begins with a
+// random X and tries the others in turn.
 func claimSubnet() (subnet, error) { return thisNetwork.claim() }
 
 func (n network) claim() (subnet, error) {

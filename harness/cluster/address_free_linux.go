@@ -9,11 +9,10 @@ import (
 
 // addressFree returns nil if addr, an IPv4 address with a port, can be listened on.
 //
-// It binds the address without listening. A child process that is just being started has copies of all our sockets
-// until its exec. So a listener would live on for some milliseconds after its Close, and the next one would find the
-// address in use. Go and Redis set SO_REUSEADDR on their listeners. Therefore a socket that is only bound does not keep
-// others from listening, and neither do its copies. The bind still fails if a program listens. Connections that have
-// just ended (TIME_WAIT) do not count.
+// It binds a socket to the address without listening. A listener would be in the way of the next one for some
+// milliseconds after its Close: a child process that is just being started has copies of all our sockets until its
+// exec. A bound socket with SO_REUSEADDR is in nobody's way, since Go and Redis set that option too. The bind fails if
+// a program listens at the address. Connections that have just ended (TIME_WAIT) do not count.
 func addressFree(addr string) error {
 	at, err := netip.ParseAddrPort(addr)
 	if err != nil || !at.Addr().Is4() {

@@ -16,8 +16,9 @@ const (
 	longestPause = 5 * time.Minute // bound of a pause whose resume is never called
 )
 
-// PauseClients makes the node queue commands (CLIENT PAUSE), the harness's own included, until resume is called or for
-// 5 minutes. Only commands from its replicas are executed. With onlyWrites only commands that may write wait.
+// PauseClients makes the node keep commands waiting (CLIENT PAUSE) until resume is called, but for at most 5 minutes.
+// Commands of the harness wait too. Only commands of the node's replicas are executed. With onlyWrites only commands
+// that may write wait.
 func (c *Cluster) PauseClients(
 	ctx context.Context, name string, onlyWrites bool,
 ) (resume func(context.Context) error, err error) {

@@ -14,8 +14,8 @@ const firstClient = 1 // host number of client group 0
 // GroupName returns the fabric's name of a client group, counted from 0.
 func GroupName(group int) string { return clients.GroupName(group) }
 
-// Connect returns the client of a group, as [clients.Set.Connect] does. It follows a Promote. The error says that
-// the cluster is not running, or that there is no such group.
+// Connect returns the client of a group, as [clients.Set.Connect] does. The error says that the cluster is not running,
+// or that there is no such group.
 func (c *Cluster) Connect(group int) (redis.UniversalClient, error) {
 	running, err := c.running()
 	if err != nil {
@@ -44,9 +44,9 @@ func (c *Cluster) running() (*clients.Set, error) {
 	return c.clients, nil
 }
 
-// DirectAddress returns the address of the node that a client of Connect or ConnectAll always leads to, past the
-// fabric. Programs that connect by themselves use it while no fault acts on links. It is empty if the client may switch
-// to another node, as with Sentinels, and if it is not the cluster's.
+// DirectAddress returns the address of the node to which a client of Connect or ConnectAll always leads, past the
+// fabric. Programs that connect by themselves use the address while no fault acts on links. It is empty if r is no
+// client of this cluster, or if r may switch to another node, as with Sentinels.
 func (c *Cluster) DirectAddress(r redis.UniversalClient) string {
 	running, err := c.running()
 	if err != nil {
@@ -55,8 +55,8 @@ func (c *Cluster) DirectAddress(r redis.UniversalClient) string {
 	return running.DirectAddress(r)
 }
 
-// Deployment says where the nodes are, so that another process can open clients of them with package clients.
-// Their connections do not pass through the cluster's fabric. It is complete while the cluster runs.
+// Deployment says where the nodes are, so that another process can make clients of its own with package clients. The
+// connections of these clients do not pass through this cluster's fabric. The nodes are known while the cluster runs.
 func (c *Cluster) Deployment() clients.Deployment {
 	d := clients.Deployment{Masters: c.topology.primaries}
 	for _, n := range c.redis {
@@ -72,7 +72,7 @@ func (c *Cluster) Deployment() clients.Deployment {
 // GroupIP returns the source address of a group's connections.
 func (c *Cluster) GroupIP(group int) string { return c.subnet.ip(clientPlane, firstClient+group) }
 
-// LookIP returns the source address of the harness's own connections that probe a group's links.
+// LookIP returns the source address from which the harness probes a group's links.
 func (c *Cluster) LookIP(group int) string { return c.subnet.ip(lookPlane, firstClient+group) }
 
 // openClients makes the clients of the nodes. With Sentinels, which move the primary, it also reports which node

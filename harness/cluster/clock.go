@@ -18,8 +18,8 @@ import (
 // it from there, so clocks can be set on a machine without a compiler, as in an image of this program.
 const ClockLibraryEnv = "DOUBLEGRANT_CLOCK_LIBRARY"
 
-// CompileClocks compiles the library that lets nodes' clocks be set. The error wraps ErrNoCompiler, as that of
-// PreloadLibrary does.
+// CompileClocks compiles the library that lets nodes' clocks be set. Its errors are those of PreloadLibrary, such as
+// ErrNoCompiler.
 func CompileClocks(ctx context.Context) ([]byte, error) { return PreloadLibrary(ctx, clockSource) }
 
 // HasClockLibrary reports whether ClockLibraryEnv names a file. The clocks of nodes that run as processes can then be
@@ -38,13 +38,14 @@ var clockSource []byte
 
 const (
 	clockLibrary = "clock.so" // in the cluster's folder, and a copy in each node's
-	// clockFile is in the node's folder. It has the offset, the fixed time, and the time for SetDuring, 8 bytes each.
+	// clockFile is a file in the node's folder. It has three fields of 8 bytes: the offset of SetClock, and the times of
+	// FixedClock.Set and FixedClock.SetDuring.
 	clockFile = "clock"
 	clockEnv  = "DOUBLEGRANT_CLOCK" // environment variable that holds the path of clockFile
 
-	// Offsets in clockFile, in bytes.
-	clockFixedAt = 8  // of the time at which the clock stands still
-	clockThenAt  = 16 // of the time for SetDuring: shown from a node's fourth look after a request
+	// Positions of the second and the third field in clockFile, in bytes.
+	clockFixedAt = 8  // the time of Set
+	clockThenAt  = 16 // the time of SetDuring: a node shows it from the fourth look at its clock after a request
 
 	clockFileSize = 24 // size of clockFile in bytes
 )

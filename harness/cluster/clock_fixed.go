@@ -13,7 +13,8 @@ import (
 )
 
 // FixedClock is the time of day of all Redis nodes of a cluster. It stands still until Set moves it. The nodes'
-// monotonic clocks go on: they measure intervals such as that between two turns of the event loop. FixClocks makes it.
+// monotonic clocks run on: nodes measure intervals with these, such as the time between two turns of the event loop.
+// FixClocks makes it.
 type FixedClock struct{ pages [][]byte }
 
 // ErrClock marks nodes whose clocks cannot be fixed, such as those of a redis-server that loads no library.
@@ -71,10 +72,10 @@ func (f *FixedClock) Set(now time.Time) {
 	f.store(clockFixedAt, now.UnixNano())
 }
 
-// SetDuring makes the clock show commandTime while a node executes its next command. The server still sees the time of
-// Set when it reads the clock before the command. A TIME inside the command returns commandTime, if the server reads
-// the clock anew for it, as Redis 7.0 does. SetDuring stays in force until the next Set. Nodes with a library of an
-// older version ignore it.
+// SetDuring makes the clock of a node show commandTime while the node executes its next command. When the node reads
+// the clock before the command, it still sees the time of Set. A TIME in the command, as in a script, returns
+// commandTime if the server reads the clock anew for TIME, as Redis 7.0 does. SetDuring stays in force until the next
+// Set. Nodes with a library of an older version ignore it.
 func (f *FixedClock) SetDuring(commandTime time.Time) { f.store(clockThenAt, commandTime.UnixNano()) }
 
 // store writes one field in the file of each clock.

@@ -36,7 +36,6 @@ type Cluster struct {
 	dir       string
 	folder    *folder // dir, and its lock
 	unwatch   func()  // ends the platform's watch over the folder; nil on processes
-	spawner   *spawner
 	fabric    *fabric.Fabric
 	redis     []*node
 	sentinels []*node // Sentinels
@@ -46,8 +45,6 @@ type Cluster struct {
 	clients *clients.Set // nil until the nodes run
 	used    bool
 	stopped bool
-
-	promoted *node // primary since the last failover by hand; nil: the first node. Guarded by mu
 
 	observing sync.WaitGroup
 	unobserve context.CancelFunc
@@ -71,9 +68,10 @@ func Sentinel(o Options) *Cluster {
 	return newCluster(o, topology{name: "sentinel", primaries: 1, replicas: o.Replicas, sentinels: o.Sentinels})
 }
 
-// Replicated makes a primary with two replicas and no Sentinels. Failovers are made by hand, with Promote and Follow.
+// Replicated makes a primary with replicas, two by default, and no Sentinels.
 func Replicated(o Options) *Cluster {
-	return newCluster(o, topology{name: "replicated", primaries: 1, replicas: 2, quickSync: true})
+	o.Replicas = cmp.Or(o.Replicas, 2)
+	return newCluster(o, topology{name: "replicated", primaries: 1, replicas: o.Replicas, quickSync: true})
 }
 
 // Masters makes n primaries, 1 to MostMasters, that know nothing of each other, as Redlock requires. Start fails for
@@ -153,7 +151,7 @@ func (c *Cluster) start(ctx context.Context, clock harness.Clock, events func(ha
 	if err := c.makeClocks(ctx); err != nil {
 		return err
 	}
-	c.spawner, c.fabric = newSpawner(), fabric.New()
+	c.fabric = fabric.New()
 	c.fabricLinks = clients.NewFabricLinks(c.fabric, "cluster", c.prober)
 	if err := c.layOut(); err != nil {
 		return err
@@ -259,8 +257,8 @@ func (c *Cluster) startSentinel(ctx context.Context, n *node) error {
 	return nil
 }
 
-// Stop ends every process, connection and file of the cluster. It may be called twice, and after a failed Start, but
-// not while Start runs.
+// Stop ends every process and connection of the cluster, and removes its folder. It may be called twice, and after a
+// failed Start, but not while Start runs.
 func (c *Cluster) Stop() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -282,9 +280,6 @@ func (c *Cluster) Stop() error {
 	}
 	if c.fabric != nil {
 		errs = append(errs, c.fabric.Close())
-	}
-	if c.spawner != nil {
-		c.spawner.close()
 	}
 	if c.folder != nil {
 		errs = append(errs, c.folder.remove(context.Background()))

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -28,16 +27,14 @@ func (c *Cluster) ClientGroups() []string {
 }
 
 // Primary returns the name of the node that is primary now. With Sentinels it is the node that a majority of them
-// names, also in a split brain. Without Sentinels it is the node that was last promoted by hand, or else the first
-// node, even while it is down. Primary returns an error if no majority agrees, or if there are several masters.
+// names, also in a split brain. Without Sentinels it is the first node, even while it is down. Primary returns an error
+// if no majority agrees, or if there are several masters.
 func (c *Cluster) Primary(ctx context.Context) (string, error) {
 	if c.topology.primaries > 1 {
 		return "", fmt.Errorf("cluster: %s has no one primary", c.topology.name)
 	}
 	if len(c.sentinels) == 0 {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return cmp.Or(c.promoted, c.redis[0]).name, nil
+		return c.redis[0].name, nil
 	}
 	votes := map[string]int{}
 	for _, s := range c.sentinels {
@@ -101,8 +98,8 @@ func (c *Cluster) Running(name string) bool {
 	return err == nil && n.host.Running()
 }
 
-// Restart starts a node that has ended, with its configuration as Redis or Sentinel last rewrote it, and returns when
-// the node answers. It does nothing if the node runs. Promote and Follow do not change the configuration.
+// Restart starts a node that has ended, and returns when the node answers. It does nothing if the node runs. The node
+// gets the configuration that Redis or Sentinel last wrote to its file.
 func (c *Cluster) Restart(ctx context.Context, name string) error {
 	n, err := c.node(name)
 	if err != nil || n.host.Running() {
@@ -111,13 +108,7 @@ func (c *Cluster) Restart(ctx context.Context, name string) error {
 	if n.sentinel {
 		return c.startSentinel(ctx, n)
 	}
-	if err := n.start(ctx); err != nil {
-		return err
-	}
-	if len(c.sentinels) == 0 {
-		c.noteDemotion(n, c.redis[0])
-	}
-	return nil
+	return n.start(ctx)
 }
 
 // Pause suspends the node, as SIGSTOP does, and returns when it is suspended.
@@ -161,7 +152,6 @@ func (c *Cluster) node(name string) (*node, error) {
 	return nil, fmt.Errorf("cluster: no node %q: there are %v", name, names(c.nodes()))
 }
 
-// onNode calls do for the node called name.
 func (c *Cluster) onNode(name string, do func(*node) error) error {
 	n, err := c.node(name)
 	if err != nil {

@@ -6,10 +6,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/clients"
 )
 
-// Expose opens a port of host, an address of this machine, for each node until Stop. By these ports clients on other
-// machines can reach the nodes, which listen on loopback. It returns the deployment with the new addresses.
+// Expose opens a port of host, an address of this machine, for each node until Stop. Nodes listen on loopback, and
+// through these ports clients on other machines reach them. Expose returns the deployment with the new addresses.
 //
-// This process puts no faults of client groups' links on these connections: such faults act where the clients are.
+// Faults on the links of client groups do not act on these connections here. They act in the processes of the clients.
 // Nodes have no password, so anyone who can reach the host can use them.
 func (c *Cluster) Expose(host string) (clients.Deployment, error) {
 	d := c.Deployment()

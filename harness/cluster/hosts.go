@@ -13,15 +13,15 @@ import (
 
 // This file makes and removes the hosts of a cluster, and removes what dead clusters have left behind.
 
-// newHost returns the host of a node.
 func (c *Cluster) newHost(n *node) Host {
-	if c.site == nil {
-		return c.newProcess(n, n.env)
-	}
-	return c.site.NewHost(HostOptions{
+	o := HostOptions{
 		Name: n.name, Args: n.arguments(), Env: n.env, Log: n.logPath, Files: c.opts.redisFiles(thisMachine()),
 		Owner: Owner{Folder: c.dir, Subnet: c.subnet.label(), Process: processMark(os.Getpid())},
-	})
+	}
+	if c.site == nil {
+		return &process{HostOptions: o, binary: c.binary}
+	}
+	return c.site.NewHost(o)
 }
 
 // makeHosts makes the hosts of all nodes at once, to save time.
@@ -46,8 +46,8 @@ func (c *Cluster) removeHosts() error {
 	return c.removeUnfinishedHosts(errs)
 }
 
-// removeUnfinishedHosts removes hosts that were still being made when a start gave up. errs holds the errors of
-// removing the known hosts.
+// removeUnfinishedHosts removes all hosts that remain: those whose removal ended with errs, and those that were still
+// being made when a start gave up.
 func (c *Cluster) removeUnfinishedHosts(errs []error) error {
 	err := c.site.RemoveAll(context.Background(), c.dir)
 	if err == nil { // all are gone, so errs do not matter

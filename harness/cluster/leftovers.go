@@ -32,7 +32,8 @@ type Leftover struct {
 	// to an older version. It is never removed.
 	Unmarked bool
 
-	// Of a container: the platform's id, and Process and Subnet of its Owner. They are empty for a folder.
+	// ID is the container's id at the platform. Process and Subnet are those of the container's Owner. All are empty for a
+	// folder.
 	ID, Process, Subnet string
 }
 
@@ -55,7 +56,7 @@ func RemoveOrphans(ctx context.Context, sites ...Site) ([]Leftover, error) {
 }
 
 // removeOrphans does the work of RemoveOrphans. It removes hosts first, since they write into the folders. own is the
-// subnet that the caller holds, or the zero value: hosts in it belong to a dead owner.
+// subnet that the caller holds, or the zero value. A host in own is an orphan: its owner has lost the subnet.
 func removeOrphans(ctx context.Context, sites []Site, own subnet) (removed []Leftover, err error) {
 	var errs []error
 	for _, s := range sites {

@@ -2,12 +2,8 @@ package cluster
 
 import "context"
 
-// WatchFolder makes the watchdog remove a folder when this process ends. UnwatchFolder makes the watchdog believe that
-// it has ended.
+// WatchFolder starts the watchdog of a folder.
 var WatchFolder = watchFolder
-
-// ForgetFolder tells a folder's watchdog that the folder is gone.
-var ForgetFolder = forgetFolder
 
 // SetShell sets the shell that watches folders.
 func SetShell(path string) (undo func()) {
@@ -16,14 +12,8 @@ func SetShell(path string) (undo func()) {
 	return func() { shell = was }
 }
 
-// UnwatchFolder closes the pipe of a folder's watchdog, as the end of this process does.
-func UnwatchFolder(path string) error {
-	watchdogs.Lock()
-	defer watchdogs.Unlock()
-	pipe := watchdogs.of[path]
-	delete(watchdogs.of, path)
-	return pipe.Close()
-}
+// Abandon closes the pipe to the watchdog, as the end of this process does.
+func (w RunningWatchdog) Abandon() { _ = w.pipe.Close() }
 
 // SweepHolding claims a subnet, calls claimed with it, and removes the orphans of a site, as a start does.
 func SweepHolding(ctx context.Context, s Site, claimed func(subnet string)) ([]Leftover, error) {

@@ -27,8 +27,9 @@ const markText = "A temporary folder of doublegrant. Once its run is gone, any l
 // folder is a cluster's temporary folder. The kernel releases its lock when its owner dies. Programs that remove old
 // temporary files respect such locks, as systemd-tmpfiles does.
 type folder struct {
-	path string
-	lock *os.File
+	path     string
+	lock     *os.File
+	watchdog RunningWatchdog // none if another process has made the folder
 }
 
 // removeWithin bounds the removal of a cluster's leftovers. Tenths of a second are usual.
@@ -42,14 +43,16 @@ func newFolder(dir string) (*folder, error) {
 	}
 	for {
 		path := filepath.Join(tmp, folderPrefix+strconv.FormatUint(uint64(rand.Uint32()), 10))
-		if err := watchFolder(path); err != nil {
+		watchdog, err := watchFolder(path)
+		if err != nil {
 			return nil, err
 		}
 		f, err := makeFolder(path)
 		if err == nil {
+			f.watchdog = watchdog
 			return f, nil
 		}
-		forgetFolder(path)
+		watchdog.Dismiss()
 		if !errors.Is(err, fs.ErrExist) {
 			return nil, err
 		}
@@ -172,7 +175,7 @@ func (f *folder) remove(ctx context.Context) error {
 	defer cancel()
 	err := await.Until(ctx, 20*time.Millisecond, f.removeMarkLast)
 	if err == nil {
-		forgetFolder(f.path)
+		f.watchdog.Dismiss()
 	}
 	return errors.Join(err, f.lock.Close())
 }

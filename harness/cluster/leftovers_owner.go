@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// hostOwned reports whether any sign of an owner exists: the lock of the folder, the process, or the lock of the
-// subnet. The subnet matters for an owner in another container that shares this machine's network, but perhaps neither
-// its files nor its process ids. If own is the host's subnet, the caller itself holds that lock, so it is no sign of
+// hostOwned reports whether the host has an owner: the folder is locked, the process lives, or the subnet is locked. An
+// owner in another container on this machine's network may show by its subnet alone, since its files and process ids
+// may not be visible here. If own is the host's subnet, the caller itself holds the lock, which then says nothing of
 // another owner.
 func hostOwned(c Leftover, own subnet) bool {
 	owned, err := folderOwned(c.Run)

@@ -84,26 +84,27 @@ func TestOrphansOfTheSubnetThatAStartClaimedAreRemoved(t *testing.T) {
 // second process of this program. A watchdog that is told that the folder is gone does not remove a later folder with
 // the same name.
 func TestTheWatchdogOfAFolderRemovesWhatIsOursAlone(t *testing.T) {
-	forget := func(dir string) error { cluster.ForgetFolder(dir); return nil }
+	abandon, dismiss := cluster.RunningWatchdog.Abandon, cluster.RunningWatchdog.Dismiss
 	for shell, by := range map[string]string{"/bin/sh": "a shell", "/nowhere/sh": "this program"} {
 		for name, c := range map[string]struct {
 			files []string
-			end   func(dir string) error
+			end   func(cluster.RunningWatchdog)
 			gone  bool
 		}{
-			"ours":           {[]string{".doublegrant", "r1/redis.conf", "two words.log"}, cluster.UnwatchFolder, true},
-			"not yet marked": {nil, cluster.UnwatchFolder, true},
-			"of that name":   {[]string{"r1/notes"}, cluster.UnwatchFolder, false},
-			"forgotten":      {nil, forget, false},
+			"ours":           {[]string{".doublegrant", "r1/redis.conf", "two words.log"}, abandon, true},
+			"not yet marked": {nil, abandon, true},
+			"of that name":   {[]string{"r1/notes"}, abandon, false},
+			"forgotten":      {nil, dismiss, false},
 		} {
 			t.Run(name+", by "+by, func(t *testing.T) {
 				defer cluster.SetShell(shell)()
 				dir := filepath.Join(t.TempDir(), "doublegrant-1")
-				require.NoError(t, cluster.WatchFolder(dir))
+				watchdog, err := cluster.WatchFolder(dir)
+				require.NoError(t, err)
 				require.NoError(t, os.Mkdir(dir, 0o700))
 				makeFiles(t, dir, c.files...)
 				ended := watchdogOf(t, dir)
-				require.NoError(t, c.end(dir))
+				c.end(watchdog)
 				eventually(t, ended, "the watchdog does not end")
 				if c.gone {
 					require.NoDirExists(t, dir)

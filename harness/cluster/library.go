@@ -16,10 +16,10 @@ import (
 var timeOfDaySource []byte
 
 // libraries caches compiled libraries, since a search starts many clusters.
-var libraries struct {
+var libraries = struct {
 	sync.Mutex
 	made map[libraryKey][]byte
-}
+}{made: map[libraryKey][]byte{}}
 
 type libraryKey struct{ compiler, source string }
 
@@ -40,9 +40,6 @@ func PreloadLibrary(ctx context.Context, source []byte) (library []byte, err err
 	}
 	if library, err = compileLibrary(ctx, compiler, source); err != nil {
 		return nil, err
-	}
-	if libraries.made == nil {
-		libraries.made = map[libraryKey][]byte{}
 	}
 	libraries.made[key] = library
 	return library, nil

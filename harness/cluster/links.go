@@ -8,6 +8,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster/clients"
+	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
 )
 
 // This file has the methods by which nemeses act on links and see that a fault acts.
@@ -17,7 +18,7 @@ type fabricLinks = clients.FabricLinks
 
 var _ harness.LinkControl = (*Cluster)(nil)
 
-// prober returns the Prober of a link. It connects to the node in the place of another node or a client group.
+// prober returns the Prober of the link from a node or client group to a node.
 func (c *Cluster) prober(from, to string) (clients.Prober, error) {
 	target, err := c.node(to)
 	if err != nil {
@@ -30,14 +31,14 @@ func (c *Cluster) prober(from, to string) (clients.Prober, error) {
 	return clients.Prober{From: from, To: to, Addr: target.announced(), Dial: dial}, nil
 }
 
-// dialer returns a dialer that dials in the place of a node or client group, but from an address of the harness's own.
-// For a node it dials through the kernel, as the node does. For a client group it uses [fabric.Fabric.Dial], as the
-// group's clients do.
+// dialer returns the dialer for probes of links from a node or client group. It dials as the host itself does: a node
+// through the kernel, a client group through [fabric.Fabric.DialFrom]. The source address is one of the harness, so
+// that probes do not count as the host's traffic.
 func (c *Cluster) dialer(from string) (clients.Dialer, error) {
 	for g := range c.Groups() {
 		if GroupName(g) == from {
 			return func(ctx context.Context, _, addr string) (net.Conn, error) {
-				return c.fabric.Dial(ctx, c.LookIP(g), addr)
+				return c.fabric.DialFrom(ctx, fabric.Source{Host: from, IP: c.LookIP(g), Uncounted: true}, addr)
 			}, nil
 		}
 	}

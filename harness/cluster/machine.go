@@ -33,9 +33,9 @@ func thisMachine() machine {
 func atMost(n uint64) int64 { return int64(min(n, 1<<30)) }
 
 // RaiseFileLimit raises the soft limit of open files to the hard one, for this process and its children. Go's runtime
-// has already raised it, to one less, but only for this process: children would get the old limit. A redis-server would
-// then raise its own in steps of 16 and lower its hard limit to the result: from a soft limit of 1024 and a hard limit
-// of 20000 it got to 19992.
+// has already raised the limit of this process, to one less than the hard one, but children would get the old limit. A
+// redis-server with a low soft limit raises it in steps of 16, and lowers its hard limit to the result: from a soft
+// limit of 1024 and a hard limit of 20000 it got to 19992.
 func RaiseFileLimit() error {
 	var l syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
@@ -67,8 +67,7 @@ func readMachine(root fs.FS) machine {
 // limit.
 //
 // A control group of version 2 is a line "0::/path" in /proc/self/cgroup, one of version 1 a line like
-// "4:memory:/path". Inside a container the path may be the one outside of it. Then only its last parent, the root, is
-// found.
+// "4:memory:/path". In a container the path may be that which the host sees. Then only the root of the groups is found.
 func memoryLeft(root fs.FS) (left int64, limited bool) {
 	left = math.MaxInt64
 	b, _ := fs.ReadFile(root, "proc/self/cgroup") // none: no control groups

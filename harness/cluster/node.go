@@ -37,12 +37,6 @@ func (n *node) real() string      { return hostPort(n.realIP, n.port) }
 func (n *node) announced() string { return hostPort(n.announcedIP, n.port) }
 func (n *node) config() string    { return filepath.Join(n.dir, "redis.conf") }
 
-// maxSocketPath is the length of the longest path that a Unix socket can have on every system.
-const maxSocketPath = 103
-
-// socket returns the path of the Unix socket at which a Redis node listens beside its address. It is faster than TCP.
-func (n *node) socket() string { return filepath.Join(n.dir, "redis.sock") }
-
 // prepare writes the node's configuration and opens its admin client.
 func (n *node) prepare(config string) error {
 	if err := os.MkdirAll(n.dir, 0o755); err != nil {
@@ -55,14 +49,14 @@ func (n *node) prepare(config string) error {
 	return os.WriteFile(n.config(), []byte(config), 0o644)
 }
 
-// adminDials is the PoolSize of admin clients. After that many failed dials a go-redis client dials only once a second,
-// and we would notice too late that a node is back.
-const adminDials = 10_000
+// adminPoolSize is the PoolSize of admin clients. After that many failed dials a go-redis client dials only once a
+// second, and we would notice too late that a node is back.
+const adminPoolSize = 10_000
 
 // adminOptions returns new options for an admin client: go-redis changes the options that it gets.
 func (n *node) adminOptions() *redis.Options {
 	return &redis.Options{
-		Addr: n.real(), Protocol: 2, DisableIdentity: true, PoolSize: adminDials,
+		Addr: n.real(), Protocol: 2, DisableIdentity: true, PoolSize: adminPoolSize,
 		MaxRetries: -1, DialerRetries: 1, DialTimeout: time.Second, ReadTimeout: time.Second, WriteTimeout: time.Second,
 		ContextTimeoutEnabled: true,
 	}
@@ -113,7 +107,6 @@ func (n *node) acceptsConnections(ctx context.Context) error {
 	return conn.Close()
 }
 
-// arguments returns the arguments of redis-server.
 func (n *node) arguments() []string {
 	if n.sentinel {
 		return []string{n.config(), "--sentinel"}

@@ -14,8 +14,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// watchMessages reports the messages that the Sentinel publishes. Its last messages before a broken connection, as in a
-// crash, may have been lost. They are read from its log. If the log may lack some of them, that is reported once.
+// watchMessages reports the messages that the Sentinel publishes. When the connection breaks, as in a crash, the last
+// messages before may have been lost. watchMessages reads these from the Sentinel's log. If the log may lack some of
+// these too, that is reported, once for each break.
 func (n *node) watchMessages(ctx context.Context, clock harness.Clock, events func(harness.Event)) {
 	sub := n.sentinelClient.PSubscribe(ctx, "*")
 	defer sub.Close()
@@ -97,11 +98,11 @@ type missedMessages struct {
 	wall         func() time.Time     // the time of day
 	clockIsRight func() bool          // asks the Sentinel
 	subscribedAt time.Duration        // when the subscription began
-	// The last logged message that was received or read in the log. An empty Kind means none.
+	// last is the latest of the logged messages that were received or read in the log. An empty Kind means none.
 	last harness.Event
-	// When messages were read in the log, by kind and detail: they may still be received.
+	// fromLog says when a message was read in the log, by kind and detail. The message may still be received.
 	fromLog map[[2]string]time.Duration
-	// The log when it was read last: its size in bytes, and whether it had all messages that were missed.
+	// size is the log's size in bytes when it was read last. complete says whether it had all missed messages then.
 	size     int64
 	complete bool
 }
@@ -123,8 +124,8 @@ func (u *missedMessages) accept(kind, detail string) (e harness.Event, isNew boo
 	return e, true
 }
 
-// loggedAt returns when a message that is received at now was sent. A Sentinel logs a message at once, and may then
-// write its state to a slow disk before it publishes the message. If the log does not have the message, or if the
+// loggedAt returns when the Sentinel sent a message that we receive at now. A Sentinel logs a message at once. Before
+// it publishes the message it may write its state to a slow disk. If the log does not have the message, or if the
 // Sentinel's clock is wrong, the result is now.
 func (u *missedMessages) loggedAt(kind, detail string, now time.Duration) time.Duration {
 	log, wall := u.tail(), u.wall()
@@ -163,9 +164,9 @@ func (u *missedMessages) tail() string {
 // zones are the time zones of a log: containers log in UTC.
 var zones = []*time.Location{time.Local, time.UTC}
 
-// read lists the messages that were missed. complete is false if there may be more: the log does not have the last
-// message that was received, or has it at another time, or has implausible times after it. Then the log was truncated,
-// or the Sentinel's clock was changed.
+// read lists the messages that were missed. complete is false if there may be more, as when the log was truncated or
+// the Sentinel's clock was changed: the log does not have the last message that was received, has it at another time,
+// or has implausible times after it.
 func (u *missedMessages) read() (missed []harness.Event, complete bool) {
 	info, err := os.Stat(u.path)
 	if err != nil {
@@ -233,8 +234,9 @@ const deliveredWithin = 500 * time.Millisecond
 // logged matches the lines of a Sentinel's log that are messages which it also published.
 var logged = regexp.MustCompile(`^\d+:X (\d+ \w+ \d+ [\d:.]+) [*#] ([+-]\S+) ?(.*)$`)
 
-// messagesIn lists the messages in a Sentinel's log, with times on the run's clock, which shows now at the time of day
-// wall. zone is the time zone of the log: containers log in UTC, processes in the zone of this machine.
+// messagesIn lists the messages in a Sentinel's log, with times on the run's clock. now is the time on the run's clock
+// at the time of day wall. zone is the time zone of the log: containers log in UTC, processes in the zone of this
+// machine.
 func messagesIn(log string, zone *time.Location, wall time.Time, now time.Duration) (all []harness.Event) {
 	for line := range strings.Lines(log) {
 		m := logged.FindStringSubmatch(strings.TrimRight(line, "\r\n"))

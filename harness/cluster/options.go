@@ -27,7 +27,7 @@ type Options struct {
 	Retries     int    // times that clients send a command again that got no answer; default none; 3 is go-redis's own
 	LogDir      string // folder in which nodes' logs stay; default: they are removed with the cluster
 
-	// Of a Sentinel topology.
+	// Replicas is for Sentinel and Replicated topologies, the next four settings for Sentinel topologies.
 	Replicas  int           // at most 9; default 2
 	Sentinels int           // at most 9; default 3; a majority of them is the quorum
 	DownAfter time.Duration // down-after-milliseconds of the Sentinels, 1s or more; default 1s
@@ -35,7 +35,7 @@ type Options struct {
 	SlowSentinels bool
 	OwnSentinel   bool // group g asks only the Sentinel of its number (g mod Sentinels); default: it asks all
 
-	// Protections against the loss of acknowledged writes.
+	// MinReplicas to AOF protect acknowledged writes from loss.
 	MinReplicas int           // min-replicas-to-write; default 0: a primary alone may write
 	MaxLag      time.Duration // min-replicas-max-lag, in whole seconds; default 10s, as Redis's own
 	AOF         AOF           // policy of the append-only file; default NoAOF
@@ -109,8 +109,8 @@ func (o Options) validate() error {
 // OldestRedis is the first major version that supports all commands used here, such as SENTINEL DEBUG.
 const OldestRedis = 7
 
-// majorVersion returns the first number of a version, or 0, which is too old, if there is none.
-func majorVersion(version string) (n int) {
+// MajorVersion returns the first number of a version, or 0, which is too old, if there is none.
+func MajorVersion(version string) (n int) {
 	_, _ = fmt.Sscanf(version, "%d.", &n)
 	return n
 }
@@ -166,8 +166,8 @@ func FindRedis(named string) (path, version string, err error) {
 			"set %s", ErrNoRedis, path, from, versionWithin, redisEnv)
 	}
 	version, _, _ = strings.Cut(strings.TrimSpace(string(out)), "\n")
-	number := numberOf(version)
-	if err != nil || majorVersion(number) < OldestRedis {
+	number := VersionNumber(version)
+	if err != nil || MajorVersion(number) < OldestRedis {
 		return "", "", fmt.Errorf("%w: %q from %s is not a redis-server of version %d.0 or newer (--version says %q): "+
 			"install one, or set %s",
 			ErrNoRedis, path, from, OldestRedis, version, redisEnv)
@@ -179,11 +179,12 @@ func FindRedis(named string) (path, version string, err error) {
 func RedisVersion(named string) (string, error) {
 	_, line, err := FindRedis(named)
 	product, _, _ := strings.Cut(line, " ")
-	return strings.TrimSpace(product + " " + numberOf(line)), err
+	return strings.TrimSpace(product + " " + VersionNumber(line)), err
 }
 
-// numberOf returns the version in the line that redis-server --version prints, such as "Redis server v=7.0.15 sha=0".
-func numberOf(line string) string {
+// VersionNumber returns the version in the line that redis-server --version prints: 7.0.15 in "Redis server v=7.0.15
+// sha=0".
+func VersionNumber(line string) string {
 	_, number, _ := strings.Cut(line, " v=")
 	number, _, _ = strings.Cut(number, " ")
 	return number

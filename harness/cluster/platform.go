@@ -75,8 +75,8 @@ type Host interface {
 	// Make makes the host without starting the node. Start calls it if needed. Making several hosts concurrently saves
 	// time.
 	Make(ctx context.Context) error
-	// Start starts the node with its configuration as the node last rewrote it. It returns once the node runs, which is
-	// before it answers. ended is closed when the node has ended for any reason.
+	// Start starts the node with the configuration in its folder, which the node may have rewritten. It returns once the
+	// node runs, which is before the node answers. ended is closed when the node has ended for any reason.
 	Start(ctx context.Context) (ended <-chan struct{}, err error)
 	// Kill ends the node with SIGKILL, even if it is paused, and returns when it is gone. It is not an error if the
 	// node is already gone.

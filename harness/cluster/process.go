@@ -16,12 +16,8 @@ import (
 
 // process is the Host of a node that runs on this machine. Its child process dies with us.
 type process struct {
-	name    string // name of the node
-	binary  string
-	args    []string
-	env     []string // added to our own
-	logPath string
-	spawner *spawner
+	HostOptions
+	binary string // redis-server
 
 	mu   sync.Mutex
 	cmd  *exec.Cmd
@@ -30,23 +26,16 @@ type process struct {
 
 var _ Host = (*process)(nil)
 
-// newProcess makes the host of a node that runs as a process. env is added to our environment.
-func (c *Cluster) newProcess(n *node, env []string) *process {
-	return &process{
-		name: n.name, binary: c.binary, args: n.arguments(), env: env, logPath: n.logPath, spawner: c.spawner,
-	}
-}
-
 func (p *process) Start(context.Context) (<-chan struct{}, error) {
-	log, err := os.OpenFile(p.logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	log, err := os.OpenFile(p.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close() // the child has its own copy
-	cmd := exec.Command(p.binary, p.args...)
+	cmd := exec.Command(p.binary, p.Args...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.Env = append(os.Environ(), p.env...)
-	if err := p.spawner.start(cmd); err != nil {
+	cmd.Env = append(os.Environ(), p.Env...)
+	if err := StartProcess(cmd); err != nil {
 		return nil, err
 	}
 	done := make(chan struct{})
@@ -77,10 +66,10 @@ func (p *process) signal(sig syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.cmd == nil {
-		return fmt.Errorf("cluster: %s was never started", p.name)
+		return fmt.Errorf("cluster: %s was never started", p.Name)
 	}
 	if err := p.cmd.Process.Signal(sig); err != nil {
-		return fmt.Errorf("cluster: signal %s: %w", p.name, err)
+		return fmt.Errorf("cluster: signal %s: %w", p.Name, err)
 	}
 	return nil
 }
@@ -94,7 +83,7 @@ func (p *process) Kill() error {
 	}
 	_ = cmd.Process.Signal(syscall.SIGCONT) // may fail: SIGKILL ends a stopped process as well
 	if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("cluster: kill %s: %w", p.name, err)
+		return fmt.Errorf("cluster: kill %s: %w", p.Name, err)
 	}
 	<-done
 	return nil
@@ -115,7 +104,7 @@ func (p *process) Terminate(ctx context.Context) error {
 	case <-done:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("cluster: %s does not end: %w", p.name, ctx.Err())
+		return fmt.Errorf("cluster: %s does not end: %w", p.Name, ctx.Err())
 	}
 }
 
@@ -128,9 +117,9 @@ func (p *process) Pause(ctx context.Context) error {
 		case 'T':
 			return nil
 		case 0, 'Z':
-			return fmt.Errorf("%w: %s has ended", await.ErrGaveUp, p.name)
+			return fmt.Errorf("%w: %s has ended", await.ErrGaveUp, p.Name)
 		default:
-			return fmt.Errorf("cluster: %s is in state %q, not stopped", p.name, s)
+			return fmt.Errorf("cluster: %s is in state %q, not stopped", p.Name, s)
 		}
 	})
 }

@@ -40,7 +40,7 @@ type Reach struct {
 	Err           error // ErrLimit, with the remedy; nil: there are addresses
 }
 
-// Addresses finds addresses that nodes could have, and releases them.
+// Addresses checks whether nodes can have addresses on this machine. It keeps none of them.
 func Addresses() Reach {
 	s, err := claimSubnet()
 	if err != nil {

@@ -3,13 +3,17 @@ package cluster
 import (
 	"os/exec"
 	"runtime"
+	"sync"
 	"syscall"
 )
 
-// spawner starts processes that the kernel kills when we die. The parent-death signal is tied to the thread that
-// started the child, so one goroutine keeps one thread for all starts of a cluster.
-type spawner struct {
-	starts chan start
+// StartProcess starts a process in its own process group, so that a Ctrl-C in the terminal reaches only us. The kernel
+// kills the process when this process dies.
+func StartProcess(cmd *exec.Cmd) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	s := start{cmd: cmd, err: make(chan error, 1)}
+	starter() <- s
+	return <-s.err
 }
 
 type start struct {
@@ -17,24 +21,15 @@ type start struct {
 	err chan error
 }
 
-func newSpawner() *spawner {
-	s := &spawner{starts: make(chan start)}
+// starter returns the channel of the goroutine that starts all processes. The kernel takes the end of the thread that
+// started a process for our death, so this goroutine keeps one thread for good.
+var starter = sync.OnceValue(func() chan<- start {
+	starts := make(chan start)
 	go func() {
 		runtime.LockOSThread()
-		defer runtime.UnlockOSThread() // the thread lives on: children outlive close by a moment
-		for st := range s.starts {
-			st.err <- st.cmd.Start()
+		for s := range starts {
+			s.err <- s.cmd.Start()
 		}
 	}()
-	return s
-}
-
-// start starts cmd in its own process group, so that a Ctrl-C in the terminal reaches only us.
-func (s *spawner) start(cmd *exec.Cmd) error {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
-	st := start{cmd: cmd, err: make(chan error, 1)}
-	s.starts <- st
-	return <-st.err
-}
-
-func (s *spawner) close() { close(s.starts) }
+	return starts
+})

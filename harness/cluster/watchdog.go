@@ -5,14 +5,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"sync"
 	"syscall"
 )
 
-// A folder's watchdog is a shell that waits until this process ends, for any reason, and then removes the folder. A
-// pipe from this process tells it: the pipe ends with the process. A second process of our own binary would have to
-// call Watchdog first thing in main. A user's test binary does not, and would run the tests again. So it is used only
-// where there is no shell and the program calls Watchdog.
+// A folder's watchdog is a shell that removes the folder. A second process of our own binary would have to call
+// Watchdog first thing in main. A user's test binary does not, and would run the tests again. So a second process is
+// used only where there is no shell and the program calls Watchdog.
 
 // shell is what runs watchdogScript.
 var shell = "/bin/sh"
@@ -32,18 +30,13 @@ while [ -d "$1" ] && [ "$tries" -lt 600 ]; do
 	sleep 0.1 || sleep 1
 done`
 
-// watchdogs holds the pipes of the watchdogs, by folder. A pipe stays open until the folder is removed or this process
-// ends.
-var watchdogs = struct {
-	sync.Mutex
-	of map[string]io.WriteCloser
-}{of: map[string]io.WriteCloser{}}
+// RunningWatchdog is a process that cleans up once this process has ended for any reason. The zero value is none.
+type RunningWatchdog struct{ pipe io.WriteCloser }
 
-// watchFolder starts a watchdog that removes the folder when this process ends, unless forgetFolder is called first.
-// The folder need not exist yet.
-func watchFolder(path string) error {
-	cmd := watchdogFor(path)
-	cmd.Env = append(cmd.Environ(), fmt.Sprintf("%s=%d", watchdogEnv, os.Getpid()))
+// StartWatchdog starts a watchdog. Its standard input ends together with this process, and only then it cleans up. The
+// environment variable called env tells it the id of this process.
+func StartWatchdog(cmd *exec.Cmd, env string) (RunningWatchdog, error) {
+	cmd.Env = append(cmd.Environ(), fmt.Sprintf("%s=%d", env, os.Getpid()))
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C is for us
 	pipe, err := cmd.StdinPipe()
@@ -51,30 +44,25 @@ func watchFolder(path string) error {
 		err = cmd.Start()
 	}
 	if err != nil {
-		return fmt.Errorf("cluster: start the watchdog: %w", err)
+		return RunningWatchdog{}, fmt.Errorf("cluster: start the watchdog: %w", err)
 	}
-	go func() { _ = cmd.Wait() }() // it ends by forgetFolder, or after us
-	watchdogs.Lock()
-	defer watchdogs.Unlock()
-	watchdogs.of[path] = pipe
-	return nil
+	go func() { _ = cmd.Wait() }() // it ends by Dismiss, or after us; cmd keeps the pipe open until then
+	return RunningWatchdog{pipe}, nil
 }
 
-// watchdogFor returns the command of a watchdog.
-func watchdogFor(path string) *exec.Cmd {
+// Dismiss ends the watchdog without a clean-up.
+func (w RunningWatchdog) Dismiss() {
+	if w.pipe != nil {
+		_, _ = io.WriteString(w.pipe, "gone\n") // fails if the watchdog was killed
+		_ = w.pipe.Close()
+	}
+}
+
+// watchFolder starts a watchdog that removes the folder, which need not exist yet.
+func watchFolder(path string) (RunningWatchdog, error) {
+	cmd := exec.Command(shell, "-c", watchdogScript, "doublegrant-watchdog", path, markName)
 	if _, err := os.Stat(shell); err != nil && ownWatchdogs.Load() {
-		return ownWatchdog(path)
+		cmd = ownWatchdog(path)
 	}
-	return exec.Command(shell, "-c", watchdogScript, "doublegrant-watchdog", path, markName)
-}
-
-// forgetFolder ends the watchdog of a folder that is gone, or that turned out to be another process's.
-func forgetFolder(path string) {
-	watchdogs.Lock()
-	defer watchdogs.Unlock()
-	if pipe := watchdogs.of[path]; pipe != nil {
-		_, _ = io.WriteString(pipe, "gone\n") // fails if the watchdog was killed
-		_ = pipe.Close()
-		delete(watchdogs.of, path)
-	}
+	return StartWatchdog(cmd, watchdogEnv)
 }

@@ -30,11 +30,17 @@ func Watchdog() bool {
 		ownWatchdogs.Store(true)
 		return false
 	}
-	// The watched process has ended without removing the folder.
-	if n, _ := os.Stdin.Read(make([]byte, 1)); n == 0 {
+	if AwaitAbandoned() {
 		removeAbandoned(path)
 	}
 	return true
+}
+
+// AwaitAbandoned waits, in a watchdog, for the end of the process that has started it. It returns false if that process
+// has dismissed the watchdog.
+func AwaitAbandoned() bool {
+	n, _ := os.Stdin.Read(make([]byte, 1))
+	return n == 0
 }
 
 // ownWatchdog returns the command of a watchdog that is a second process of our own binary.

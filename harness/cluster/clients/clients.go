@@ -22,7 +22,7 @@ const connBuffer = 4 << 10
 // GroupName returns the name of a client group in the fabric. Groups count from 0.
 func GroupName(group int) string { return fmt.Sprintf("g%d", group) }
 
-// Set holds the clients of a deployment. Open or On makes it, and Close ends it. It is safe for concurrent use.
+// Set holds the clients of a deployment. Open or OpenOver makes it, and Close ends it. It is safe for concurrent use.
 type Set struct {
 	fabricLinks
 
@@ -61,8 +61,8 @@ func Open(d Deployment, o Options) (*Set, error) {
 	return c, nil
 }
 
-// OpenOver returns clients over a fabric of the caller's, which knows the nodes' announced addresses. Close does not
-// close it.
+// OpenOver returns clients over the caller's fabric, which has to know the nodes' announced addresses. Close does not
+// close that fabric.
 func OpenOver(f *fabric.Fabric, d Deployment, o Options) (*Set, error) {
 	quietRedisClients()
 	if err := d.validate(); err != nil {
@@ -166,10 +166,10 @@ func (c *Set) clientsOf(group, count int) (all []redis.UniversalClient, fresh []
 }
 
 const (
-	// warmClients is the number of clients above which connections are opened in advance. Fewer clients open theirs
-	// fast enough, unless they use TLS: a handshake may take longer than an operation, which then gives up, and the
-	// next one starts over. Idle connections have a cost: after a partition, each that leads to the old primary costs
-	// its next user a timeout.
+	// warmClients is the number of clients above which connections are opened in advance. Fewer clients open theirs fast
+	// enough when they need them. With TLS all connections are opened in advance: an operation may give up before a
+	// handshake is over, and the next operation would begin the handshake anew. Idle connections have a cost: after a
+	// partition, each of those that lead to the old primary costs its next user a timeout.
 	warmClients = 1000
 	warmWithin  = 10 * time.Second // time limit; the remaining ones are opened when needed
 )
@@ -224,8 +224,8 @@ func (c *Set) newClient(s clientKey) *redis.Client {
 // maxRetries returns Options.Retries in go-redis's terms, where -1 means none.
 func (c *Set) maxRetries() int { return cmp.Or(c.opts.Retries, -1) }
 
-// MarkUnwritable records that the node no longer accepts writes. If it acknowledges a group's writes later,
-// Options.OnServes is called with EventServesWrites again.
+// MarkUnwritable records that the node no longer accepts writes. If the node acknowledges a write of a group after
+// that, Options.OnServes reports the node for this group again.
 func (c *Set) MarkUnwritable(node string) { c.services.forgetWriter(node) }
 
 // Close closes all clients, and the fabric that Open made. It is safe to call twice.
@@ -245,18 +245,6 @@ func (c *Set) Close() error {
 		errs = append(errs, c.fabric.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// Nodes lists the known Redis nodes and Sentinels, in no order. A node that the deployment did not name is among them
-// once it has been dialed.
-func (c *Set) Nodes() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var out []string
-	for _, p := range c.nodes {
-		out = append(out, p.name)
-	}
-	return out
 }
 
 // Name returns the name of the node that is announced at addr, or "". With Open, an unknown address gets a name.
@@ -281,7 +269,8 @@ func (c *Set) placeOf(addr string) *knownNode {
 	return p
 }
 
-// newName returns an unused name for a Redis node: unknown addresses are those of a new primary. The caller holds c.mu.
+// newName returns an unused name for a Redis node, since an unknown address is taken for that of a new primary. The
+// caller holds c.mu.
 func (c *Set) newName() string {
 	taken := map[string]bool{}
 	for _, p := range c.nodes {
@@ -303,8 +292,8 @@ func (c *Set) Connections(node string) (n int) {
 }
 
 // DirectAddress returns the address of the node to which a client of Connect or ConnectAll always leads, past all
-// links. It is empty if the client may switch nodes, as with Sentinels, if the node needs TLS or a password, or if
-// these are not its clients.
+// links. It is empty if r is no client of this Set, if r may switch nodes, as with Sentinels, or if the node needs TLS
+// or a password.
 func (c *Set) DirectAddress(r redis.UniversalClient) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 // Deployment describes a Redis deployment and how to log in. Its JSON includes passwords and keys. Printed, it shows
 // only numbers of nodes.
 type Deployment struct {
-	Nodes      []Node // Redis nodes; with Sentinels the known ones: others get names when they are first dialed
+	Nodes      []Node // Redis nodes; with Sentinels there may be more, which get names when they are first dialed
 	Sentinels  []Node `json:",omitempty"` // none: clients connect directly to Nodes
 	MasterName string `json:",omitempty"` // name of the primary at the Sentinels
 	Masters    int    `json:",omitempty"` // number of independent primaries, the first of Nodes; 0 or 1: one

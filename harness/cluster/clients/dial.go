@@ -41,7 +41,7 @@ func (c *Set) probeDialer(group int) Dialer {
 	}
 }
 
-// callOrEmpty returns the group's address, or "" without a function.
+// callOrEmpty returns ip(group), or "" if ip is nil.
 func callOrEmpty(ip func(group int) string, group int) string {
 	if ip == nil {
 		return ""

@@ -11,8 +11,8 @@ import (
 
 // This file has the methods with which nemeses act on links and check that a fault acts.
 
-// FabricLinks acts on the links of a fabric. It has all of harness.LinkControl but Connections. NewFabricLinks makes
-// it.
+// FabricLinks acts on the links of a fabric. It implements all methods of harness.LinkControl except Connections.
+// NewFabricLinks makes it.
 type FabricLinks struct {
 	fabric *fabric.Fabric
 	owner  string
@@ -59,7 +59,6 @@ func (c FabricLinks) Hangup(ctx context.Context, from, to string) error {
 	return c.onLink(from, to, func(p Prober) error { return p.Hangup(ctx) })
 }
 
-// onLink calls do with the Prober of a link.
 func (c FabricLinks) onLink(from, to string, do func(Prober) error) error {
 	p, err := c.prober(from, to)
 	if err != nil {

@@ -21,13 +21,13 @@ type Options struct {
 	// connections that probe its links. If nil or empty, the kernel chooses.
 	GroupIP, LookIP func(group int) string
 
-	// OnServes is called when a group's node changes, also for its first one. The kind is harness.EventServesWrites for
-	// the node that acknowledges the group's writes, and harness.EventAnswers for the node that answers the group at all:
-	// a replica answers reads and refuses writes. A group's calls are in the order of its answers. OnServes must not
-	// block. nil: not called.
+	// OnServes is called with the first node that serves a group, and whenever another node serves it. The kind is
+	// harness.EventServesWrites for the node that acknowledges the group's writes. It is harness.EventAnswers for the node
+	// that answers the group at all: a replica answers reads and refuses writes. The calls for one group come in the order
+	// of the answers that the group got. OnServes must not block. nil: not called.
 	OnServes func(kind string, group int, node string)
 
-	// Hook sees the commands of the groups' clients, outside the hooks that callers of Connect add. nil: none.
+	// Hook is the first go-redis hook of the groups' clients. Hooks that callers of Connect add run inside it. nil: none.
 	Hook redis.Hook
 
 	// Wrap wraps each new connection of a group's client to a Redis node. It sees plain bytes: TLS is below it.

@@ -27,8 +27,8 @@ type service struct {
 	reportedAt time.Time                 // when answerer was last reported
 }
 
-// answersEvery is the least time between two reports of an answering node: connections to two nodes may alternate for a
-// while.
+// answersEvery is the least time between two reports of a group's answering node. Otherwise a group whose connections
+// lead to two nodes would report a change with almost every answer.
 const answersEvery = 5 * time.Millisecond
 
 // newServices returns the services of all groups. It returns nil if serves is nil.
@@ -55,8 +55,8 @@ func (all services) forgetWriter(node string) {
 	}
 }
 
-// acknowledged records that n acknowledged a write that was sent when s.changes was changes. If writer has changed
-// since, the answer is old and is ignored.
+// acknowledged records that n acknowledged a write. changes is the value that s.changes had when the write was sent. If
+// s.changes is larger now, the answer is too old to count.
 func (s *service) acknowledged(n *knownNode, changes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +106,8 @@ type watchedSocket struct {
 // SyscallConn returns the raw connection.
 func (c *watchedSocket) SyscallConn() (syscall.RawConn, error) { return c.raw.SyscallConn() }
 
-// Write sends a command. If the node already serves the group, it does not watch for the answer.
+// Write sends a command, and notes whether Read has to record the answer. If the node already serves the group, the
+// answer would change nothing.
 func (c *watchedConn) Write(b []byte) (int, error) {
 	asked := int64(0)
 	if changes := c.service.changes.Load(); c.service.writer.Load() != c.node && isWrite(b) {
@@ -117,7 +118,7 @@ func (c *watchedConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Read receives an answer and records it.
+// Read receives an answer, and records it if Write has noted so.
 func (c *watchedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 && c.asksData.Load() {
@@ -129,8 +130,8 @@ func (c *watchedConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// isWrite reports whether a replica would refuse the first command of a request. It assumes that of every command that
-// is not known as harmless.
+// isWrite reports whether a replica would refuse the first command of a request. Every command that is neither in
+// noData nor in readOnly counts as a write.
 func isWrite(request []byte) bool {
 	command := commandOf(request)
 	return command != "" && !noData[command] && !readOnly[command]

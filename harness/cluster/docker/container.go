@@ -16,9 +16,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// containerHost is a node's host in a container on this machine's network. The cluster's folder is mounted in the
-// container under the same path, so that configuration, append-only file and Unix socket are where they are for a
-// process. The files outlive the container, so that it can be made anew without loss.
+// containerHost runs a node in a container on this machine's network. The cluster's folder has the same path in the
+// container as outside, so a container has its configuration, append-only file and Unix socket where a process has
+// them. These files outlive the container.
 type containerHost struct {
 	cluster.HostOptions
 	daemon *daemon
@@ -217,25 +217,17 @@ func (c *containerHost) callDaemon(
 // removed.
 func (d *daemon) remove(ctx context.Context, name, id string) error {
 	return d.callWithin(ctx, "remove "+name, func(ctx context.Context) error {
-		_, err := d.api.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-		if errdefs.IsNotFound(err) {
-			return nil
-		}
-		if errdefs.IsConflict(err) { // another process removes it, or it is paused
-			return d.removeHard(ctx, id, err)
-		}
-		return err
-	})
-}
-
-// removeHard removes a container that the daemon refused to remove with err.
-func (d *daemon) removeHard(ctx context.Context, id string, err error) error {
-	return await.Until(ctx, 50*time.Millisecond, func() error {
-		_, _ = d.api.ContainerUnpause(ctx, id, client.ContainerUnpauseOptions{})
-		_, again := d.api.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-		if errdefs.IsNotFound(again) || again == nil {
-			return nil
-		}
-		return errors.Join(err, again)
+		refused := false
+		return await.Poll(ctx, 50*time.Millisecond, func() (again bool, err error) {
+			_, err = d.api.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+			switch {
+			case errdefs.IsNotFound(err):
+				return false, nil
+			case errdefs.IsConflict(err): // another process removes it, or it is paused
+				refused = true
+				_, _ = d.api.ContainerUnpause(ctx, id, client.ContainerUnpauseOptions{})
+			}
+			return refused && err != nil, err
+		})
 	})
 }

@@ -60,8 +60,8 @@ func findDaemon(ctx context.Context, b bounds) (*daemon, error) {
 	return d, nil
 }
 
-// anyDaemon returns the daemon that findDaemon looks for, even if its containers cannot be nodes. The error wraps
-// ErrNoDocker.
+// anyDaemon returns the daemon that findDaemon looks for, but also one whose containers cannot use this machine's
+// network: any daemon can make images. The error wraps ErrNoDocker.
 func anyDaemon(ctx context.Context, b bounds) (*daemon, system.Info, error) {
 	api, err := ask(ctx, b.query, openClient)
 	if err != nil {
@@ -76,8 +76,9 @@ func anyDaemon(ctx context.Context, b bounds) (*daemon, system.Info, error) {
 	return &daemon{bounds: b, api: api, version: res.Info.ServerVersion}, res.Info, nil
 }
 
-// openClient makes testcontainers' client, or a plain one if testcontainers has found no daemon: it looks only once in
-// a process, and a daemon may have come up since. testcontainers' log is off meanwhile, so that it prints no greeting.
+// openClient makes testcontainers' client. If testcontainers has found no daemon, openClient makes a plain client:
+// testcontainers looks only once in a process, and a daemon may have come up since. testcontainers' log is off during
+// the call, so that it prints no greeting.
 //
 // openClient also turns off testcontainers' reaper for the whole process, unless $TESTCONTAINERS_RYUK_DISABLED is set.
 // The reaper needs its own image and does what our watchdog does.
@@ -102,10 +103,10 @@ func openClient(ctx context.Context) (*client.Client, error) {
 	return it.Client, nil // without its wrapper, which answers every Info with the first answer
 }
 
-// openNamed makes a client of the daemon at $DOCKER_HOST. It calls testcontainers, which makes our containers, only
-// once that daemon answers: otherwise testcontainers would fall back to another daemon and keep it for the life of the
-// process. If testcontainers uses another daemon all the same, such as one of its own properties file, that is an
-// error.
+// openNamed makes a client of the daemon at $DOCKER_HOST, and returns an error if that daemon does not answer. Only
+// then does it call testcontainers, which makes our containers: earlier, testcontainers might choose another daemon,
+// and keep it for the life of the process. It is an error if testcontainers uses another daemon all the same, such as
+// the one that its own properties file names.
 func openNamed(ctx context.Context) (*client.Client, error) {
 	named, err := client.New(client.FromEnv)
 	if err != nil {

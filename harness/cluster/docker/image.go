@@ -54,7 +54,7 @@ func (d *daemon) hasUsableImage(ctx context.Context, image string) (bool, error)
 	}
 	for _, e := range res.Config.Env {
 		version, ok := strings.CutPrefix(e, versionEnv+"=")
-		if ok && majorVersion(version) < cluster.OldestRedis {
+		if ok && cluster.MajorVersion(version) < cluster.OldestRedis {
 			return false, imageError{fmt.Errorf("the image %s has Redis %s, older than %d.0: name another (%s), or make "+
 				"one: doublegrant doctor --build-image", image, version, cluster.OldestRedis, imageEnv)}
 		}
@@ -90,10 +90,4 @@ func (d *daemon) findImage(ctx context.Context, named string) (string, error) {
 		return "", err
 	}
 	return image, nil
-}
-
-// majorVersion returns the first number of a version. It is 0, which is too old, if there is none.
-func majorVersion(version string) (n int) {
-	_, _ = fmt.Sscanf(version, "%d.", &n)
-	return n
 }

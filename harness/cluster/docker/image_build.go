@@ -18,7 +18,7 @@ import (
 
 const (
 	imageServer = "/usr/local/bin/redis-server" // in the image
-	// digestLabel is the image's label with its digest. It differs from label, which marks our containers, because a
+	// digestLabel is the label of an image that holds the image's digest. It is not the label of our containers, because a
 	// container inherits the labels of its image.
 	digestLabel = "doublegrant.image"
 
@@ -52,14 +52,12 @@ func findServer(named string) (binary, version string, err error) {
 	if err != nil {
 		return "", "", fmt.Errorf("cluster: %w", err)
 	}
-	_, number, _ := strings.Cut(line, " v=")
-	version, _, _ = strings.Cut(number, " ")
-	return binary, version, nil
+	return binary, cluster.VersionNumber(line), nil
 }
 
-// importImage makes the image called name from files and from lines of a Dockerfile, unless there is an identical one.
-// It removes the image that had this name before, if that has no other name and is not in use. It returns the size of
-// the files in bytes.
+// importImage makes the image called name from files and from lines of a Dockerfile, unless an identical image has that
+// name. An older image that loses its only name is removed, unless a container uses it. size is that of the files in
+// bytes.
 func (d *daemon) importImage(
 	ctx context.Context, name string, files *imageFiles, lines []string,
 ) (size int, err error) {
@@ -95,7 +93,6 @@ func (d *daemon) isNameless(ctx context.Context, id string) bool {
 	return err == nil && len(image.RepoTags) == 0
 }
 
-// importTar makes the daemon import a tar as an image.
 func (d *daemon) importTar(ctx context.Context, name string, root []byte, lines []string) error {
 	source := client.ImageImportSource{Source: bytes.NewReader(root), SourceName: "-"}
 	answer, err := d.api.ImageImport(ctx, source, name, client.ImageImportOptions{Changes: lines})

@@ -21,7 +21,7 @@ const (
 	imageClocks   = "/usr/local/lib/doublegrant/clock.so"
 	imageResults  = "/results" // what commands write by default: their working folder is /
 
-	// imageUser is the user and group of the image. Any other can take its place: nothing in the image is its own.
+	// imageUser is the user and group of the image. Any other user can run it: no file in the image belongs to imageUser.
 	imageUser = "10001:10001"
 
 	insideEnv = "DOUBLEGRANT_IMAGE" // set in the image, to its name

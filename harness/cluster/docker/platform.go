@@ -1,4 +1,4 @@
-// Package docker runs the nodes of clusters in containers: cluster.Options{On: docker.Platform{}}.
+// Package docker runs the nodes of clusters in containers: cluster.Options{Platform: docker.Platform{}}.
 //
 // The containers use this machine's network, so that addresses and faults are those of nodes that run as processes. It
 // needs a Docker Engine that runs as root on Linux.
@@ -28,13 +28,13 @@ import (
 // Errors that wrap it say what to do.
 var ErrNoDocker = errors.New("no Docker")
 
-// imageError is an error about an image on a machine with Docker. It is ErrNoDocker as well.
+// imageError is an error about an image. For errors.Is it is ErrNoDocker, although its text says nothing of Docker.
 type imageError struct{ error }
 
 // Is reports whether target is ErrNoDocker.
 func (imageError) Is(target error) bool { return target == ErrNoDocker }
 
-// Unwrap returns the error without the mark.
+// Unwrap returns the error about the image.
 func (e imageError) Unwrap() error { return e.error }
 
 // errNoWatchdog is the error for a program that has not called Watchdog: its containers would stay if it were killed.
@@ -151,8 +151,8 @@ func (d *daemon) RemoveAll(ctx context.Context, folder string) error {
 	return d.removeContainers(ctx, folder, 0)
 }
 
-// removeContainers removes a cluster's containers. It returns when there has been none for the time quiet. Until then
-// one may still appear that was being made when its maker gave up or died.
+// removeContainers removes a cluster's containers. It returns when it has seen none for the time quiet: a container
+// that was being made when its maker gave up or died may appear late.
 func (d *daemon) removeContainers(ctx context.Context, folder string, quiet time.Duration) error {
 	const every = 100 * time.Millisecond
 	quietSince := time.Now()

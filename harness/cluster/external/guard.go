@@ -13,8 +13,8 @@ import (
 // those that may be sent.
 var ErrNotSent = errors.New("not sent to the external Redis")
 
-// guardedConn is a connection that checks every command before it is sent, whether a client library or an adapter sends
-// it. A command with a key outside the prefix never reaches the server whole.
+// guardedConn is a connection that checks every command before it sends it, no matter whether a client library or an
+// adapter has written the command. A server never gets the whole of a command with a key outside the prefix.
 type guardedConn struct {
 	net.Conn
 	prefix    string

@@ -87,8 +87,8 @@ func (s *System) HasPrimaryLink(context.Context, string) (bool, error) { return 
 // linkControl lets System embed the interface without an exported field.
 type linkControl = harness.LinkControl
 
-// Impair applies a link fault to the links of client groups, as [clients.Set.Impair] does. It leaves out links to
-// client groups, which carry nothing. Any other link is an error.
+// Impair applies a link fault to links of client groups, as [clients.Set.Impair] does. It ignores links that lead to a
+// client group, since nobody connects to clients. Any other link is an error.
 func (s *System) Impair(links []harness.Link, f harness.LinkFault) (heal func() error, err error) {
 	groups := s.ClientGroups()
 	ours := slices.DeleteFunc(slices.Clone(links), func(l harness.Link) bool { return slices.Contains(groups, l.To) })

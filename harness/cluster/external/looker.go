@@ -34,14 +34,13 @@ func newNodeClients(nodes []clients.Node, d clients.Deployment, sentinels bool) 
 	return &nodeClients{c, nodes}, err
 }
 
-func (l *nodeClients) close() error {
-	if l == nil || l.clients == nil {
-		return nil
+func (l *nodeClients) close() {
+	if l != nil && l.clients != nil {
+		_ = l.clients.Close() // nothing is lost with it
 	}
-	return l.clients.Close()
 }
 
-// do sends a command to the node of that number.
+// do sends a command to l.nodes[node].
 func (l *nodeClients) do(ctx context.Context, node int, words ...any) (any, error) {
 	all, err := l.clients.ConnectAll(0)
 	if err != nil {
@@ -81,7 +80,7 @@ func pairsOf(reply any) map[string]string {
 	return values
 }
 
-// primaryAddress returns the address of the primary as the Sentinel of that number names it.
+// primaryAddress returns the address of the primary that the Sentinel l.nodes[sentinel] names.
 func (l *nodeClients) primaryAddress(ctx context.Context, sentinel int, master string) (string, error) {
 	reply, err := l.do(ctx, sentinel, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", master)
 	if err != nil {
@@ -94,7 +93,7 @@ func (l *nodeClients) primaryAddress(ctx context.Context, sentinel int, master s
 	return net.JoinHostPort(fmt.Sprint(parts[0]), fmt.Sprint(parts[1])), nil
 }
 
-// knownPeers returns the addresses that the Sentinel of that number lists with SENTINEL REPLICAS or SENTINEL SENTINELS.
+// knownPeers returns the addresses that the Sentinel l.nodes[sentinel] lists. list is REPLICAS or SENTINELS.
 func (l *nodeClients) knownPeers(ctx context.Context, sentinel int, list, master string) (all []string, err error) {
 	reply, err := l.do(ctx, sentinel, "SENTINEL", list, master)
 	if err != nil {
@@ -109,7 +108,8 @@ func (l *nodeClients) knownPeers(ctx context.Context, sentinel int, list, master
 	return all, nil
 }
 
-// plainError rewords a client's error without addresses, users and passwords. The words read on from a node's name.
+// plainError rewords a client's error without addresses, users and passwords. Its text goes on where a node's name
+// ends, as in "r1 does not answer in time".
 func plainError(err error) error {
 	var reply redis.Error
 	var network net.Error

@@ -11,8 +11,7 @@ import (
 // because others use the nodes.
 const rolesEvery = 250 * time.Millisecond
 
-// watchRoles reports each change of the role of the node of that number. The role of a node that does not answer is
-// "down".
+// watchRoles reports each change of the role of s.nodes.nodes[node]. The role of a node that does not answer is "down".
 func (s *System) watchRoles(ctx context.Context, node int, clock harness.Clock, events func(harness.Event)) {
 	last, name := "", s.nodes.nodes[node].Name
 	tick := time.NewTicker(rolesEvery)
@@ -36,7 +35,7 @@ func (s *System) watchRoles(ctx context.Context, node int, clock harness.Clock, 
 	}
 }
 
-// roleOf returns the role of the Redis node of that number, as package harness names it.
+// roleOf returns the role of s.nodes.nodes[node], as package harness names it.
 func (s *System) roleOf(ctx context.Context, node int) string {
 	g, err := s.nodes.hello(ctx, node)
 	switch {

@@ -1,12 +1,12 @@
 package external
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"time"
@@ -27,22 +27,21 @@ type Options struct {
 	Retries   int           // retries of a command without an answer; default none
 
 	Note func(string) // called with a line for the user, such as keys that remain; nil: not called
-	// called once, when a command was not sent because of ErrNotSent; must not block; nil: not called
+	// OnNotSent is called once, with the error of the first command that was not sent: see ErrNotSent. It must not block.
+	// nil: not called.
 	OnNotSent func(error)
 }
 
 // NewPrefix returns a random prefix, so that no two runs share one: doublegrant:<16 hex digits>:.
 func NewPrefix() string {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return "doublegrant:" + hex.EncodeToString(b[:]) + ":"
+	return fmt.Sprintf("doublegrant:%016x:", rand.Uint64())
 }
 
 // System is an external deployment as the system under test. New makes it. It is started once and stopped once.
 type System struct {
 	target      Target
 	opts        Options
-	linkControl // the field clients, once started
+	linkControl // the same as clients; set by Start
 
 	mu         sync.Mutex
 	deployment clients.Deployment
@@ -61,12 +60,7 @@ var _ harness.System = (*System)(nil)
 
 // New returns the target as a system. It does not dial.
 func New(t Target, o Options) *System {
-	if o.Prefix == "" {
-		o.Prefix = NewPrefix()
-	}
-	if o.Groups == 0 {
-		o.Groups = 5
-	}
+	o.Prefix, o.Groups = cmp.Or(o.Prefix, NewPrefix()), cmp.Or(o.Groups, 5)
 	return &System{target: t, opts: o}
 }
 
@@ -84,7 +78,8 @@ func (s *System) Preflight(ctx context.Context) error {
 	if err := one.Start(ctx, harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)); err != nil {
 		return err
 	}
-	return one.close()
+	one.close()
+	return nil
 }
 
 // startWithin bounds Start.
@@ -96,7 +91,8 @@ func (s *System) Start(ctx context.Context, clock harness.Clock, events func(har
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
 	if err := s.start(ctx, clock, events); err != nil {
-		return errors.Join(err, s.close())
+		s.close()
+		return err
 	}
 	log.Info("external Redis reached", "is", s.deployment.String(), "prefix", s.opts.Prefix)
 	return nil
@@ -145,8 +141,8 @@ func (s *System) open(clock harness.Clock, events func(harness.Event)) (err erro
 	return err
 }
 
-// OpenClients returns clients of a discovered deployment. They send no command with a key outside the prefix:
-// Options.OnNotSent gets the error of each one that was not sent. serves is clients.Options.OnServes.
+// OpenClients returns clients of a discovered deployment. They send no command with a key outside the prefix.
+// Options.OnNotSent gets the error of each command that was not sent. serves is clients.Options.OnServes.
 func OpenClients(
 	d clients.Deployment, o Options, serves func(kind string, group int, node string),
 ) (*clients.Set, error) {
@@ -220,8 +216,8 @@ func (s *System) AwaitWhole(ctx context.Context) error {
 	return await.Until(ctx, 100*time.Millisecond, func() error { return s.takesWrites(ctx) })
 }
 
-// Connect returns the client of a group, as [clients.Set.Connect] does. It sends no command with a key outside the
-// prefix.
+// Connect returns the client of a group, as [clients.Set.Connect] does. The client sends no command with a key outside
+// the prefix.
 func (s *System) Connect(group int) (redis.UniversalClient, error) {
 	c, err := s.loadClients()
 	if err != nil {
@@ -248,8 +244,8 @@ func (s *System) loadClients() (*clients.Set, error) {
 	return s.clients, nil
 }
 
-// Stop removes the run's keys and closes all clients. If it cannot remove keys, it calls Options.Note. The error wraps
-// ErrNotSent if a command was not sent because of it. It is safe to call twice, and after a failed Start.
+// Stop removes the run's keys and closes all clients. If keys may remain, it calls Options.Note. If a command was not
+// sent, it returns that command's error, which wraps ErrNotSent. It is safe to call twice, and after a failed Start.
 func (s *System) Stop() error {
 	s.mu.Lock()
 	stopped, started, strayed := s.stopped, s.stopWatching != nil, s.notSentErr
@@ -260,17 +256,18 @@ func (s *System) Stop() error {
 	if started {
 		s.removeKeys()
 	}
-	return errors.Join(strayed, s.close())
+	s.close()
+	return strayed
 }
 
 // close closes all clients and stops the watch of roles. It is safe to call twice.
-func (s *System) close() error {
+func (s *System) close() {
 	s.mu.Lock()
 	already := s.stopped
 	s.stopped = true
 	s.mu.Unlock()
 	if already {
-		return nil
+		return
 	}
 	if s.stopWatching != nil {
 		s.stopWatching()
@@ -281,6 +278,6 @@ func (s *System) close() error {
 			_ = c.Close() // faults may have broken these connections: nothing is lost with them
 		}
 	}
-	_, _ = s.nodes.close(), s.sentinels.close()
-	return nil
+	s.nodes.close()
+	s.sentinels.close()
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,7 +15,6 @@ import (
 // Target is the address of a deployment and how to log in. Parse makes it. Printed, it shows no address and no secret.
 type Target struct {
 	seeds clients.Deployment // nodes or Sentinels as given
-	hosts string             // host:port of each, separated by commas
 }
 
 // String describes the target without addresses.
@@ -25,7 +25,13 @@ func (t Target) GoString() string { return t.String() }
 
 // Hosts returns host:port of each given node or Sentinel, separated by commas, for the user to confirm. It is the only
 // method that shows an address.
-func (t Target) Hosts() string { return t.hosts }
+func (t Target) Hosts() string {
+	var hosts []string
+	for _, n := range slices.Concat(t.seeds.Nodes, t.seeds.Sentinels) {
+		hosts = append(hosts, n.Announced)
+	}
+	return strings.Join(hosts, ",")
+}
 
 // forms lists the forms of a target, for errors.
 const forms = "redis://USER:PASSWORD@HOST:PORT or redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/MASTER-NAME, " +
@@ -141,13 +147,6 @@ func (t *Target) readHosts(all []string, sentinel bool) error {
 		}
 		*into = append(*into, clients.Node{Name: fmt.Sprintf("%s%d", letter, i+1),
 			Announced: net.JoinHostPort(host, given)})
-	}
-	t.hosts = ""
-	for i, n := range *into {
-		if i > 0 {
-			t.hosts += ","
-		}
-		t.hosts += n.Announced
 	}
 	return nil
 }

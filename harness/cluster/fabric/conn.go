@@ -1,35 +1,48 @@
 package fabric
 
 import (
+	"context"
 	"io"
 	"net"
+	"sync"
 )
 
 // copyBuffer is the size of a connection's buffer in bytes. It is enough for a command and its reply, and a quarter of
 // io.Copy's: the fabric has thousands of connections.
 const copyBuffer = 8 << 10
 
-// conn is one end of an accepted connection, as toxiproxy sees it.
-type conn struct {
-	*net.TCPConn
-	passage *passage
+// relay carries the bytes between the socket of an accepted connection and a connection to the host that it is for. It
+// returns when both have ended.
+func (f *Fabric) relay(opener *net.TCPConn, from Source, to hostPlace) {
+	ctx, cancel := context.WithTimeout(context.Background(), dialWithin)
+	defer cancel()
+	c, err := f.open(ctx, from, to, opener)
+	if err != nil {
+		reset(opener)
+		return
+	}
+	var sending sync.WaitGroup
+	sending.Go(func() {
+		_, err := copySmall(c, opener)
+		c.openerEnded(err)
+	})
+	_, _ = copySmall(opener, c)
+	_ = opener.Close()
+	sending.Wait()
 }
 
-// Read reads. It returns what it read, or an end of file, only when the link is not withheld.
-func (c *conn) Read(b []byte) (int, error) {
-	n, err := c.TCPConn.Read(b)
-	c.passage.countWithheld(c.passage.link.restored(), n)
-	c.passage.link.waitRestored()
-	return n, err
-}
-
-// ReadFrom hides TCPConn.ReadFrom, which would allocate io.Copy's larger buffer.
-func (c *conn) ReadFrom(r io.Reader) (int64, error) { return copyToSocket(c.TCPConn, r) }
-
-// end is called when the pipeline that delivers to this end of the connection has ended.
-func (c *conn) end(bool) error {
-	c.passage.link.removeAccepted(c.TCPConn)
-	return c.TCPConn.Close()
+// openerEnded passes on that an accepted connection has ended. If the connection has not reached the host yet, it never
+// will: Sentinels connect to a node that they have lost, and give up, ten times a second.
+func (c *dialed) openerEnded(err error) {
+	c.countWithheld(c.link.restored(), 0)
+	c.mu.Lock()
+	reached := c.tcp != nil
+	c.mu.Unlock()
+	if err == nil && reached {
+		_ = c.CloseWrite() // fails on a connection that has ended only
+	} else {
+		_ = c.Close()
+	}
 }
 
 // copySmall copies with a small buffer, even if r or w could copy by itself.

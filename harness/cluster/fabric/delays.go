@@ -29,11 +29,11 @@ const (
 	slowCloseName = "doublegrant-slow-close"
 )
 
-// held is a stage's state for one direction of a connection. It outlives changes of other toxics on the link.
+// held is what a stage holds back in one direction of a connection. It outlives changes of other toxics on the link.
 type held struct {
 	pieces []*stream.StreamChunk // pieces that wait, each for its Timestamp
-	free   time.Time             // earliest time at which what follows the pieces may pass
-	ends   bool                  // free includes the delay of the connection's end
+	free   time.Time             // when the next piece, or the end of the connection, may pass at the earliest
+	ends   bool                  // free already includes the delay of the connection's end
 }
 
 // add appends a piece that is due no earlier than due.
@@ -81,7 +81,7 @@ type delaying struct{}
 // NewState returns what the stage keeps of a connection.
 func (delaying) NewState() any { return &held{} }
 
-// Cleanup lets what waits pass at once, since the toxic is being removed.
+// Cleanup passes all held pieces on at once. toxiproxy calls it when it removes the toxic.
 func (delaying) Cleanup(stub *toxics.ToxicStub) {
 	h, now := stub.State.(*held), time.Now()
 	for _, p := range h.pieces {
@@ -93,7 +93,8 @@ func (delaying) Cleanup(stub *toxics.ToxicStub) {
 	h.pieces = nil
 }
 
-// delay runs a stage. It calls hold to add the pieces of each chunk. It delays the end of the connection by endsAfter.
+// delay runs a stage until toxiproxy interrupts it or the connection ends. It calls hold for each chunk, to add the
+// pieces of the chunk. The end of the connection passes after a delay of endsAfter.
 func (delaying) delay(stub *toxics.ToxicStub, hold func(*held, *stream.StreamChunk), endsAfter time.Duration) {
 	h := stub.State.(*held)
 	for h.pass(stub) {

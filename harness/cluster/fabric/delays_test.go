@@ -101,7 +101,7 @@ func TestDelays(t *testing.T) {
 func passes(t *testing.T, steps []step) string {
 	l, out := New().Link("a", "b"), &recorded{began: time.Now(), ended: make(chan struct{})}
 	in, typed := io.Pipe()
-	l.start("a connection", in, out, &passage{link: l}, stream.Upstream)
+	l.start("a connection", in, out, &dialed{link: l}, stream.Upstream)
 	var heals []func() error
 	for _, s := range steps {
 		time.Sleep(s.at - time.Since(out.began)) // virtual
@@ -147,10 +147,9 @@ func (r *recorded) Write(b []byte) (int, error) {
 
 func (r *recorded) ReadFrom(from io.Reader) (int64, error) { return copySmall(r, from) }
 
-func (r *recorded) end(bool) error {
+func (r *recorded) end(bool) {
 	r.at = append(r.at, time.Since(r.began))
 	close(r.ended)
-	return nil
 }
 
 func (r *recorded) String() string {

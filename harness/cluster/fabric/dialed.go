@@ -7,20 +7,23 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
 
-// dialed is the opener's end of a connection that this process opened by [Fabric.Dial]. It has one socket, which leads
-// to the host itself. While the link has no fault, reads and writes go straight to the socket. While the link is
-// withheld, bytes wait here in both directions. While toxics are in force the bytes take a detour: one pipeline of
-// toxiproxy in each direction, between two queues here and the socket (dialed_detour.go). The opener sees only the
-// effects of faults, and nothing of these changes.
+// dialed is the opener's end of a connection that this process has opened, for itself or for an accepted connection. It
+// has one socket, which leads to the host itself. While the link has no fault, reads and writes go straight to the
+// socket. While the link is withheld, bytes wait in two queues, in and out. While toxics are in force, the bytes take a
+// detour: one pipeline of toxiproxy in each direction, between the queues and the socket (dialed_detour.go). The opener
+// sees only the effects of faults, and nothing of these changes.
 type dialed struct {
 	link          *Link
-	passage       passage
 	local, remote net.Addr
+	opener        *net.TCPConn // socket of the accepted connection that it serves, or nil
 	peek          peek
+	uncounted     bool        // see Source
+	cut           atomic.Bool // countEnded has counted it
 
 	mu      sync.Mutex
 	changed chan struct{} // closed at the next change; nil: no goroutine waits for one
@@ -51,8 +54,8 @@ const (
 	returning              // still through toxiproxy: its pipelines run dry
 )
 
-// mostQueued bounds a queue in bytes, as the kernel's buffer bounds a socket's. A write to a longer queue waits. The
-// last write before may exceed the bound.
+// mostQueued bounds a queue in bytes, as the kernel bounds a socket's buffer. A queue below the bound takes one more
+// write, however long. At the bound writes wait.
 const mostQueued = 256 << 10
 
 var (
@@ -64,24 +67,12 @@ var (
 type Source struct {
 	Host      string // name of the host
 	IP        string // source address, without a port; empty: the kernel chooses one
-	Uncounted bool   // the harness's own: it meets the host's faults, but [Link.Touched] does not count it
+	Uncounted bool   // a probe of the harness: faults act on it, but [Link.Touched] does not count it
 }
 
-// Dial connects to the announced address of a host from the source address ip (no port) of another, as
-// [Fabric.DialFrom] does. A connection from an address of no host comes from [UnknownHost].
-func (f *Fabric) Dial(ctx context.Context, ip, announced string) (net.Conn, error) {
-	f.mu.Lock()
-	from, known := f.hosts[ip]
-	f.mu.Unlock()
-	if !known {
-		from = host{name: UnknownHost}
-	}
-	return f.DialFrom(ctx, Source{Host: from.name, IP: ip, Uncounted: from.own}, announced)
-}
-
-// DialFrom connects from a host to the announced address of another. The connection behaves as one of the kernel's to
-// that address, with the same faults. It costs one socket instead of three, and while no fault is in force its bytes
-// pass through nothing else.
+// DialFrom connects from a host to the announced address of another. To its opener the connection is like one that the
+// kernel makes to that address, with the same faults. It costs one socket instead of three, and while no fault is in
+// force its bytes pass through nothing else.
 //
 // ctx bounds the time to connect. While the link is withheld DialFrom returns at once, as if the connection was
 // accepted, and the connection reaches the host when the link is restored. Errors are those of [net.Dialer], or a reset
@@ -97,14 +88,25 @@ func (f *Fabric) DialFrom(ctx context.Context, from Source, announced string) (n
 	case !ok:
 		return nil, dialError(fmt.Errorf("no host of the fabric announces %s", announced))
 	}
+	c, err := f.open(ctx, from, to, nil)
+	if err != nil {
+		return nil, err
+	}
+	c.remote = announcedAddr(announced)
+	return c, nil
+}
+
+// open opens a connection from a host to another. opener is the socket of an accepted connection, whose bytes it
+// carries, or nil.
+func (f *Fabric) open(ctx context.Context, from Source, to hostPlace, opener *net.TCPConn) (*dialed, error) {
 	link := f.Link(from.Host, to.name)
 	c := &dialed{
-		link: link, passage: passage{link: link, own: from.Uncounted},
-		local: &net.TCPAddr{IP: net.ParseIP(from.IP)}, remote: announcedAddr(announced),
+		link: link, uncounted: from.Uncounted, opener: opener,
+		local: &net.TCPAddr{IP: net.ParseIP(from.IP)},
 	}
 	c.peek.c = c
 	if c.link.restored() != nil {
-		c.passage.countWaiting()
+		c.countWaiting()
 		go c.connectLater(to.real)
 		return c, nil
 	}
@@ -114,7 +116,8 @@ func (f *Fabric) DialFrom(ctx context.Context, from Source, announced string) (n
 	return c, nil
 }
 
-// announcedAddr is the address that a host announces, as a connection names its far end. Its host part may be a name.
+// announcedAddr is the RemoteAddr of a dialed connection: the address that the host announces. Its host part may be a
+// name.
 type announcedAddr string
 
 func (announcedAddr) Network() string  { return "tcp" }
@@ -178,8 +181,8 @@ func (c *dialed) connectLater(real string) {
 	c.signal()
 }
 
-// Close ends the connection once all that was written is sent. While the link is withheld, and with toxics, it returns
-// before that.
+// Close returns at once. The connection ends when all that was written is sent. If the connection has not reached the
+// host yet, it never will.
 func (c *dialed) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -227,6 +230,9 @@ func (c *dialed) fail(why error) {
 	if c.tcp != nil {
 		reset(c.tcp)
 	}
+	if c.opener != nil {
+		reset(c.opener)
+	}
 	c.link.removeDialed(c)
 	c.signal()
 }
@@ -264,9 +270,9 @@ func (c *dialed) setDeadlines(read, write *time.Time) error {
 	return nil
 }
 
-// applyDeadlines sets on the socket the deadlines that were set on c. Bytes that are still queued have none, since
-// their Write has returned. If c is closed, the socket gets a deadline in the past, so that a Read or Write under way
-// ends. The caller holds c.mu.
+// applyDeadlines sets the socket's deadlines. They are the opener's, or in the past if c is closed, so that a Read or
+// Write under way ends. While queued bytes are being sent there is no deadline for writes, since the Write of these
+// bytes has returned. The caller holds c.mu.
 func (c *dialed) applyDeadlines() {
 	read, write := c.readBy, c.writeBy
 	if c.closed {
@@ -315,8 +321,8 @@ func dialError(err error) error { return opError("dial", err) }
 
 func opError(op string, err error) error { return &net.OpError{Op: op, Net: "tcp", Err: err} }
 
-// withoutAddresses returns the error of a socket without addresses and names of hosts. Errors of clients are published,
-// and the place of a host must not be.
+// withoutAddresses returns a socket's error without addresses and names of hosts. Reports publish the errors of
+// clients, and must not tell where a host is.
 func withoutAddresses(err error) error {
 	var op *net.OpError
 	if !errors.As(err, &op) {

@@ -10,20 +10,20 @@ import (
 
 // This file leads a dialed connection through toxiproxy while its link has toxics, and back when they are gone.
 
-// detour is the state of two pipelines of toxiproxy: up leads from the opener's queue to the socket, down from the
-// socket to the opener's queue.
+// detour is the state of a connection's two pipelines in toxiproxy: up leads from the opener's queue to the socket,
+// down from the socket to the opener's queue.
 type detour struct {
 	pipelines        int  // pipelines that have not ended
-	upLeft, downLeft bool // this pipeline's source ended only because the connection goes direct again
-	gone             bool // the pipeline to the opener has ended, and with it the opener's side
-	ended            bool // the end of one direction has come through
+	upLeft, downLeft bool // up or down has ended only because the connection goes direct again
+	gone             bool // down has passed the host's end on, so up reads no more
+	ended            bool // up or down has ended for good: so does the connection
 }
 
 // longAgo is a deadline that ends every read and write on a socket at once.
 var longAgo = time.Unix(1, 0)
 
-// awaitNoDetour waits until the connection has returned from its last detour, so that the next toxic does not come in
-// the middle of the return.
+// awaitNoDetour waits until the connection is no longer on its way back from a detour. The next toxic must not come
+// before that.
 func (c *dialed) awaitNoDetour() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,12 +72,12 @@ func (c *dialed) begin() {
 func (c *dialed) startPipelines() {
 	l := c.link
 	name := fmt.Sprintf("%s #%d", c.LocalAddr(), l.made.Add(1))
-	l.start(name, openerEnd{c}, hostEnd{c}, &c.passage, stream.Upstream)
-	l.start(name, hostEnd{c}, openerEnd{c}, &c.passage, stream.Downstream)
+	l.start(name, openerEnd{c}, hostEnd{c}, c, stream.Upstream)
+	l.start(name, hostEnd{c}, openerEnd{c}, c, stream.Downstream)
 }
 
-// returnDirect ends the pipelines' sources. When the pipelines have run dry, the bytes go straight to the socket again.
-// Bytes in the queues go first.
+// returnDirect makes both pipelines read no more. When they have delivered what they have read, bytes go straight to
+// the socket again, those in the queues first.
 func (c *dialed) returnDirect() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,9 +89,9 @@ func (c *dialed) returnDirect() {
 	c.signal()
 }
 
-// pipelineEnded is called when a pipeline has delivered all that it can. up is true for the pipeline from the opener to
-// the host. whole is false if bytes were lost on the way. As with a proxy between two sockets, the end of one direction
-// closes its destination's socket, and that ends the other direction too. A loss of bytes does the same.
+// pipelineEnded notes that a pipeline has delivered all that it can. up is true for the pipeline from the opener to the
+// host. whole is false if bytes were lost on the way. If the pipeline's source has ended, or if bytes were lost, the
+// connection ends in both directions, as at a proxy between two sockets.
 func (c *dialed) pipelineEnded(up, whole bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,8 +163,8 @@ func (e openerEnd) Read(b []byte) (int, error) {
 	}
 }
 
-// Write gives the opener bytes to read. Once the opener has closed the connection they are lost, since the pipeline
-// must not wait for it.
+// Write gives the opener bytes to read. If the opener has closed the connection, the bytes are lost: the pipeline must
+// not wait for a reader.
 func (e openerEnd) Write(b []byte) (int, error) {
 	c := e.c
 	c.mu.Lock()
@@ -181,11 +181,8 @@ func (e openerEnd) Write(b []byte) (int, error) {
 
 func (e openerEnd) ReadFrom(r io.Reader) (int64, error) { return copySmall(e, r) }
 
-// end is called when the pipeline from the host to the opener has ended.
-func (e openerEnd) end(whole bool) error {
-	e.c.pipelineEnded(false, whole)
-	return nil
-}
+// end notes that the pipeline from the host to the opener has ended.
+func (e openerEnd) end(whole bool) { e.c.pipelineEnded(false, whole) }
 
 // hostEnd is the host's side of a connection on a detour, its socket, as toxiproxy sees it.
 type hostEnd struct{ c *dialed }
@@ -204,8 +201,5 @@ func (e hostEnd) Read(b []byte) (int, error) {
 func (e hostEnd) Write(b []byte) (int, error)         { return e.c.tcp.Write(b) }
 func (e hostEnd) ReadFrom(r io.Reader) (int64, error) { return copyToSocket(e.c.tcp, r) }
 
-// end is called when the pipeline from the opener to the host has ended.
-func (e hostEnd) end(whole bool) error {
-	e.c.pipelineEnded(true, whole)
-	return nil
-}
+// end notes that the pipeline from the opener to the host has ended.
+func (e hostEnd) end(whole bool) { e.c.pipelineEnded(true, whole) }

@@ -28,7 +28,7 @@ func newPair(t *testing.T) (l *fabric.Link, dialed, host net.Conn) {
 	f.Host(alice, at.of(alice))
 	require.NoError(t, f.Listen("server", at.announced, at.real))
 	t.Cleanup(func() { require.NoError(t, f.Close()) })
-	dialed, err = f.Dial(t.Context(), at.of(alice), at.announced)
+	dialed, err = f.DialFrom(t.Context(), at.source(alice), at.announced)
 	require.NoError(t, err)
 	host, err = ln.Accept()
 	require.NoError(t, err)

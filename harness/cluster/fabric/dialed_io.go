@@ -57,7 +57,7 @@ func (c *dialed) readSocket(b []byte) (n int, err error, ok bool) {
 	}
 	c.in = append(c.in, b[:n]...)
 	if n > 0 {
-		c.passage.countWithheld(c.link.restored(), n)
+		c.countWithheld(c.link.restored(), n)
 	}
 	if err != nil && !timedOut(err) {
 		c.inEnd = err
@@ -93,7 +93,7 @@ func (c *dialed) Write(b []byte) (int, error) {
 			continue
 		case len(c.out) < mostQueued:
 			c.out = append(c.out, b[done:]...)
-			c.passage.countWithheld(gate, len(b)-done)
+			c.countWithheld(gate, len(b)-done)
 			c.signal()
 			c.send()
 			return len(b), nil
@@ -102,8 +102,8 @@ func (c *dialed) Write(b []byte) (int, error) {
 	}
 }
 
-// isDirect reports whether bytes go straight to the socket. gate is the withholding that the caller has seen, or nil.
-// The caller holds c.mu.
+// isDirect reports whether bytes go straight to the socket. gate is what link.restored has returned. The caller holds
+// c.mu.
 func (c *dialed) isDirect(gate <-chan struct{}) bool {
 	return c.route == direct && c.tcp != nil && gate == nil
 }
@@ -122,7 +122,8 @@ func (c *dialed) withSocket(do func(*net.TCPConn) (int, error)) (int, error) {
 	return n, err
 }
 
-// send sees to it that the waiting bytes, and the end after them, go to the socket. The caller holds c.mu.
+// send starts to send the queued bytes to the socket, and after them the end of the opener's direction, if they are not
+// being sent already. The caller holds c.mu.
 func (c *dialed) send() {
 	switch {
 	case c.sender || c.broken != nil || c.route != direct || c.tcp == nil || len(c.out) == 0 && !c.outEnd:
@@ -170,10 +171,11 @@ func (c *dialed) sendWaiting() {
 	}
 }
 
-// end ends the opener's direction on the socket, or closes the socket if the opener has closed the connection. The
-// caller holds c.mu.
+// end ends the opener's direction on the socket. If the opener has closed the connection, end closes the socket. It
+// also does so for an accepted connection, as a proxy does: otherwise a connection that its opener has given up would
+// stay for as long as the host is paused. The caller holds c.mu.
 func (c *dialed) end() {
-	if c.closed {
+	if c.closed || c.opener != nil {
 		c.closeSocket()
 	} else {
 		_ = c.tcp.CloseWrite() // fails on a closed connection only

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// SyscallConn returns a raw connection by which a client library checks whether an idle connection has ended. Its Read
-// calls f once. It does not show what a withheld link or a toxic keeps from the opener.
+// SyscallConn returns a raw connection by which a client library checks whether an idle connection has ended. Only its
+// Read works. Bytes, or an end, that a fault holds back from the opener do not show.
 func (c *dialed) SyscallConn() (syscall.RawConn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -26,11 +26,11 @@ type peek struct {
 	raw syscall.RawConn
 }
 
-// errUnread says that bytes are queued for the opener, which the socket does not show.
+// errUnread says that bytes for the opener are in its queue, where the socket does not show them.
 var errUnread = errors.New("bytes wait to be read")
 
-// Read calls f with the socket. It does not use the socket's own raw Read, which would wait for a pipeline's Read to
-// end.
+// Read calls f once with the socket. It does not use the socket's own raw Read, which would wait for a pipeline's Read
+// to end.
 func (p *peek) Read(f func(fd uintptr) bool) error {
 	c := p.c
 	c.mu.Lock()

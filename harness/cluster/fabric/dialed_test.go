@@ -266,20 +266,20 @@ func (w world) idle(c net.Conn) error {
 func TestDialFromWithin(t *testing.T) {
 	t.Parallel()
 	w := newWithin(t)
-	_, err := w.Dial(t.Context(), w.of(alice), w.network+"9:7000")
+	_, err := w.DialFrom(t.Context(), w.source(alice), w.network+"9:7000")
 	require.ErrorContains(t, err, "no host of the fabric announces "+w.network+"9:7000")
 
 	require.NoError(t, w.Listen("nobody", w.network+"9:7000", w.network+"8:7000"))
-	_, err = w.Dial(t.Context(), w.of(alice), w.network+"9:7000")
+	_, err = w.DialFrom(t.Context(), w.source(alice), w.network+"9:7000")
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 
 	heal := w.Link("alice", "nobody").Withhold()
-	c, err := w.Dial(t.Context(), w.of(alice), w.network+"9:7000")
+	c, err := w.DialFrom(t.Context(), w.source(alice), w.network+"9:7000")
 	require.NoError(t, err, "while the link is withheld nobody knows")
 	heal()
 	require.True(t, ended(c))
 
 	require.NoError(t, w.Close())
-	_, err = w.Dial(t.Context(), w.of(alice), w.announced)
+	_, err = w.DialFrom(t.Context(), w.source(alice), w.announced)
 	require.ErrorIs(t, err, net.ErrClosed)
 }

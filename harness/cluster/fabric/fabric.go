@@ -4,12 +4,13 @@
 // connection's source address tells which host opened it. So each directed pair of hosts has a [Link] of its own that
 // can be cut while all others flow: one Sentinel can lose the primary while another still sees it.
 //
-// toxiproxy (github.com/Shopify/toxiproxy/v2) carries the bytes and applies toxics. The fabric accepts connections,
-// assigns them to pairs, withholds and refuses. toxiproxy stays inside this package.
+// The fabric accepts connections, assigns them to pairs, withholds and refuses. toxiproxy
+// (github.com/Shopify/toxiproxy/v2) applies toxics, and carries the bytes of a link while the link has a toxic. It
+// stays inside this package.
 //
-// Thousands of connections come from clients in this process. [Fabric.Dial] opens these. They need no second socket,
-// and pass through toxiproxy only while their link has a toxic. They are called dialed connections here, and those from
-// outside this process accepted ones.
+// Thousands of connections come from clients in this process. [Fabric.DialFrom] opens these, and they need no second
+// socket. They are called dialed connections here. A connection from outside this process, an accepted one, gets a
+// dialed connection of its own, and the fabric copies bytes between the two.
 package fabric
 
 import (
@@ -32,7 +33,7 @@ type Fabric struct {
 	server *toxiproxy.ApiServer
 
 	mu        sync.Mutex
-	hosts     map[string]host      // source address -> who dials from it
+	hosts     map[string]Source    // source address -> who dials from it
 	places    map[string]hostPlace // announced address -> host that it leads to
 	links     map[pair]*Link
 	listeners []net.Listener
@@ -41,11 +42,7 @@ type Fabric struct {
 }
 
 type (
-	pair struct{ src, dst string }
-	host struct {
-		name string
-		own  bool // connections from this address are the harness's own
-	}
+	pair      struct{ src, dst string }
 	hostPlace struct{ name, real string }
 )
 
@@ -56,7 +53,7 @@ func New() *Fabric {
 	return &Fabric{
 		// toxiproxy's links panic on a nil metrics container; an empty one measures nothing.
 		server: toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()),
-		hosts:  map[string]host{},
+		hosts:  map[string]Source{},
 		places: map[string]hostPlace{},
 		links:  map[pair]*Link{},
 	}
@@ -74,16 +71,16 @@ var setUp = sync.OnceFunc(func() {
 })
 
 // Host declares that connections from the address ip (no port) come from the host called name.
-func (f *Fabric) Host(name, ip string) { f.host(ip, host{name: name}) }
+func (f *Fabric) Host(name, ip string) { f.host(ip, Source{Host: name}) }
 
-// Prober declares that connections from the address ip (no port) are the harness's own, in the place of the host called
-// name. They are on the same links as that host's and meet the same faults, but [Link.Touched] does not count them.
-func (f *Fabric) Prober(name, ip string) { f.host(ip, host{name: name, own: true}) }
+// Prober declares that connections from the address ip (no port) are the harness's probes of the links of the host
+// called name. Faults act on them as on that host's own connections, but [Link.Touched] does not count them.
+func (f *Fabric) Prober(name, ip string) { f.host(ip, Source{Host: name, Uncounted: true}) }
 
-func (f *Fabric) host(ip string, h host) {
+func (f *Fabric) host(ip string, s Source) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.hosts[ip] = h
+	f.hosts[ip] = s
 }
 
 // Listen accepts connections for the host dst at its announced address and carries them to its real one.
@@ -116,7 +113,7 @@ func (f *Fabric) listen(dst, at, real string) (address string, err error) {
 }
 
 // Announce declares that the host dst announces the address announced, and is reached at the address real. The fabric
-// does not listen at announced, so only [Fabric.Dial] and [Fabric.DialFrom] reach the host by it. A later Announce or
+// does not listen at announced, so only [Fabric.DialFrom] reaches the host by it. A later Announce or
 // Listen for the same announced address replaces this one.
 func (f *Fabric) Announce(dst, announced, real string) {
 	f.mu.Lock()
@@ -171,19 +168,17 @@ func (f *Fabric) accept(ln net.Listener, dst, real string) {
 			time.Sleep(acceptAgain)
 			continue
 		}
-		from := f.source(c)
-		link := f.Link(from.name, dst)
-		f.serving.Go(func() { link.serve(c.(*net.TCPConn), real, &passage{link: link, own: from.own}) })
+		f.serving.Go(func() { f.relay(c.(*net.TCPConn), f.source(c), hostPlace{dst, real}) })
 	}
 }
 
 // source returns the host that opened c.
-func (f *Fabric) source(c net.Conn) host {
+func (f *Fabric) source(c net.Conn) Source {
 	ip := c.RemoteAddr().(*net.TCPAddr).IP.String()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if h, ok := f.hosts[ip]; ok {
-		return h
+	if s, ok := f.hosts[ip]; ok {
+		return s
 	}
-	return host{name: UnknownHost}
+	return Source{Host: UnknownHost}
 }

@@ -43,6 +43,15 @@ func (a addresses) of(host string) string {
 	return a.network + map[string]string{alice: "1", bob: "2", alicesProber: "5"}[host]
 }
 
+// source returns a host as the opener of a connection within this process.
+func (a addresses) source(host string) fabric.Source {
+	s := fabric.Source{Host: host, IP: a.of(host)}
+	if host == alicesProber {
+		s.Host, s.Uncounted = alice, true
+	}
+	return s
+}
+
 // world is a fabric with two clients and an echo server.
 type world struct {
 	*testing.T
@@ -121,7 +130,7 @@ func (w world) tryDial(from string) (net.Conn, error) {
 	if w.within {
 		ctx, cancel := context.WithTimeout(w.Context(), hang)
 		defer cancel()
-		return w.Dial(ctx, w.of(from), w.announced)
+		return w.DialFrom(ctx, w.source(from), w.announced)
 	}
 	return dialFrom(w.of(from), w.announced)
 }

@@ -1,7 +1,6 @@
 package fabric
 
 import (
-	"fmt"
 	"maps"
 	"net"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/Shopify/toxiproxy/v2"
-	"github.com/Shopify/toxiproxy/v2/stream"
 )
 
 // dialWithin bounds the fabric's own dial to a host. The host is on this machine or, at a [Fabric.Announce], close
@@ -41,12 +39,11 @@ type Link struct {
 	withholds, refusals int // in force
 	toxics              int // in force, coming or going
 	closed              bool
-	accepted            map[*net.TCPConn]*passage // both ends of every connection from outside of this process
-	pipelines           map[*pipeline]struct{}    // pipelines in toxiproxy
-	torn                []*pipeline               // see pipeline
+	pipelines           map[*pipeline]struct{} // pipelines in toxiproxy
+	torn                []*pipeline            // see pipeline
 
 	dialedMu    sync.Mutex           // locked last, also while a dialed connection is locked
-	dialedConns map[*dialed]struct{} // connections from within this process
+	dialedConns map[*dialed]struct{} // all connections that have reached the host
 }
 
 // newLink makes a link and registers it with toxiproxy's server under "src>dst". Its proxy is never started, since the
@@ -54,16 +51,15 @@ type Link struct {
 func newLink(server *toxiproxy.ApiServer, src, dst string) *Link {
 	l := &Link{
 		Src: src, Dst: dst, server: server, dialing: make(chan struct{}, mostDialing),
-		accepted: map[*net.TCPConn]*passage{}, pipelines: map[*pipeline]struct{}{}, dialedConns: map[*dialed]struct{}{},
+		pipelines: map[*pipeline]struct{}{}, dialedConns: map[*dialed]struct{}{},
 	}
 	l.proxy = toxiproxy.NewProxy(server, src+">"+dst, "", "")
 	_ = server.Collection.Add(l.proxy, false) // fails for a name in use only
 	return l
 }
 
-// Withhold stops the link's bytes, and the ends of connections, where they are, in old connections and new ones, until
-// heal is called. Nothing is lost: when the last Withhold has healed, everything flows on. heal may be called more than
-// once.
+// Withhold stops all bytes on the link, and all ends of connections, until heal is called. New connections wait too.
+// Nothing is lost: when the last Withhold has healed, everything flows on. heal may be called more than once.
 func (l *Link) Withhold() (heal func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,23 +100,13 @@ func (l *Link) Refuse() (heal func()) {
 
 // countResets counts the connections that are about to be reset. The caller holds l.mu.
 func (l *Link) countResets() {
-	counted := map[*passage]bool{}
-	for _, p := range l.accepted {
-		if !counted[p] {
-			counted[p] = true
-			p.countReset()
-		}
-	}
 	for _, c := range l.allDialed() {
-		c.passage.countReset()
+		c.countReset()
 	}
 }
 
 // resetAll resets every connection. The caller holds l.mu.
 func (l *Link) resetAll() {
-	for c := range l.accepted {
-		reset(c)
-	}
 	for _, c := range l.allDialed() {
 		c.reset()
 	}
@@ -137,80 +123,7 @@ func (l *Link) close() {
 
 // Connections returns the number of connections on the link.
 func (l *Link) Connections() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.accepted)/2 + len(l.allDialed())
-}
-
-// serve connects c to the link's destination and hands both ends to toxiproxy.
-func (l *Link) serve(c *net.TCPConn, real string, p *passage) {
-	if l.restored() != nil {
-		p.countWaiting()
-	}
-	if !l.awaitRestored(c) {
-		reset(c)
-		return
-	}
-	d := net.Dialer{Timeout: dialWithin}
-	up, err := d.Dial("tcp", real)
-	if err != nil {
-		reset(c)
-		return
-	}
-	u := up.(*net.TCPConn)
-	if !l.addAccepted(p, c, u) {
-		reset(c)
-		reset(u)
-		return
-	}
-	name := fmt.Sprintf("%s #%d", c.RemoteAddr(), l.made.Add(1))
-	l.start(name, &conn{c, p}, &conn{u, p}, p, stream.Upstream)
-	l.start(name, &conn{u, p}, &conn{c, p}, p, stream.Downstream)
-}
-
-// giveUpEvery is the time between two checks whether the opener of a new connection on a withheld link has given up.
-// Sentinels connect, and give up, ten times a second.
-const giveUpEvery = 100 * time.Millisecond
-
-// awaitRestored waits until the link is not withheld, since a new connection does not reach the other side before. It
-// returns false if the opener of c gives up first. Without that check, the connections to a link that is withheld for
-// long would use up all file descriptors of the process.
-func (l *Link) awaitRestored(c *net.TCPConn) bool {
-	look := time.NewTicker(giveUpEvery)
-	defer look.Stop()
-	for {
-		g := l.restored()
-		if g == nil {
-			return true
-		}
-		select {
-		case <-g:
-		case <-look.C:
-			if peerClosed(c) {
-				return false
-			}
-		}
-	}
-}
-
-// addAccepted registers both ends of an accepted connection. It returns false if the link refuses connections.
-func (l *Link) addAccepted(p *passage, ends ...*net.TCPConn) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.refusals > 0 || l.closed {
-		p.countReset()
-		return false
-	}
-	for _, c := range ends {
-		l.accepted[c] = p
-	}
-	return true
-}
-
-func (l *Link) removeAccepted(c *net.TCPConn) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.accepted, c)
+	return len(l.allDialed())
 }
 
 // addDialed gives a dialed connection its socket and registers it. It returns false if the link refuses connections.
@@ -218,7 +131,7 @@ func (l *Link) addDialed(c *dialed, tcp *net.TCPConn, raw syscall.RawConn) bool 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.refusals > 0 || l.closed {
-		c.passage.countReset()
+		c.countReset()
 		return false
 	}
 	c.mu.Lock()
@@ -253,13 +166,6 @@ func (l *Link) restored() <-chan struct{} {
 		return *g
 	}
 	return nil
-}
-
-// waitRestored waits until the link is not withheld.
-func (l *Link) waitRestored() {
-	if g := l.restored(); g != nil {
-		<-g
-	}
 }
 
 // reset closes c so that its peer sees a reset instead of an orderly end.

@@ -8,12 +8,12 @@ import (
 
 // pipeline is one direction of a connection on its way through toxiproxy, from its source to its destination.
 //
-// toxiproxy keeps a chain of toxics for the link and one for each pipeline. When a toxic goes, a pipeline that has
-// begun to end keeps its chain as it is. While such a pipeline still delivers through another toxic, its chain differs
-// from the link's. If another toxic came then, toxiproxy would panic. Such pipelines are called torn, and put waits for
-// their end.
+// toxiproxy keeps a chain of toxics for the link, and a copy of the chain for each pipeline. When a toxic goes, a
+// pipeline that has begun to end keeps its copy as it is. As long as that pipeline still delivers through another
+// toxic, its copy differs from the link's chain, and toxiproxy would panic if a further toxic came. Such pipelines are
+// called torn, and put waits for their end.
 type pipeline struct {
-	*passage
+	conn   *dialed
 	dir    stream.Direction
 	ending bool          // its source has ended; guarded by Link.mu
 	took   int64         // bytes that its source had, set at its end; guarded by Link.mu
@@ -21,25 +21,25 @@ type pipeline struct {
 	gone   chan struct{} // closed when all is delivered
 }
 
-// sink takes what a pipeline delivers. whole is false if bytes were lost on the way, such as those beyond the limit of
-// LimitData.
+// sink takes what a pipeline delivers. end follows the last byte. whole is false if bytes were lost on the way, such as
+// those beyond the limit of LimitData.
 type sink interface {
 	io.Writer
 	io.ReaderFrom
-	end(whole bool) error
+	end(whole bool)
 }
 
 // start gives toxiproxy a pipeline. It waits while toxiproxy changes its toxics.
-func (l *Link) start(name string, from io.Reader, to sink, of *passage, d stream.Direction) {
-	p := &pipeline{passage: of, dir: d, gone: make(chan struct{})}
+func (l *Link) start(name string, from io.Reader, to sink, of *dialed, d stream.Direction) {
+	p := &pipeline{conn: of, dir: d, gone: make(chan struct{})}
 	l.mu.Lock()
 	l.pipelines[p] = struct{}{}
 	l.mu.Unlock()
 	l.proxy.Toxics.StartLink(l.server, name+" "+d.String(), source{from, p}, destination{to, p}, d)
 }
 
-// noteTorn notes the pipelines that may be torn when a toxic goes: those that have begun to end or, if the toxic makes
-// pipelines end, all.
+// noteTorn notes the pipelines that may be torn because a toxic goes: all of them if that makes pipelines end,
+// otherwise those that have begun to end.
 func (l *Link) noteTorn(all bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,7 +69,7 @@ type source struct {
 
 func (s source) WriteTo(w io.Writer) (int64, error) {
 	n, err := copySmall(w, counted(s))
-	l := s.p.link
+	l := s.p.conn.link
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s.p.ending, s.p.took = true, n
@@ -84,7 +84,7 @@ type counted struct {
 
 func (c counted) Read(b []byte) (int, error) {
 	n, err := c.Reader.Read(b)
-	c.p.countPassing(c.p.dir, n)
+	c.p.conn.countPassing(c.p.dir, n)
 	return n, err
 }
 
@@ -102,20 +102,20 @@ func (d destination) ReadFrom(r io.Reader) (n int64, err error) {
 func (d destination) Close() error {
 	whole := d.p.whole()
 	if !whole {
-		d.p.countEnded(d.p.dir)
+		d.p.conn.countEnded(d.p.dir)
 	}
-	err := d.sink.end(whole)
-	l := d.p.link
+	d.sink.end(whole)
+	l := d.p.conn.link
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.pipelines, d.p)
 	close(d.p.gone)
-	return err
+	return nil
 }
 
 // whole reports whether a pipeline that has ended delivered all that its source had.
 func (p *pipeline) whole() bool {
-	p.link.mu.Lock()
-	defer p.link.mu.Unlock()
+	p.conn.link.mu.Lock()
+	defer p.conn.link.mu.Unlock()
 	return p.ending && p.took == p.gave
 }

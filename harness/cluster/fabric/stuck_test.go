@@ -13,26 +13,28 @@ import (
 
 // A far side that does not read looks like a paused process with full buffers.
 func TestAToxicOnAConnectionThatNobodyReadsIsAnError(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	var flooding chan error
-	var heal func() error
-	var err error
-	// a busy machine looks like a jam, too: then the heal frees the connection, and the next is flooded
-	for began := time.Now(); err == nil; {
-		require.Less(t, time.Since(began), hang)
-		flooding = flood(w.dial(alice))
-		w.awaitJam()
-		heal, err = fabric.Impair([]*fabric.Link{w.Link("alice", "server")}, harness.Latency(time.Millisecond, 0))
-		if err == nil {
-			require.NoError(t, heal())
+	fromBoth(t, func(t *testing.T, w world) {
+		first := w.add(harness.Latency(time.Millisecond, 0)) // with it the connection goes through toxiproxy
+		var flooding chan error
+		var heal func() error
+		var err error
+		// a busy machine looks like a jam, too: then the heal frees the connection, and the next is flooded
+		for began := time.Now(); err == nil; {
+			require.Less(t, time.Since(began), hang)
+			flooding = flood(w.dial(alice))
+			w.awaitJam()
+			heal, err = fabric.Impair([]*fabric.Link{w.Link("alice", "server")}, harness.Latency(time.Millisecond, 0))
+			if err == nil {
+				require.NoError(t, heal())
+			}
 		}
-	}
-	require.ErrorIs(t, err, fabric.ErrStuck)
-	require.ErrorContains(t, err, "alice>server")
-	require.True(t, gone(<-flooding), "its connections were not reset")
-	require.NoError(t, heal())
-	require.NoError(t, w.echoes(w.dial(alice), "one"), "the link is not usable again")
+		require.ErrorIs(t, err, fabric.ErrStuck)
+		require.ErrorContains(t, err, "alice>server")
+		require.True(t, gone(<-flooding), "its connections were not reset")
+		require.NoError(t, heal())
+		first()
+		require.NoError(t, w.echoes(w.dial(alice), "one"), "the link is not usable again")
+	})
 }
 
 // flood writes to a connection whose echo is not read, and returns how that ends.
@@ -45,18 +47,16 @@ func flood(to io.Writer) chan error {
 	return end
 }
 
-// A connection from within meets toxiproxy only once the toxic is in force, so adding the toxic has nothing to wait
-// for.
-func TestAToxicTakesAConnectionFromWithinThatNobodyReads(t *testing.T) {
-	t.Parallel()
-	w := newWithin(t)
-	a := w.dial(alice)
-	flood(a)
-	w.awaitJam()
-	heal := w.add(harness.Latency(80*time.Millisecond, 0))
-	require.GreaterOrEqual(t, w.took(w.dial(alice), []byte("one")), 160*time.Millisecond)
-	heal()
-	require.NoError(t, w.echoes(w.dial(alice), "two"))
+// A connection meets toxiproxy only once the toxic is in force, so adding the first toxic has nothing to wait for.
+func TestAToxicTakesAConnectionThatNobodyReads(t *testing.T) {
+	fromBoth(t, func(t *testing.T, w world) {
+		flood(w.dial(alice))
+		w.awaitJam()
+		heal := w.add(harness.Latency(80*time.Millisecond, 0))
+		require.GreaterOrEqual(t, w.took(w.dial(alice), []byte("one")), 160*time.Millisecond)
+		heal()
+		require.NoError(t, w.echoes(w.dial(alice), "two"))
+	})
 }
 
 func TestAHealFreesAConnectionThatNobodyReads(t *testing.T) {

@@ -39,44 +39,37 @@ func direction(d stream.Direction) int {
 	return 1
 }
 
-// passage is one connection on a link, for counting. The connection's ends and pipelines share it.
-type passage struct {
-	link *Link
-	own  bool        // the connection is the harness's own, and not counted
-	cut  atomic.Bool // countEnded has counted the connection
-}
-
 // countWithheld counts bytes that meet a withheld link. The end of a connection counts as one byte.
-func (p *passage) countWithheld(withheld <-chan struct{}, bytes int) {
-	if withheld != nil && !p.own {
-		p.link.traffic.withheld.Add(max(1, int64(bytes)))
+func (c *dialed) countWithheld(withheld <-chan struct{}, bytes int) {
+	if withheld != nil && !c.uncounted {
+		c.link.traffic.withheld.Add(max(1, int64(bytes)))
 	}
 }
 
 // countWaiting counts a connection that is opened while the link is withheld.
-func (p *passage) countWaiting() {
-	if !p.own {
-		p.link.traffic.waited.Add(1)
+func (c *dialed) countWaiting() {
+	if !c.uncounted {
+		c.link.traffic.waited.Add(1)
 	}
 }
 
 // countReset counts a connection that is reset or refused.
-func (p *passage) countReset() {
-	if !p.own {
-		p.link.traffic.reset.Add(1)
+func (c *dialed) countReset() {
+	if !c.uncounted {
+		c.link.traffic.reset.Add(1)
 	}
 }
 
 // countPassing counts bytes on their way to the toxics in force.
-func (p *passage) countPassing(d stream.Direction, bytes int) {
-	if bytes > 0 && !p.own && p.link.traffic.acting[direction(d)].Load() > 0 {
-		p.link.traffic.passed.Add(int64(bytes))
+func (c *dialed) countPassing(d stream.Direction, bytes int) {
+	if bytes > 0 && !c.uncounted && c.link.traffic.acting[direction(d)].Load() > 0 {
+		c.link.traffic.passed.Add(int64(bytes))
 	}
 }
 
 // countEnded counts a connection that toxics ended in the middle of its bytes.
-func (p *passage) countEnded(d stream.Direction) {
-	if !p.own && p.link.traffic.acting[direction(d)].Load() > 0 && p.cut.CompareAndSwap(false, true) {
-		p.link.traffic.ended.Add(1)
+func (c *dialed) countEnded(d stream.Direction) {
+	if !c.uncounted && c.link.traffic.acting[direction(d)].Load() > 0 && c.cut.CompareAndSwap(false, true) {
+		c.link.traffic.ended.Add(1)
 	}
 }

@@ -61,9 +61,9 @@ const toxicWithin = 2 * time.Second
 // put adds the toxic to old connections and new ones until heal is called. Several toxics, also of one kind, may be in
 // force on one link.
 //
-// While the far side of one connection does not read, as a paused process with full buffers, toxiproxy waits, and with
-// it every new connection. put then resets the link's connections and returns ErrStuck. heal still removes the toxic. A
-// heal that is stuck resets the connections and goes on.
+// toxiproxy waits for every connection whose far side does not read, such as a paused process with full buffers. New
+// connections wait with it. Then put resets the link's connections, which ends the wait, and returns ErrStuck. heal
+// still removes the toxic. A heal that has to wait resets the connections too, and goes on.
 func (l *Link) put(t toxic) (heal func() error, err error) {
 	number := l.made.Add(1)
 	l.mu.Lock()
@@ -149,7 +149,7 @@ func (l *Link) detour() {
 	}
 }
 
-// goDirect counts a toxic that has gone. After the last, dialed connections return from toxiproxy.
+// goDirect notes that a toxic has gone. If it was the last, dialed connections return from toxiproxy.
 func (l *Link) goDirect() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

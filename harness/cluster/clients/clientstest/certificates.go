@@ -19,7 +19,7 @@ type authority struct {
 	pem  string
 }
 
-// CA returns the PEM text of a new CA that signs nothing.
+// CA returns the PEM text of a new CA that has signed no certificate of a deployment.
 func CA() (string, error) {
 	a, err := newAuthority()
 	return a.pem, err

@@ -125,14 +125,14 @@ func (d *Deployment) awaitSentinels(t TB) error {
 	return nil
 }
 
-// run starts a node. The end of the test kills it.
+// run starts a node. The end of the test, or of the test binary, kills it.
 func (d *Deployment) run(t TB, binary string, n clients.Node, config string, more ...string) error {
 	file := filepath.Join(d.dir, n.Name+".conf")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return err
 	}
 	cmd := exec.Command(binary, append([]string{file}, more...)...)
-	if err := cmd.Start(); err != nil {
+	if err := cluster.StartProcess(cmd); err != nil {
 		return err
 	}
 	d.processes[n.Name] = cmd.Process

@@ -19,8 +19,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/internal/processes"
 )
 
-// Remains lists the folders, hosts and processes in tmp. It leaves out those of one cluster, the one in the folder
-// spared.
+// Remains lists the folders, hosts and processes of clusters in the temporary folder tmp. The cluster whose folder is
+// spared is left out.
 func (p Platform) Remains(t *testing.T, tmp, spared string) (left []string) {
 	t.Helper()
 	for _, l := range p.leftovers(t) {
@@ -135,8 +135,8 @@ func (p Platform) killBoth(t *testing.T, own string) {
 	p.awaitOrphans(t)
 }
 
-// awaitOrphans waits until something has no owner. If a cluster of another test gets the subnet of a dead one, it
-// passes for the owner of the dead one's hosts until it ends.
+// awaitOrphans waits until a leftover is an orphan. A leftover may seem to have an owner for a while: a cluster of
+// another test that has got the subnet of the dead cluster.
 func (p Platform) awaitOrphans(t *testing.T) {
 	t.Helper()
 	Eventually(t, func() bool { return len(p.orphans(t)) > 0 }, "all that is left has an owner")

@@ -18,11 +18,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness/internal/processes"
 )
 
-// asHarness is the environment variable that makes the test binary run as a harness of clusters. Its value is the name
-// of what the harness does. The process can be killed, to see what it leaves behind.
+// asHarness is the environment variable that makes the test binary run clusters instead of tests. Its value is the task
+// of that process. Tests kill the process to see what it leaves behind.
 const asHarness = "DOUBLEGRANT_TEST_AS_HARNESS"
 
-// What such a harness does.
+// Tasks of a harness that is to be killed.
 const (
 	busy = "busy" // starts clusters, kills and restarts their primaries and stops them, until it is killed itself
 	idle = "idle" // starts one cluster of six nodes, prints the result, and does nothing until its standard input ends

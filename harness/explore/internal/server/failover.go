@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,18 +25,6 @@ const (
 	Successor    // the primary after a promotion
 	follower     // its replica, if clients wait for acknowledgements
 )
-
-// joinSuccessor makes the follower, if there is one, a replica of the successor.
-func (s *Server) joinSuccessor(ctx context.Context) error {
-	if s.successor == nil || !s.awaitsAcks {
-		return nil
-	}
-	names := s.successor.RedisNodes()
-	if err := s.successor.Follow(ctx, names[1], names[0]); err != nil {
-		return err
-	}
-	return s.successor.AwaitReplicas(ctx, names[0], names[1])
-}
 
 // replicaData is the content of a replica.
 type replicaData struct {

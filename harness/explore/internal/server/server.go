@@ -103,7 +103,9 @@ func (s *Server) start(ctx context.Context, o Options) error {
 		}
 		switch {
 		case o.Failover && s.awaitsAcks:
-			s.successor = cluster.Masters(2, with) // joinSuccessor makes the second a replica
+			heir := with
+			heir.Replicas = 1
+			s.successor = cluster.Replicated(heir)
 		case o.Failover:
 			s.successor = cluster.Masters(1, with)
 		}
@@ -111,9 +113,6 @@ func (s *Server) start(ctx context.Context, o Options) error {
 		err := cmp.Or(await.All(len(all), func(i int) error { // every cluster fails for the same lack
 			return all[i].Start(ctx, harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler))
 		})...)
-		if err == nil {
-			err = s.joinSuccessor(ctx)
-		}
 		if err == nil {
 			return nil
 		}
