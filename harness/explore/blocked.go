@@ -64,7 +64,6 @@ func (c *conn) postNow(request []byte) error {
 	return c.dialer.world.Post(c.wire, c.Node, request)
 }
 
-// clearBlocked records that Redis no longer blocks the connection's command.
 func (c *conn) clearBlocked() {
 	c.blocked = nil
 	c.Queue = c.Queue[1:]
@@ -84,8 +83,8 @@ func (c *conn) unblock() error {
 	return nil
 }
 
-// receive takes what has arrived on the connection. Redis writes everything it has to say before it reads again. So
-// when it has answered a later command of any client, the effects of earlier commands have arrived.
+// receive takes what has arrived on the connection. Before, it has Redis answer a PING on another connection. Redis
+// writes out all effects of earlier commands before it answers a later one, so none is still on its way.
 func (c *conn) receive() error {
 	if _, err := c.dialer.world.Ask(c.Node, "PING"); err != nil {
 		return err
@@ -93,7 +92,7 @@ func (c *conn) receive() error {
 	return c.poll()
 }
 
-// poll takes what has arrived on the connection, after Redis has answered a later command.
+// poll is receive without the PING. The caller has seen Redis answer a later command.
 func (c *conn) poll() error {
 	replies, err := c.wire.Poll()
 	c.inbox = append(c.inbox, replies...)
@@ -128,7 +127,7 @@ func (ex *live) stopWaiting(c *conn) {
 	ex.waiters = slices.DeleteFunc(ex.waiters, func(w *conn) bool { return w == c })
 }
 
-// cutOff ends the connection at Redis at once. Redis would notice a closed socket only later.
+// cutOff makes Redis end the connection now. Redis would notice a closed socket only later.
 func (ex *live) cutOff(c *conn, why error) error {
 	ex.waiters = slices.DeleteFunc(ex.waiters, func(w *conn) bool { return w == c })
 	id := ""

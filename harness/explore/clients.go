@@ -125,8 +125,8 @@ func (ex *live) awaitClient(a *actor) error {
 	return ex.startThreads()
 }
 
-// awaitParking gives the turn away until the client parks. ok is false if the client's time is over, Redis does not
-// answer, or a test says that the client will not park.
+// awaitParking gives the turn away until the client parks. ok is false if the client takes too long, if Redis does not
+// answer, or if a test gives the client up (see Spec.stuck).
 func (ex *live) awaitParking(a *actor) (at parked, ok bool) {
 	g := ex.w.newGrace()
 	look, where := firstLook, "" // stack of the client, if it waits in memory

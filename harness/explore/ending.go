@@ -24,7 +24,7 @@ import (
 //
 // A part can end without the search if its own time is up: runPartFor.
 
-// ending is how a search ended early. The zero value: it has not.
+// ending says why a search ended early. The zero value says that it did not.
 type ending struct {
 	over       bool   // for the reason in stopped, or with failure
 	stopped    string // see interleave.Result.Stopped
@@ -78,7 +78,8 @@ func (s *search) endAtLimitLocked() bool {
 	return s.over
 }
 
-// fail ends the search because of an error. One that wraps ErrStopped is about the program, and becomes the reason.
+// fail ends the search because of an error. An error that wraps ErrStopped is about the program, and is the reason for
+// the ending, not a failure.
 func (s *search) fail(err error) {
 	if errors.Is(err, schedule.ErrStopped) {
 		why := schedule.Why(err)

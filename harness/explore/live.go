@@ -22,7 +22,7 @@ import (
 type live struct {
 	modelled
 	learning    bool         // the model learns from this schedule
-	observation *observation // current look of the program at the store; nil: none, or not learned
+	observation *observation // current call of Observe or Finally; nil: none, or not learned from
 
 	member func(i int) harness.Client // makes the clients of the process that is being started
 
@@ -100,8 +100,9 @@ func (ex *live) send(a *actor) (event model.Event, blocks bool, err error) {
 	return ex.whyFailed(gate), false, nil
 }
 
-// whyFailed returns the event by which a client notices that its connection failed: a lost answer, or a lost state. Any
-// other failure disables the memory, unless something stood still.
+// whyFailed returns what a client notices of its failed connection: that an answer is lost (Unanswered), or that the
+// connection's state was lost with its primary (Cut). Any other failure disables the memory, unless this process or
+// Redis stood still.
 func (ex *live) whyFailed(gate *conn) (event model.Event) {
 	switch gate.failed {
 	case errUnanswered:
@@ -267,8 +268,8 @@ func (ex *live) beginLearningNext(a *actor, c *conn) (*pendingOutcome, error) {
 	return ex.beginLearning(c.Next(), &c.Pending, a, a.watched)
 }
 
-// lacksAcks reports whether a WAIT got fewer acknowledgements than it could: the number it asked for, or that of the
-// replicas that follow the primary if that is smaller.
+// lacksAcks reports whether a WAIT got fewer acknowledgements than it asked for, and also fewer than there are replicas
+// that follow the primary.
 func (ex *live) lacksAcks(c command.Command, reply []byte) bool {
 	wanted := min(c.WantedAcks(), ex.followers())
 	got, err := resp.Integer(reply)

@@ -183,7 +183,8 @@ func (s *search) promise(res *interleave.Result) {
 	res.Random = &random
 }
 
-// enoughToTell is the number of random schedules that would have shown a crash or the end of a lease if there were one.
+// enoughToTell is the number of random schedules from which a search can tell that something, such as a crash, never
+// happens.
 const enoughToTell = 200
 
 // catchPanics calls f, and returns a panic of the program or a checker as an error.

@@ -134,9 +134,9 @@ func (r runner) undisturbed(ctx context.Context, b interleave.Budget,
 	return ex, fmt.Errorf("%w: %s", errDisturbed, why)
 }
 
-// mayComeOfStandstill reports whether a standstill may have caused a result, so that the schedule should run again. It
-// is false for a success from memory, where ex is nil. It is also false if Redis no longer answers, since running again
-// is pointless then.
+// mayComeOfStandstill reports whether a standstill may have caused the outcome of an attempt, so that the schedule
+// should be run again. A success from memory (ex is nil) cannot come of one. If Redis does not answer any more, the
+// result is false, since running the schedule again is pointless.
 func mayComeOfStandstill(ex *execution, err error) bool {
 	if err == nil {
 		return ex != nil
@@ -144,9 +144,9 @@ func mayComeOfStandstill(ex *execution, err error) bool {
 	return !errors.Is(err, resp.ErrSilent) && !errors.Is(err, errDisturbed)
 }
 
-// learnScripts runs a random schedule so that clients load missing scripts. The attempt's own schedule may prevent
-// that, such as by a crash, or by a release that stops a lock's watchdog. A random schedule may do the same, so number
-// varies it.
+// learnScripts runs a random schedule, so that clients load the scripts that Redis lacks. In the schedule that met the
+// lack they may not come to it, for example because of a crash, or of a release that stops a lock's watchdog. The same
+// may happen in one random schedule, so each number gives another.
 func (r runner) learnScripts(ctx context.Context, b interleave.Budget, number, steps int) error {
 	r.traced = false
 	_, err := r.once(ctx, b, strategy.Draw(rand.New(rand.NewPCG(1, uint64(number))),

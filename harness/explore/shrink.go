@@ -102,7 +102,6 @@ func newShrinker(spec *Spec, w *world, c *findings.Counterexample) *shrinker {
 	return h
 }
 
-// setTimeout bounds the time that is left.
 func (h *shrinker) setTimeout(d time.Duration) {
 	awake, _ := h.w.awake.Read()
 	h.until = awake + d

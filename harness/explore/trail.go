@@ -18,7 +18,8 @@ import (
 // several threads have no mind in the model. Instead each has a trail: a hash of everything that its threads have read,
 // in order.
 
-// trails holds the clients' trails, and what else identifies the state of a live schedule.
+// trails holds each client's trail (a hash of what its threads have read), and what else identifies the state of a live
+// schedule.
 type trails struct {
 	byClient      []visited.ID   // by client
 	unpredictable bool           // the outcome of some command depends on more than the store
@@ -43,8 +44,8 @@ func (ex *live) noteEvent(a *actor, event model.Event) {
 	*trail = visited.IDOf(visited.AppendText(visited.AppendBools(b, ex.promoted), event.Text))
 }
 
-// noteReceived adds to the trail what a thread got on a connection on which it waited: the unread replies, from index
-// offset on.
+// noteReceived adds to the trail what a thread got on a connection on which it waited: an error, a time-out, or the
+// unread replies from index offset on.
 func (ex *live) noteReceived(a *actor, on *conn, offset int) {
 	switch {
 	case on.failed != nil:
@@ -74,8 +75,8 @@ func (ex *live) noteOutcome(pending *command.Pending) {
 	}
 }
 
-// hasState reads the store, and reports whether the state of the schedule is fully known. It is not while a connection
-// has a hidden state at Redis.
+// hasState reads the store, and reports whether everything is known that decides how the schedule goes on. It returns
+// false if a connection has a state at Redis that cannot be read, such as watched keys.
 func (ex *live) hasState() (ok bool, err error) {
 	t := ex.trails
 	if t == nil || t.unpredictable || ex.Disturbed() || ex.stoodStill() || len(ex.w.stateful) > 0 ||
@@ -142,7 +143,8 @@ func appendKeys(b []byte, all []keyspace.Key) []byte {
 	return append(b, 0)
 }
 
-// millisecond returns the millisecond of a time, or the exact time once a clock has been read.
+// millisecond returns t in whole milliseconds, which is all that matters until a client or a script reads a clock.
+// After that it returns t itself.
 func (ex *execution) millisecond(t time.Duration) time.Duration {
 	if ex.ClockRead {
 		return t

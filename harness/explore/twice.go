@@ -72,7 +72,7 @@ func (r runner) twice(ctx context.Context, first *execution) (why string, err er
 const notTheSame = "a client behaves differently each time: "
 
 // describeDifference describes the first step that differs between two runs of a schedule: what its client sent, or
-// else the answer. The second run may have left the schedule where a step was not possible.
+// else the answer. If a step was impossible the second time, second ends differently from there on.
 func describeDifference(first, second *execution) string {
 	common := 0
 	for common < min(len(first.path), len(second.path)) && first.path[common] == second.path[common] {

@@ -20,9 +20,9 @@ import (
 // Source: Redis documentation, "Scripting with Lua": "all names of keys that a script accesses must be explicitly
 // provided as input key arguments".
 
-// watchScripts prepares to monitor the next command's scripts. Call touched after the command. It describes the first
-// key that a script has touched and not declared, in words that begin with the key; empty: there is none. Nothing is
-// monitored if the outcome is known.
+// watchScripts prepares to monitor the scripts that the next command runs. Call touched after the command. It returns a
+// description of the first key that a script touched without declaring it; empty: there is none. The description begins
+// with the key. If the model knows the outcome of the command, nothing is monitored.
 func (ex *live) watchScripts(l *pendingOutcome, next command.Command,
 	transaction []byte) (touched func() (string, error), err error) {
 	n := command.Name(next.Args) // an exec may run a script as well
@@ -62,7 +62,7 @@ func (ex *live) watchScripts(l *pendingOutcome, next command.Command,
 	}, nil
 }
 
-// finishScript calls touched and records the undeclared key, if there is one. Then it does what finishLearning does.
+// finishScript records the undeclared key that touched finds, if there is one, and then calls finishLearning.
 func (ex *live) finishScript(l *pendingOutcome, client int, c command.Command, reply []byte,
 	touched func() (string, error)) error {
 	said, err := touched()

@@ -49,7 +49,6 @@ func (ex *live) resume(c interleave.Choice, a *actor) (runs bool, err error) {
 	return true, nil
 }
 
-// waitUntil lets time pass to the end of an actor's wait.
 func (ex *execution) waitUntil(a *actor) error {
 	if ex.wakesEarly(a) {
 		ex.earlyWakes++

@@ -177,7 +177,6 @@ func (w *world) stop() error {
 	return errors.Join(append(errs, w.Server.Stop())...)
 }
 
-// reset prepares the world for a schedule.
 func (w *world) reset() error {
 	for _, wire := range w.abandonedWires {
 		wire.Close()

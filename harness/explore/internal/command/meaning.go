@@ -19,8 +19,8 @@ type Meaning struct {
 	Wait  time.Duration
 }
 
-// MeaningOf returns the meaning of a command; for an EXEC, together with its transaction. ok is false if the outcome
-// depends on more, or if a script has never been seen.
+// MeaningOf returns the meaning of a command. For an EXEC it covers the commands in transaction. ok is false if a
+// script has never been seen, or if the outcome depends on more than Meaning can say.
 func (s *Scripts) MeaningOf(c *Command, transaction []byte) (*Meaning, bool) {
 	if c.Meaning != nil {
 		return c.Meaning, true

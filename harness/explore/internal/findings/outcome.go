@@ -19,7 +19,7 @@ type Outcome struct {
 	Covers     Coverage
 	Deadlock   *harness.Anomaly // nil: no client waits for ever
 	Undeclared *harness.Anomaly // nil: every script declares the keys that it touched
-	// findings from this time on are dropped, since a clock did not show the schedule's time; math.MaxInt64: none are
+	// A violation at this time or later is dropped, since a clock may have shown a wrong time; math.MaxInt64: none is.
 	KnownUntil time.Duration
 	Draw       Draw // zero: not drawn at random
 }

@@ -54,7 +54,7 @@ type Transition struct {
 	Reply   string
 	After   *Contents
 	Touched []string // watched keys that were written
-	Watched int      // number of Memory.Watched that were checked for Touched
+	Watched int      // the first so many keys of Memory.Watched were checked for Touched
 
 	Undeclared string // describes the first key that a script touched and did not declare; empty: none
 }
