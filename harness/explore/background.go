@@ -78,7 +78,7 @@ func (s *search) watchGoroutines(ctx context.Context, w *world, order strategy.S
 			spawned[origin] = true
 		}
 	}
-	ex, err := beginSchedule(ctx, s.spec, s.spec.budgets()[0], w, time.NewTimer(parkWithin))
+	ex, err := beginSchedule(ctx, s.spec, s.spec.budgets()[0], w)
 	if err != nil {
 		return err
 	}

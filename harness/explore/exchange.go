@@ -180,10 +180,7 @@ func (p places) String() string {
 func (s *search) firstAsymmetry(ctx context.Context, w *world) (why string, err error) {
 	free := *s.spec // clients begin in any order
 	free.Program.Symmetric = false
-	asPromised, inAnyOrder := newRunner(s.spec, w), newRunner(&free, w)
-	asPromised.traced, inAnyOrder.traced = true, true
-	defer asPromised.alarm.Stop()
-	defer inAnyOrder.alarm.Stop()
+	asPromised, inAnyOrder := runner{spec: s.spec, w: w, traced: true}, runner{spec: &free, w: w, traced: true}
 	random, steps := Random{Seed: 1, Depth: defaultDepth}, 0
 	for _, x := range s.toExchange() {
 		if s.isEnding() {

@@ -78,8 +78,7 @@ func (s *search) mayLimitClients() bool {
 // whether a client starts a thread or waits in one of the two. Errors are ignored here, since the search itself finds
 // them.
 func (s *search) clientsWait(ctx context.Context, w *world) (yes bool) {
-	r := newRunner(s.spec, w)
-	defer r.alarm.Stop()
+	r := runner{spec: s.spec, w: w}
 	_ = catchPanics(func() error {
 		for _, order := range []strategy.Strategy{&strategy.First{}, strategy.Alternate{}} {
 			noted := &noting{Strategy: order}

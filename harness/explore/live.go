@@ -32,8 +32,7 @@ type live struct {
 	ends      []keyspace.End // when keys expire; valid if endsKnown
 	endsKnown bool
 	stored    []keyspace.Key // keys with values; valid if not nil. Some may have expired since
-	alarm     *time.Timer
-	trails    *trails // identify the state; nil: not needed
+	trails    *trails        // identify the state; nil: not needed
 	leases    givenLeases
 }
 

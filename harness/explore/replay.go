@@ -44,8 +44,7 @@ func rerunOnce(ctx context.Context, spec Spec, c interleave.Counterexample,
 	if err != nil {
 		return again, err
 	}
-	r := newRunner(&spec, w)
-	r.stores = true
+	r := runner{spec: &spec, w: w, stores: true}
 	for i := 0; i < times && err == nil && ctx.Err() == nil; i++ {
 		again, err = r.again(ctx, spec.replayBudget(c), c.Schedule, c.Anomaly.Class)
 		switch {
@@ -62,8 +61,7 @@ func rerunOnce(ctx context.Context, spec Spec, c interleave.Counterexample,
 // addCounterexamples runs the smallest counterexamples again and adds them with their steps to res. If one cannot be
 // repeated, a client is nondeterministic: res.Stopped then says so.
 func (s *search) addCounterexamples(ctx context.Context, w *world, res *interleave.Result) error {
-	r := newRunner(s.spec, w)
-	r.stores = true
+	r := runner{spec: s.spec, w: w, stores: true}
 	for _, c := range s.seen.Counterexamples {
 		again, err := r.again(context.WithoutCancel(ctx), c.Budget, c.Schedule, c.Class)
 		switch {
@@ -210,7 +208,7 @@ func followOnce(ctx context.Context, spec Spec, c interleave.Counterexample) (ou
 		return out, err
 	}
 	err = catchPanics(func() (err error) {
-		out, err = newRunner(&spec, w).follow(ctx, c)
+		out, err = runner{spec: &spec, w: w}.follow(ctx, c)
 		return err
 	})
 	if errors.Is(err, schedule.ErrStopped) {

@@ -72,13 +72,8 @@ func (ex *execution) Visit([]*schedule.Move) (bool, error) { return false, nil }
 type runner struct {
 	spec   *Spec
 	w      *world
-	alarm  *time.Timer
 	traced bool // write down steps
 	stores bool // and the store after each
-}
-
-func newRunner(spec *Spec, w *world) runner {
-	return runner{spec: spec, w: w, alarm: time.NewTimer(parkWithin)}
 }
 
 // run runs one schedule within a budget, with the strategy from next. If it is disturbed, it is run again, each time
@@ -89,7 +84,7 @@ func (r runner) run(ctx context.Context, b interleave.Budget, next func() strate
 
 // once runs one schedule. The execution is nil if it could not begin.
 func (r runner) once(ctx context.Context, b interleave.Budget, s strategy.Strategy) (*execution, error) {
-	ex, err := beginSchedule(ctx, r.spec, b, r.w, r.alarm)
+	ex, err := beginSchedule(ctx, r.spec, b, r.w)
 	if err != nil {
 		return nil, err
 	}

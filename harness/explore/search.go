@@ -243,8 +243,7 @@ func (s *search) workFromMemory(ctx context.Context, w *world, toJudge chan<- jo
 
 // goThrough is the loop of a worker: it takes, runs and judges schedules in one world while more returns true.
 func (s *search) goThrough(ctx context.Context, w *world, judge func(context.Context, jobRun), more func() bool) {
-	k := worker{newRunner(s.spec, w), s}
-	defer k.alarm.Stop()
+	k := worker{runner{spec: s.spec, w: w}, s}
 	for more() {
 		j, ok := s.next()
 		if !ok {

@@ -95,7 +95,7 @@ type shrinker struct {
 
 func newShrinker(spec *Spec, w *world, c *findings.Counterexample) *shrinker {
 	h := &shrinker{
-		runner: newRunner(spec, w), class: c.Class, budget: c.Budget, best: c,
+		runner: runner{spec: spec, w: w}, class: c.Class, budget: c.Budget, best: c,
 		seen: map[string]bool{}, most: mostShrinkRuns, over: func() error { return nil },
 	}
 	h.setTimeout(shrinkWithin)

@@ -39,8 +39,7 @@ func (s *search) firstDifference(ctx context.Context, w *world) (string, error) 
 	if s.spec.Random != nil {
 		random = *s.spec.Random
 	}
-	r := newRunner(s.spec, w)
-	r.traced = true
+	r := runner{spec: s.spec, w: w, traced: true}
 	b, steps := s.spec.budgets()[0], 0
 	for number := 1; number <= s.spec.RunTwice && !s.isEnding(); number++ {
 		first, err := r.run(ctx, b, func() strategy.Strategy { return random.draw(s.spec, b, number, steps) })

@@ -66,7 +66,7 @@ func (k worker) attempt(ctx context.Context, v *jobRun) (liveRun *execution, err
 			return nil, err
 		}
 	}
-	ex, err := beginSchedule(ctx, k.spec, k.search.budget, k.w, k.alarm)
+	ex, err := beginSchedule(ctx, k.spec, k.search.budget, k.w)
 	if err != nil {
 		return nil, err
 	}
