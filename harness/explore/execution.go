@@ -35,6 +35,7 @@ type execution struct {
 	all         []*actor // every thread, in the order in which they started
 	last        *actor   // took the last step; nil: none yet
 	justStepped bool     // the last choice was a step of that actor
+	hasWaited   bool     // some step was the end of a wait
 
 	path        []interleave.Choice
 	stepTimes   []time.Duration // virtual times of the steps, then of the harness's probes

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -81,26 +80,13 @@ func (s *search) clientsWait(ctx context.Context, w *world) (yes bool) {
 	r := runner{spec: s.spec, w: w}
 	_ = catchPanics(func() error {
 		for _, order := range []strategy.Strategy{&strategy.First{}, strategy.Alternate{}} {
-			noted := &noting{Strategy: order}
-			ex, err := r.run(ctx, s.spec.budgets()[0], func() strategy.Strategy { return noted })
+			ex, err := r.run(ctx, s.spec.budgets()[0], func() strategy.Strategy { return order })
 			if err != nil {
 				return err
 			}
-			yes = yes || noted.waits || ex.hasThreads()
+			yes = yes || ex.hasWaited || ex.hasThreads()
 		}
 		return nil
 	})
 	return yes
-}
-
-// noting is a strategy that records whether a client has waited.
-type noting struct {
-	strategy.Strategy
-	waits bool
-}
-
-// Took records whether the step was the end of a wait.
-func (n *noting) Took(did schedule.Move) {
-	n.waits = n.waits || did.Silent
-	n.Strategy.Took(did)
 }
