@@ -185,8 +185,8 @@ func (a *actor) keepOp(op *harness.Op) bool {
 	a.ex.record(*op, a.commands)
 	a.lastOpSentNothing = a.ex.sharesMemory() && a.commands == 0
 	a.commands, a.unansweredCommand = 0, nil
-	if a.ex.recorded != nil {
-		a.ex.recorded(a)
+	if a.ex.watch != nil { // a watchdog may live only from a grant to the release, without a step in between
+		a.ex.watch(a)
 	}
 	return true
 }

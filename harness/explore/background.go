@@ -16,7 +16,6 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
-	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // This file finds background work of clients: goroutines that outlive a command, timers, and sleeps in real time. None
@@ -82,24 +81,9 @@ func (s *search) watchGoroutines(ctx context.Context, w *world, order strategy.S
 	if err != nil {
 		return err
 	}
-	ex.recorded = look // a watchdog may live only from a grant to the release, without a wait of the client in between
-	_, err = ex.drive(ctx, watched{order, ex.execution, look}, ex)
+	ex.watch = look
+	_, err = ex.drive(ctx, order, ex)
 	return err
-}
-
-// watched is a strategy that calls look for every thread before each step.
-type watched struct {
-	strategy.Strategy
-	ex   *execution
-	look func(*actor)
-}
-
-// Next looks, and then returns what the strategy does.
-func (w watched) Next(v strategy.View) (interleave.Choice, strategy.Decision, error) {
-	for _, a := range w.ex.all {
-		w.look(a)
-	}
-	return w.Strategy.Next(v)
 }
 
 // Functions of the explorer, as stacks name them.

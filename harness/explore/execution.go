@@ -46,7 +46,7 @@ type execution struct {
 	fingerprint uint64           // hash of choices, command names and their keys
 	trace       *trace.Trace     // nil: steps are not written down
 
-	recorded  func(*actor) // called with a client whose operation has just ended; may be nil
+	watch     func(*actor) // called with every actor before each step, and with one whose operation has ended; may be nil
 	finishing bool         // the program looks at the store at the end of the schedule
 
 	findings.Coverage // what the schedule has contained so far

@@ -29,6 +29,11 @@ var errDisturbed = fmt.Errorf("explore: a schedule was disturbed %d times in a r
 func (ex *execution) drive(ctx context.Context, s strategy.Strategy,
 	v strategy.View) (ended strategy.Decision, err error) {
 	for {
+		if ex.watch != nil {
+			for _, a := range ex.all {
+				ex.watch(a)
+			}
+		}
 		c, decision, err := s.Next(v)
 		switch {
 		case decision == strategy.Leave && ex.backend.hasRealClients(): // to some end, so that they stay connected
