@@ -224,7 +224,7 @@ func (s *scheduler) begin() *execution {
 	s.t.Helper()
 	ex, err := beginSchedule(s.t.Context(), &s.spec, s.spec.budgets()[0], s.w)
 	require.NoError(s.t, err)
-	ex.trace = &trace.Trace{Scripts: s.w.Scripts}
+	ex.trace = trace.New(s.w.Scripts, false)
 	return ex.execution
 }
 

@@ -181,10 +181,7 @@ func (ex *live) executeLate(l *lateCommand, c command.Command) (reply []byte, er
 		err = ex.w.Post(l.wire, l.node, c.WithoutTimeout())
 	}
 	if err == nil {
-		_, err = ex.w.Ask(l.node, "PING") // by then Redis has read it: see conn.receive
-	}
-	if err == nil {
-		_, err = ex.w.Ask(l.node, "PING") // and its effects have arrived
+		_, err = ex.w.Ask(l.node, "PING") // its effects have arrived by then: see conn.receive
 	}
 	if err == nil {
 		reply, err = l.wire.Poll()

@@ -87,7 +87,7 @@ func (a *actor) memoryWait() string {
 	all, where := stacks(), ""
 	waits := false
 	for _, g := range all {
-		if !descends(all, g, a.goroutine) {
+		if !slices.Contains(lineage(all, g.id), a.goroutine) {
 			continue
 		}
 		if !g.waitsInMemory() {
@@ -125,19 +125,17 @@ func (g stack) waitsInMemory() bool {
 	return false
 }
 
-// descends reports whether a goroutine is the given one or its descendant.
-func descends(all []stack, g stack, from int) bool {
+// lineage lists a goroutine's ID, then those of its ancestors, as far as all lists them.
+func lineage(all []stack, id int) (ids []int) {
 	for range 10 { // generations
-		if g.id == from {
-			return true
-		}
-		i := slices.IndexFunc(all, func(other stack) bool { return other.id == g.parent })
+		ids = append(ids, id)
+		i := slices.IndexFunc(all, func(g stack) bool { return g.id == id })
 		if i < 0 {
-			return g.parent == from
+			break
 		}
-		g = all[i]
+		id = all[i].parent
 	}
-	return false
+	return ids
 }
 
 // firstLook is how long a client may run without parking before the explorer checks whether it waits in memory. The
@@ -154,21 +152,15 @@ func (a *actor) hasWaiters() bool {
 
 // callingActor returns the actor of the process that the calling goroutine belongs to; nil: unknown.
 func (a *actor) callingActor() *actor {
-	id, all := goroutineID(), []stack(nil)
-	for range 10 { // generations
-		for _, b := range a.ex.inProcess(a.index) {
-			if b.goroutine == id {
-				return b
-			}
+	own, all := goroutineID(), []stack(nil)
+	mates := a.ex.inProcess(a.index)
+	if !slices.ContainsFunc(mates, func(b *actor) bool { return b.goroutine == own }) {
+		all = stacks()
+	}
+	for _, id := range lineage(all, own) {
+		if i := slices.IndexFunc(mates, func(b *actor) bool { return b.goroutine == id }); i >= 0 {
+			return mates[i]
 		}
-		if all == nil {
-			all = stacks()
-		}
-		i := slices.IndexFunc(all, func(g stack) bool { return g.id == id })
-		if i < 0 {
-			return nil
-		}
-		id = all[i].parent
 	}
 	return nil
 }

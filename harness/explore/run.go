@@ -94,7 +94,7 @@ func (r runner) once(ctx context.Context, b interleave.Budget, s strategy.Strate
 		return nil, err
 	}
 	if r.traced {
-		ex.trace = &trace.Trace{Stores: r.stores, Scripts: r.w.Scripts}
+		ex.trace = trace.New(r.w.Scripts, r.stores)
 	}
 	_, err = ex.drive(ctx, s, ex)
 	return ex.execution, err

@@ -267,7 +267,7 @@ func (h *shrinker) outcome(ctx context.Context, budget interleave.Budget,
 	o := ex.outcome()
 	for _, a := range o.Judge(ctx, h.spec.Checkers).Anomalies {
 		c := &findings.Counterexample{Budget: ex.budget.Without(ex.remaining), Schedule: o.Path, Class: a.Class,
-			Length: o.LengthUntil(a.To)}
+			Length: findings.LengthUntil(o.Times, a.To)}
 		if a.Class == h.class && (first == nil || c.Smaller(first)) {
 			first = c
 		}

@@ -47,24 +47,18 @@ func (s *search) firstDifference(ctx context.Context, w *world) (string, error) 
 			return "", err
 		}
 		steps = max(steps, len(first.path))
-		why, err := r.twice(ctx, first)
-		if why != "" || err != nil {
-			return why, err
+		second, err := r.replay(ctx, first.budget, first.path)
+		if err != nil && !errors.Is(err, ErrDiverged) && !errors.Is(err, schedule.ErrStopped) {
+			return "", err
+		}
+		if second == nil { // it could not even begin
+			return notTheSame + "the second time " + schedule.Why(err), nil
+		}
+		if why := describeDifference(first, second); why != "" {
+			return why, nil
 		}
 	}
 	return "", nil
-}
-
-// twice runs a schedule again and describes the first step that differs; empty: none.
-func (r runner) twice(ctx context.Context, first *execution) (why string, err error) {
-	second, err := r.replay(ctx, first.budget, first.path)
-	if err != nil && !errors.Is(err, ErrDiverged) && !errors.Is(err, schedule.ErrStopped) {
-		return "", err
-	}
-	if second == nil { // it could not even begin
-		return notTheSame + "the second time " + schedule.Why(err), nil
-	}
-	return describeDifference(first, second), nil
 }
 
 // notTheSame begins the reason for ending a search before its first schedule.

@@ -52,7 +52,7 @@ func (f *Findings) Note(b interleave.Budget, o Outcome, said Judgement) {
 		if a.To >= o.KnownUntil {
 			continue // the search reports that it cannot tell
 		}
-		f.keep(&Counterexample{Budget: b, Schedule: o.Path, Class: a.Class, Length: o.LengthUntil(a.To)})
+		f.keep(&Counterexample{Budget: b, Schedule: o.Path, Class: a.Class, Length: LengthUntil(o.Times, a.To)})
 		f.Random.note(a.Class, o.Draw.Number)
 	}
 }

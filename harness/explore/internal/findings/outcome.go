@@ -54,10 +54,7 @@ func (o Outcome) Judge(ctx context.Context, checkers []harness.Checker) Judgemen
 	return v
 }
 
-// LengthUntil counts the steps and probes up to t.
-func (o Outcome) LengthUntil(t time.Duration) int { return LengthUntil(o.Times, t) }
-
-// LengthUntil counts the times up to t.
+// LengthUntil counts the steps and probes up to t. times are those of Outcome.Times.
 func LengthUntil(times []time.Duration, t time.Duration) (n int) {
 	for _, at := range times {
 		if at <= t {
