@@ -11,12 +11,6 @@ import (
 // This file handles blocked commands, which Redis holds back until it can answer, and the connections on which clients
 // wait.
 
-// blockedCommand is a command that Redis holds back until it can answer.
-type blockedCommand struct {
-	command command.Command
-	id      string // Redis's ID of the connection
-}
-
 // sendBlocking sends a command that Redis may block, and returns whether it does.
 func (ex *live) sendBlocking(a *actor, gate *conn) (blocks bool, err error) {
 	next := gate.Queue[0]
@@ -55,7 +49,7 @@ func (c *conn) sendBlockable() error {
 	if err := c.postNow(next.WithoutTimeout()); err != nil {
 		return err
 	}
-	c.blocked = &blockedCommand{next, id}
+	c.blockedID = id
 	return c.receive()
 }
 
@@ -65,20 +59,20 @@ func (c *conn) postNow(request []byte) error {
 }
 
 func (c *conn) clearBlocked() {
-	c.blocked = nil
+	c.blockedID = ""
 	c.Queue = c.Queue[1:]
 }
 
 // unblock makes Redis answer the blocked command as if its time-out had passed.
 func (c *conn) unblock() error {
-	if _, err := c.dialer.world.Ask(c.Node, "CLIENT", "UNBLOCK", c.blocked.id, "TIMEOUT"); err != nil {
+	if _, err := c.dialer.world.Ask(c.Node, "CLIENT", "UNBLOCK", c.blockedID, "TIMEOUT"); err != nil {
 		return err
 	}
 	if err := c.receive(); err != nil {
 		return err
 	}
 	if !c.hasArrived() {
-		return fmt.Errorf("explore: Redis did not end %s", strings.ToUpper(command.Name(c.blocked.command.Args)))
+		return fmt.Errorf("explore: Redis did not end %s", strings.ToUpper(command.Name(c.Queue[0].Args)))
 	}
 	return nil
 }
@@ -121,7 +115,7 @@ func (ex *live) endStep() error {
 
 // stopWaiting ends the wait for an answer on a connection.
 func (ex *live) stopWaiting(c *conn) {
-	if c.blocked != nil {
+	if c.blockedID != "" {
 		c.clearBlocked()
 	}
 	ex.waiters = slices.DeleteFunc(ex.waiters, func(w *conn) bool { return w == c })
@@ -132,8 +126,8 @@ func (ex *live) cutOff(c *conn, why error) error {
 	ex.waiters = slices.DeleteFunc(ex.waiters, func(w *conn) bool { return w == c })
 	id := ""
 	switch {
-	case c.blocked != nil:
-		id = c.blocked.id
+	case c.blockedID != "":
+		id = c.blockedID
 	case c.subscription != nil:
 		id = c.subscription.id
 	}
@@ -179,8 +173,8 @@ func (ex *live) waitAccess(client int) (a command.Access) {
 }
 
 func (c *conn) waitAccess() (a command.Access) {
-	if c.blocked != nil {
-		a.Add(c.blocked.command.Access)
+	if c.blockedID != "" {
+		a.Add(c.Queue[0].Access)
 	}
 	if c.subscription != nil {
 		a.Add(c.subscription.access)
@@ -198,12 +192,12 @@ func (ex *live) withWoken(a command.Access) command.Access {
 	for again := true; again; {
 		again = false
 		for _, c := range ex.waiters {
-			if c.blocked != nil && !woken[c] && !c.hasArrived() &&
-				(command.Intersect(a.Writes, c.blocked.command.Writes) ||
-					command.Intersect(a.Writes, c.blocked.command.Reads)) {
+			if c.blockedID != "" && !woken[c] && !c.hasArrived() &&
+				(command.Intersect(a.Writes, c.Queue[0].Writes) ||
+					command.Intersect(a.Writes, c.Queue[0].Reads)) {
 				woken[c], again = true, true
-				a.Reads, a.Writes = slices.Concat(a.Reads, c.blocked.command.Reads),
-					slices.Concat(a.Writes, c.blocked.command.Writes)
+				a.Reads, a.Writes = slices.Concat(a.Reads, c.Queue[0].Reads),
+					slices.Concat(a.Writes, c.Queue[0].Writes)
 			}
 		}
 	}

@@ -36,12 +36,12 @@ type conn struct {
 
 	stateful bool // a CLIENT command has made its state visible to other clients
 
-	blocked      *blockedCommand // the first command in Queue, which Redis holds back; nil: none
-	subscription *subscription   // nil: it has not subscribed
-	inbox        []byte          // whole replies and messages from Redis that the client has not got yet
-	readTimeout  time.Duration   // virtual time that reading a message may take; 0: no limit
-	timedOut     bool            // the time-out of the current read has passed
-	failed       error           // the error that the client gets instead of replies; nil: none
+	blockedID    string        // Redis's ID of the connection while Redis blocks its command; empty: it does not
+	subscription *subscription // nil: it has not subscribed
+	inbox        []byte        // whole replies and messages from Redis that the client has not got yet
+	readTimeout  time.Duration // virtual time that reading a message may take; 0: no limit
+	timedOut     bool          // the time-out of the current read has passed
+	failed       error         // the error that the client gets instead of replies; nil: none
 
 	wrote chan struct{} // signals that Queue has a command
 	reply chan bool     // signals that there is something to read; false: the client has crashed

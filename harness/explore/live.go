@@ -161,14 +161,9 @@ func (ex *live) executeAndLearn(l *lateCommand, c command.Command) (reply []byte
 	if err != nil {
 		return nil, err
 	}
-	touched, err := ex.watchScripts(lesson, c, l.pending.OpenTransaction())
-	if err != nil {
-		return nil, err
-	}
-	if reply, err = ex.executeLate(l, c); err == nil {
-		err = ex.finishScript(lesson, l.client, c, reply, touched)
-	}
-	return reply, err
+	return ex.sendWatched(lesson, l.client, c, l.pending.OpenTransaction(), func() ([]byte, error) {
+		return ex.executeLate(l, c)
+	})
 }
 
 // executeLate executes a late command. If Redis blocks the command, there is no answer, since its connection is closed.
@@ -217,29 +212,20 @@ func (ex *live) sendNext(a *actor, c *conn) (blocks bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	touched, err := ex.watchScripts(lesson, next, c.OpenTransaction())
+	reply, err := ex.sendWatched(lesson, a.index, next, c.OpenTransaction(), func() ([]byte, error) {
+		asking := ex.w.asking
+		ex.w.asking = false // a client's thread may send a command while Observe or Finally waits
+		err := c.send()
+		ex.w.asking = asking
+		return c.unread[before:], err
+	})
 	if err != nil {
 		return false, err
-	}
-	asking := ex.w.asking
-	ex.w.asking = false // it is a client's command, even if the program looks at the store: its threads may act then
-	err = c.send()
-	if ex.w.asking = asking; err != nil {
-		return false, err
-	}
-	reply := c.unread[before:]
-	if c.failed == nil {
-		if err := ex.finishScript(lesson, a.index, next, reply, touched); err != nil {
-			return false, err
-		}
 	}
 	ex.trace.Sent(next, reply, c.failed)
 	ex.waitCutShort = ex.waitCutShort || ex.lacksAcks(next, reply)
 	ex.noteReply(next, reply)
-	if wait := next.WaitTimeout(); wait > 0 && next.WantedAcks() > ex.followers() {
-		return false, ex.passTo(ex.now + wait)
-	}
-	return false, nil
+	return false, ex.passTo(ex.now + ex.waitsInVain(&next))
 }
 
 // noteReply records the effects of an executed command, and what its reply says about scripts at Redis.

@@ -32,8 +32,7 @@ func (ex *execution) nextMove(c interleave.Choice, a *actor) schedule.Move {
 			if ex.readsClock(first, a.parkedAt.Pending) {
 				m = withClockRead(m)
 			}
-			m.TimePasses = m.TimePasses || c.Kind() == interleave.Slows ||
-				first.WaitTimeout() > 0 && first.WantedAcks() > ex.followers()
+			m.TimePasses = m.TimePasses || c.Kind() == interleave.Slows || ex.waitsInVain(first) > 0
 		}
 	case model.InClock:
 		m = withClockRead(m)

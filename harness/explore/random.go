@@ -158,7 +158,7 @@ func (s *search) runPartFor(ctx context.Context, b interleave.Budget, worlds []*
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.partTimeUp, s.branches, s.round = false, nil, nil
-	return !s.over
+	return !s.isOver()
 }
 
 // draw draws the schedule with the given number. steps is the length of the longest schedule so far.

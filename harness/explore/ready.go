@@ -65,7 +65,7 @@ func readyIf(yes bool) readiness {
 
 // waitsForRedis reports whether the actor waits for an answer that Redis may send at any time.
 func (p parked) waitsForRedis() bool {
-	return p.conn != nil && (p.Kind == model.InRead || p.conn.blocked != nil)
+	return p.conn != nil && (p.Kind == model.InRead || p.conn.blockedID != "")
 }
 
 // hasArrived reports whether there is something for the waiting client: an answer, a message or an error.

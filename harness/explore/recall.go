@@ -186,6 +186,15 @@ func (ex *execution) losesState(next *command.Pending) bool {
 // followers returns the number of replicas that get what is written now, in a live schedule or from memory.
 func (ex *execution) followers() int64 { return ex.w.Followers(ex.replicationStopped, ex.promoted) }
 
+// waitsInVain returns the time-out of a WAIT that asks for more replicas than follow the primary; 0: another command,
+// or one without a time-out.
+func (ex *execution) waitsInVain(c *command.Command) time.Duration {
+	if c.WantedAcks() <= ex.followers() {
+		return 0
+	}
+	return c.WaitTimeout()
+}
+
 func (ex *recalled) sendUnanswered(a *actor) error {
 	_, _, err := ex.send(a)
 	return err
@@ -205,11 +214,7 @@ func (ex *recalled) send(a *actor) (event model.Event, blocks bool, err error) {
 		}
 		event = model.Event{Kind: model.Answered, Text: t.Reply}
 	}
-	if means, ok := ex.memory.Scripts.MeaningOf(next, pending.OpenTransaction()); ok && means.Wait > 0 &&
-		means.Wants > ex.followers() {
-		err = ex.passTo(ex.now + means.Wait)
-	}
-	return event, false, err
+	return event, false, ex.passTo(ex.now + ex.waitsInVain(next))
 }
 
 // recallTransition executes a command from memory.

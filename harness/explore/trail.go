@@ -182,14 +182,14 @@ func (ex *execution) sleepers() []*actor {
 // which Redis answers them, then subscriptions.
 func (ex *live) appendWaiters(b []byte) []byte {
 	for _, c := range ex.waiters {
-		if c.blocked != nil {
+		if c.blockedID != "" {
 			client := slices.IndexFunc(ex.actors, func(a *actor) bool { return ex.dialerOf(a.index) == c.dialer })
 			b = ex.appendWait(b, client, c)
 		}
 	}
 	for i := range ex.actors {
 		for _, c := range ex.waitersOf(i) {
-			if c.blocked == nil {
+			if c.blockedID == "" {
 				b = ex.appendWait(b, i, c)
 			}
 		}
@@ -200,7 +200,7 @@ func (ex *live) appendWaiters(b []byte) []byte {
 // appendWait describes a connection on which a client waits.
 func (ex *live) appendWait(b []byte, client int, c *conn) []byte {
 	b = visited.AppendInts(append(b, 1), client, c.Node, len(c.Queue))
-	b = visited.AppendBools(b, c.blocked != nil, c.subscription != nil, c.failed != nil, c.timedOut, c.isGone())
+	b = visited.AppendBools(b, c.blockedID != "", c.subscription != nil, c.failed != nil, c.timedOut, c.isGone())
 	for _, next := range c.Queue {
 		b = visited.AppendText(b, string(next.Raw))
 	}

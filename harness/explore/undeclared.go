@@ -62,18 +62,26 @@ func (ex *live) watchScripts(l *pendingOutcome, next command.Command,
 	}, nil
 }
 
-// finishScript records the undeclared key that touched finds, if there is one, and then calls finishLearning.
-func (ex *live) finishScript(l *pendingOutcome, client int, c command.Command, reply []byte,
-	touched func() (string, error)) error {
+// sendWatched sends a client's command by calling send, and records what follows from its reply: the first undeclared
+// key that its scripts touched, and what there is to learn. An empty reply says nothing.
+func (ex *live) sendWatched(l *pendingOutcome, client int, c command.Command, transaction []byte,
+	send func() (reply []byte, err error)) (reply []byte, err error) {
+	touched, err := ex.watchScripts(l, c, transaction)
+	if err != nil {
+		return nil, err
+	}
+	if reply, err = send(); err != nil || len(reply) == 0 {
+		return reply, err
+	}
 	said, err := touched()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ex.noteUndeclared(client, c, said)
 	if l != nil {
 		l.undeclared = said
 	}
-	return ex.finishLearning(l, reply)
+	return reply, ex.finishLearning(l, reply)
 }
 
 // undeclaredIn describes the first undeclared key that a script has touched, in words that begin with the key. It is

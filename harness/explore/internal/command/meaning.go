@@ -1,8 +1,6 @@
 package command
 
 import (
-	"time"
-
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
@@ -15,8 +13,6 @@ type Meaning struct {
 	Exact bool   // depends on the exact time of day
 	Sets  bool   // may give a key a TTL
 	Clock bool   // see Scripts.ReadsClock
-	Wants int64  // acknowledgements that a WAIT asks for
-	Wait  time.Duration
 }
 
 // MeaningOf returns the meaning of a command. For an EXEC it covers the commands in transaction. ok is false if a
@@ -31,7 +27,6 @@ func (s *Scripts) MeaningOf(c *Command, transaction []byte) (*Meaning, bool) {
 	}
 	means := Meaning{
 		Text: string(c.Raw), MS: c.DependsOnTime() || n == "exec", Sets: c.SetsTTL(), Clock: s.ReadsClock(c.Args),
-		Wants: c.WantedAcks(), Wait: c.WaitTimeout(),
 	}
 	all := [][][]byte{c.Args}
 	if n == "exec" {
