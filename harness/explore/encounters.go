@@ -43,7 +43,7 @@ func (r runner) stepsOf(ctx context.Context, budget interleave.Budget,
 	ex, err := r.replay(ctx, budget, choices)
 	switch {
 	case errors.Is(err, errDisturbed):
-		return nil, nil // the machine is too busy to show it
+		return nil, nil // this machine is too busy to show the situation
 	case err != nil:
 		return nil, err
 	}

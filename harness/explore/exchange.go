@@ -178,7 +178,7 @@ func (p places) String() string {
 // firstAsymmetry runs schedules again with swapped clients, and describes the first difference other than in names of
 // clients and tokens; empty: none.
 func (s *search) firstAsymmetry(ctx context.Context, w *world) (why string, err error) {
-	free := *s.spec // clients begin in any order
+	free := *s.spec // with it, clients begin in any order
 	free.Program.Symmetric = false
 	asPromised, inAnyOrder := runner{spec: s.spec, w: w, traced: true}, runner{spec: &free, w: w, traced: true}
 	random, steps := Random{Seed: 1, Depth: defaultDepth}, 0
@@ -291,7 +291,7 @@ func firstAsymmetricOp(first, swapped *execution, n names, whose string) string 
 	of := harness.Meta{Workers: len(first.actors) + 1}
 	for i := range min(len(first.ops), len(swapped.ops)) {
 		x, y := first.ops[i], swapped.ops[i]
-		client := x.Client // the harness has no place to swap
+		client := x.Client // an operation of Observe or Finally has no client to swap
 		if x.Client != harness.HarnessClient {
 			client = n.places[of.Worker(x.Client)-1] + 1
 		}

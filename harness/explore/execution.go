@@ -47,7 +47,7 @@ type execution struct {
 	trace       *trace.Trace     // nil: steps are not written down
 
 	watch     func(*actor) // called with every actor before each step, and with one whose operation has ended; may be nil
-	finishing bool         // the program looks at the store at the end of the schedule
+	finishing bool         // Program.Finally is being called
 
 	findings.Coverage // what the schedule has contained so far
 	virtualTime

@@ -1,8 +1,8 @@
 // Package frontier keeps the planned schedules of a search: it hands them out and writes them down.
 //
-// To add another way to go through a program's schedules, write a [Source]. It decides which schedule comes next. Its
-// [Job.Done] can ask the job's strategy what the schedule has met, and plan more. Workers, limits and judging are the
-// same for all sources.
+// To add another way to go through a program's schedules, write a [Source]. It decides which schedule comes next. When
+// a schedule is done ([Job.Done]), its job can ask its strategy what the schedule has met, and plan more. Workers,
+// limits and judging are the same for all sources.
 package frontier
 
 import (

@@ -28,7 +28,7 @@ type Move struct {
 	Begins        bool // a client's operation begins with it
 	Ends          bool // an operation may end with it. After the move: an operation did end
 	Silent        bool // it sends nothing to Redis
-	Observes      bool // the program looks at the store if an operation ends with it
+	Observes      bool // Program.Observe is called if an operation ends with it
 	// memory that it may read and write, shared by the clients of a process; 0: its client's alone
 	Memory int
 }

@@ -106,7 +106,7 @@ func (s *Server) Promote(now time.Duration) error {
 	}
 	s.Primary = Successor
 	s.closeWitnesses()
-	if s.missedTime > 0 { // this replica's keys age by the time that passed meanwhile
+	if s.missedTime > 0 { // the successor's keys age by the time that passed since replication stopped
 		if err := s.ageKeys(s.missedTime); err != nil {
 			return err
 		}

@@ -28,7 +28,7 @@ type Decision uint8
 // Decisions. Checkers judge schedules that end with Finish.
 const (
 	Take   Decision = iota // take the choice
-	Finish                 // end the schedule; the program looks at the store
+	Finish                 // end the schedule and call Program.Finally
 	Stop                   // end the schedule; it shows nothing new, so nothing is judged
 	Leave                  // the rest of the schedule shows nothing new: its clients run to some end
 )
