@@ -8,14 +8,14 @@ import (
 
 // This file tracks what an adapter does on a connection, also when the program does not wait for an answer.
 
-// activity is what the gate's goroutine does for one connection of an adapter. The zero value waits for Redis.
+// activity tells the scheduler what the goroutine that relays an adapter's connection is doing. In the zero value that
+// goroutine waits for Redis's reply.
 type activity struct {
 	mu    sync.Mutex
 	outer net.Conn // the program's side; nil: the client is in this process, or a relay passes its bytes on
 	state activityState
 }
 
-// activityState is what the gate's goroutine does now.
 type activityState uint8
 
 const (
@@ -57,8 +57,8 @@ func (e *activity) readAdapter(outer net.Conn, in []byte) (n int, err error) {
 	return n, nil
 }
 
-// isBehind reports whether the program has sent something, or closed the connection, and the gate has not handled it
-// yet.
+// isBehind reports whether the relay still has to handle something that the program did: the program has sent bytes, or
+// closed the connection.
 func (e *activity) isBehind() (behind bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -96,8 +96,8 @@ func ignoringEINTR(call func() (int, error)) (n int, err error) {
 	}
 }
 
-// hangUp closes the connection to the client's program. While a command is under way it leaves that to the goroutine
-// that waits for the reply.
+// hangUp closes the connection to the client's program. If the relay is waiting for a reply, hangUp does nothing: the
+// relay closes the connection itself when it stops waiting.
 func (e *activity) hangUp() {
 	e.mu.Lock()
 	waits := e.state == waitsForReply

@@ -17,9 +17,9 @@ import (
 // errCrashed is the error that connections return to a client that crashed.
 var errCrashed = errors.New("explore: this client has crashed")
 
-// actor is one thread of a client in one schedule. Most actors are goroutines, parked most of the time. An actor with a
-// subscriptionConn has no goroutine: each of its steps sends a command of that connection to Redis. The holder of
-// world.turn may use an actor's fields.
+// actor is one thread of a client in one schedule. Usually it is a goroutine, which is parked most of the time: it
+// waits until the scheduler lets it go on. An actor with a subscriptionConn has no goroutine: each of its steps sends a
+// command of that connection to Redis. Only the holder of world.turn may use an actor's fields.
 type actor struct {
 	index            int   // its client, from 0
 	thread           int   // its number among the client's threads; the client's Step runs in thread 0
@@ -33,7 +33,8 @@ type actor struct {
 	awake chan bool   // lets the client go on; false: it has crashed
 
 	parkedAt parked
-	// virtual time until which it sleeps or waits; a time in the past: it does not sleep; 0 while it waits: no limit
+	// virtual time at which its sleep ends; in the past: it does not sleep. While it waits for Redis: when the wait times
+	// out; 0: never
 	wakeAt      time.Duration
 	started     bool // has taken its first step
 	done        bool
@@ -85,7 +86,7 @@ type parked struct {
 // isCancelled reports whether the context of a sleep was canceled.
 func (p parked) isCancelled() bool { return p.ended || p.ctx != nil && p.ctx.Err() != nil }
 
-// at returns a place that is described by its kind alone.
+// at returns the place for a kind that needs no other field.
 func at(kind model.StopKind) parked { return parked{Stop: model.Stop{Kind: kind}} }
 
 func (a *actor) launch(ctx context.Context, c harness.Client) {
@@ -110,7 +111,7 @@ func (a *actor) parkAtEnd(name string) {
 	a.park <- end
 }
 
-// wait parks the client and returns whether it may go on: false after a crash. The caller holds the turn.
+// wait parks the actor until the scheduler lets it go on. It returns false after a crash. The caller holds the turn.
 func (a *actor) wait(p parked) bool {
 	if a.isCrashed() {
 		return false
@@ -141,8 +142,8 @@ func (t clientTimeline) Now() time.Duration {
 	return t.a.ex.stamp()
 }
 
-// Record stamps op and keeps it: see calledAt for the time from which it counts. The operation that a crash interrupted
-// is recorded as Info, and later ones are dropped.
+// Record stamps op and keeps it. calledAt chooses op.Call. The operation that a crash interrupted gets the outcome
+// Info. Operations after a crash are dropped.
 func (t clientTimeline) Record(op *harness.Op) {
 	a := t.a
 	defer a.ex.w.takeTurn()()
@@ -161,8 +162,8 @@ func (t clientTimeline) Record(op *harness.Op) {
 	}
 }
 
-// keepOp stamps a finished operation and keeps it. It returns false if the client has crashed and the operation is
-// dropped.
+// keepOp stamps a finished operation and keeps it, in a live schedule or from memory. It returns false if it dropped
+// the operation because the client had crashed.
 func (a *actor) keepOp(op *harness.Op) bool {
 	if a.crashed {
 		if !a.cutOffUnrecorded {
@@ -184,8 +185,8 @@ func (a *actor) keepOp(op *harness.Op) bool {
 	a.ex.record(*op, a.commands)
 	a.lastOpSentNothing = a.ex.sharesMemory() && a.commands == 0
 	a.commands, a.unansweredCommand = 0, nil
-	if a.ex.recorded != nil {
-		a.ex.recorded(a)
+	if a.ex.watch != nil { // a watchdog may live only from a grant to the release, without a step in between
+		a.ex.watch(a)
 	}
 	return true
 }
@@ -204,13 +205,14 @@ type clientClock struct{ a *actor }
 
 var _ harness.MillisTime = clientClock{}
 
-// Now returns the time on the client's clock: the servers' time plus the schedule's skew. Reading it is a step of its
-// own, since time may have passed since the client's last step. Each reading by any client moves the clock on by a
-// microsecond, so no two readings are equal; commands of others do not move it. After a crash the clock stands still,
-// so that what the client does then does not depend on when it crashed.
+// Now returns the time on the client's clock: the servers' time plus the schedule's skew. A reading is a step of its
+// own, since time may have passed since the client's last step. Each reading by any client moves virtual time on by a
+// microsecond, so no two readings are equal. Commands of other clients do not move it. After a crash Now repeats the
+// client's last reading, so that what the client does then does not depend on when it crashed.
 func (v clientClock) Now() time.Time { return v.read(model.InClock) }
 
-// NowMillis is a step of its own as well. It does not move the clock on.
+// NowMillis returns the time of Now in whole milliseconds since 1970. A reading is a step, but does not move virtual
+// time on.
 func (v clientClock) NowMillis() int64 { return v.read(model.InMillis).UnixMilli() }
 
 func (v clientClock) read(how model.StopKind) time.Time {
@@ -224,9 +226,9 @@ func (v clientClock) read(how model.StopKind) time.Time {
 	return keyspace.Epoch.Add(a.lookedAt)
 }
 
-// Sleep delays the client's next step. It is not a step itself, since other clients can just as well act before the
-// next step. If a lease ends during the sleep, waking up is a step (see execution.stepClient). For a client with
-// several threads waking up is always a step, since they may share memory.
+// Sleep delays the client's next step. The sleep is usually no step itself: what others do during it, they can do just
+// as well before the next step. If a lease ends during the sleep, waking up is a step (see execution.stepClient). If
+// the client has several threads, waking up is always a step, since they may share memory.
 func (v clientClock) Sleep(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil || d <= 0 {
 		return err

@@ -22,7 +22,7 @@ var (
 	_ harness.Listener = harnessClock{}
 )
 
-// give gives the program something to read.
+// give sends b to the client's program, through the program's socket or the relay in this process.
 func (c *conn) give(b []byte) {
 	if c.activity.outer != nil {
 		_, _ = c.activity.outer.Write(b) // an error: the program has closed the connection
@@ -72,15 +72,15 @@ func unsubscribed(a *actor) error {
 		"Subscriptions in workloads/adapters/README.md", a, parkWithin)
 }
 
-// isAnsweredAmongMessages reports whether the next command of an adapter is answered among messages. It is
-// false without a connection.
+// isAnsweredAmongMessages reports whether the answer to an adapter's next command arrives on a connection that also
+// receives messages: it is subscribed, or becomes so by this command. The result is false for a nil connection.
 func (c *conn) isAnsweredAmongMessages() bool {
 	return c != nil && c.ofAdapter && !c.Multi &&
 		(c.subscription != nil || command.Subscribes(command.Name(c.Queue[0].Args)))
 }
 
-// sendAmongMessages sends the next command of an adapter, and takes its answer from among the messages: see
-// isAnsweredAmongMessages. Messages that arrived before the answer come with it, as from Redis itself.
+// sendAmongMessages sends a command for which isAnsweredAmongMessages is true, and takes its answer. Messages that
+// arrived before the answer come with it, as from Redis itself.
 func (c *conn) sendAmongMessages() error {
 	if err := c.prepare(); err != nil || c.failed != nil {
 		return err
@@ -135,7 +135,7 @@ func (c *conn) beginSubscription() error {
 	return nil
 }
 
-// sendSubscribing sends a command that is answered among messages, as an actor's step.
+// sendSubscribing takes the step of an actor whose command is answered among messages.
 func (ex *live) sendSubscribing(a *actor, c *conn) error {
 	next := c.Queue[0]
 	if ex.w.gates.announced != nil && c.dialer.client {
@@ -154,8 +154,8 @@ func (ex *live) sendSubscribing(a *actor, c *conn) error {
 	return nil
 }
 
-// takeAnnouncement reports whether the client's program has asked to send a SUBSCRIBE without waiting for Redis's
-// reply (see clientClock.Subscribe), and clears that. From then on the connection does not wait for such replies.
+// takeAnnouncement reports whether the client's program has announced a SUBSCRIBE (see clientClock.Subscribe), and
+// forgets the announcement. From then on the program does not wait for confirmations on this connection.
 func (c *conn) takeAnnouncement() bool {
 	a := c.dialer.acting()
 	if a == nil || !a.expectsSubscribe {
@@ -169,8 +169,8 @@ func (c *conn) takeAnnouncement() bool {
 	return true
 }
 
-// Subscribe announces a SUBSCRIBE. The program's turn then lasts until the program has sent the SUBSCRIBE. That holds
-// after a crash as well, or the SUBSCRIBE would arrive in the next schedule.
+// Subscribe announces a SUBSCRIBE. The program's turn then lasts until the program has sent the SUBSCRIBE, even if its
+// client has crashed. Otherwise the SUBSCRIBE would arrive in the next schedule.
 func (v clientClock) Subscribe() {
 	defer v.a.ex.w.takeTurn()()
 	v.a.runningActor().expectsSubscribe = true
@@ -189,8 +189,8 @@ func (v clientClock) AwaitMessage(ctx context.Context, within time.Duration) (co
 	return c.endAwaiting(ctx)
 }
 
-// beginAwaiting returns the actor that has to wait and its connection. The actor is nil if the program can read at
-// once, or if there is an error.
+// beginAwaiting prepares AwaitMessage. It returns the actor that has to wait for a message, and the connection on which
+// the message will arrive. The actor is nil if a message is there already, or with an error.
 func (v clientClock) beginAwaiting(within time.Duration) (*actor, *conn, error) {
 	defer v.a.ex.w.takeTurn()()
 	a := v.a.runningActor()
@@ -242,8 +242,8 @@ func (c *conn) endAwaiting(ctx context.Context) (comes bool, err error) {
 	return true, nil
 }
 
-// subscribedBy returns the connection on which the actor reads messages. This is the connection that it subscribed
-// last, or else the only one that other threads of its client subscribed. nil: there is none, or there are several.
+// subscribedBy returns the connection on which the actor reads messages: the one on which it subscribed last. If it has
+// not subscribed, this is the connection on which other threads of its client have; nil if they have several, or none.
 func (a *actor) subscribedBy() *conn {
 	if a.subscribedOn != nil {
 		return a.subscribedOn
@@ -261,7 +261,7 @@ func (a *actor) subscribedBy() *conn {
 	return only
 }
 
-// isStopped reports whether a program's thread that waits for a message was told to stop.
+// isStopped reports whether an adapter's thread that waits for a message was told to stop.
 func (p parked) isStopped() bool { return p.Kind == model.InRead && p.ctx != nil && p.ctx.Err() != nil }
 
 // closeSubscriptions closes what adapters left subscribed in the last schedule.
@@ -292,7 +292,8 @@ func (w *world) closeSubscriptions() error {
 	return nil
 }
 
-// AwaitMessage lets time pass until something arrives for the program's own look at the store.
+// AwaitMessage serves Program.Observe and Program.Finally. It lets time pass until a message arrives or the time within
+// is over; without a limit it waits two leases.
 func (c harnessClock) AwaitMessage(_ context.Context, within time.Duration) (comes bool, err error) {
 	gate, world := c.ex.w.probeDialer.subscribedOn, c.ex.w
 	if gate == nil {

@@ -37,14 +37,15 @@ type backend interface {
 	// endWait ends an actor's wait and lets the actor run until it waits again. endedOp is true if an operation ended.
 	endWait(c interleave.Choice, a *actor) (endedOp bool, err error)
 
-	// withWoken returns what a command touches together with the blocked commands that it wakes. access is what the
-	// command alone touches.
+	// withWoken returns access, which is what a command touches, plus what those blocked commands touch that the command
+	// wakes.
 	withWoken(access command.Access) command.Access
 
 	// waitAccess returns what a client's blocked commands and subscriptions touch.
 	waitAccess(client int) command.Access
 
-	// giveUp turns an actor's next command into a late one. A command that is lost with its primary counts as arrived.
+	// giveUp makes an actor's next command a late one, and returns what the actor reads instead of an answer. If the
+	// command is lost with its primary, late.arrived is true.
 	giveUp(a *actor) (late lateCommand, event model.Event, err error)
 
 	// execute executes a late command.
@@ -56,12 +57,14 @@ type backend interface {
 	// endStep collects what the step has caused on other connections.
 	endStep() error
 
-	// noteLeases writes into the trace how the leases that ended operations gave to keys differ from the leases they
-	// asked for.
+	// noteLeases compares the leases that keys got from the operations in ended with the leases that these operations
+	// asked for. It writes differences into the trace.
 	noteLeases(c interleave.Choice, ended []harness.Op) error
 
-	// setTime sets the time that Redis shows. passTime lets it pass.
+	// setTime makes Redis show the schedule's time, after a reading of a clock.
 	setTime()
+
+	// passTime makes Redis notice that time has passed.
 	passTime(from, to time.Duration) error
 
 	// keyEnds lists when keys expire.
@@ -70,18 +73,19 @@ type backend interface {
 	// namedInstants lists the instants that are written in stored values.
 	namedInstants() ([]time.Duration, error)
 
-	// probe calls look, which reads the store for the program. firstEvent is the event with which the look begins.
+	// probe runs look, which calls Program.Observe or Program.Finally. firstEvent says which, and after which operation.
 	probe(ctx context.Context, firstEvent model.Event, look func(context.Context, *live)) error
 
-	// fingerprintAfter returns the fingerprint that the schedule would have after a choice; 0: not available.
+	// fingerprintAfter returns the fingerprint that the schedule would have after a choice; 0: unknown.
 	fingerprintAfter(interleave.Choice) uint64
 
-	// hasState reports whether the state of the schedule is fully known. If it is, describe appends the backend's part
-	// of its description.
+	// hasState reports whether everything is known that decides how the schedule goes on. If so, describe appends the
+	// backend's part of it, to be hashed.
 	hasState() (bool, error)
 	describe([]byte) []byte
 
-	// hasRealClients reports whether clients have to be ended when a schedule is not run to its end.
+	// hasRealClients is true for live. Its clients are goroutines with connections, which have to be brought to an end if
+	// a schedule stops early.
 	hasRealClients() bool
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
-	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // This file finds background work of clients: goroutines that outlive a command, timers, and sleeps in real time. None
@@ -27,8 +26,8 @@ import (
 // profileTurn admits one search at a time, since the memory profile belongs to the whole process.
 var profileTurn sync.Mutex
 
-// backgroundWork describes what clients do in goroutines and timers of their own, with the lines of their source. It
-// returns "" if it saw none.
+// backgroundWork describes the goroutines and timers that clients start by themselves, each with the line of source
+// that starts it; empty: it saw none.
 func (s *search) backgroundWork(ctx context.Context, w *world) (found string, err error) {
 	if s.spec.Program.NoBackgroundWork {
 		return "", nil
@@ -49,7 +48,8 @@ func (s *search) backgroundWork(ctx context.Context, w *world) (found string, er
 	return strings.Join(slices.Sorted(maps.Keys(spawned)), " and "), err
 }
 
-// watchClients runs the two schedules, and returns the lines of code that start background work.
+// watchClients runs a schedule in which clients run one after the other, and one in which they alternate. It returns
+// the lines of source that start background work.
 func (s *search) watchClients(ctx context.Context, w *world) (spawned map[string]bool, err error) {
 	before := countTimers()
 	spawned = map[string]bool{}
@@ -69,7 +69,7 @@ func (s *search) watchClients(ctx context.Context, w *world) (spawned map[string
 	return spawned, err
 }
 
-// watchGoroutines runs a schedule, and adds the code that starts goroutines to spawned.
+// watchGoroutines runs a schedule, and adds the lines that start goroutines to spawned.
 func (s *search) watchGoroutines(ctx context.Context, w *world, order strategy.Strategy,
 	spawned map[string]bool) error {
 	look := func(a *actor) {
@@ -77,39 +77,23 @@ func (s *search) watchGoroutines(ctx context.Context, w *world, order strategy.S
 			spawned[origin] = true
 		}
 	}
-	ex, err := beginSchedule(ctx, s.spec, s.spec.budgets()[0], w, time.NewTimer(parkWithin))
+	ex, err := beginSchedule(ctx, s.spec, s.spec.budgets()[0], w)
 	if err != nil {
 		return err
 	}
-	ex.recorded = look // a watchdog may live only from a grant to the release, without a wait of the client in between
-	_, err = ex.drive(ctx, watched{order, ex.execution, look}, ex)
+	ex.watch = look
+	_, err = ex.drive(ctx, order, ex)
 	return err
 }
 
-// watched is a strategy that calls look for every thread before each step.
-type watched struct {
-	strategy.Strategy
-	ex   *execution
-	look func(*actor)
-}
-
-// Next looks, and then returns what the strategy does.
-func (w watched) Next(v strategy.View) (interleave.Choice, strategy.Decision, error) {
-	for _, a := range w.ex.all {
-		w.look(a)
-	}
-	return w.Strategy.Next(v)
-}
-
-// launchFrame is the function in which clients run, and threadFrame the one in which goroutines of harness.Go run.
-// startFrame is the function that starts these goroutines.
+// Functions of the explorer, as stacks name them.
 const (
-	launchFrame = "explore.(*actor).launch."
-	threadFrame = "explore.(*actor).run"
-	startFrame  = "explore.clientClock.Go"
+	launchFrame = "explore.(*actor).launch." // runs a client
+	threadFrame = "explore.(*actor).run"     // runs a goroutine of harness.Go
+	startFrame  = "explore.clientClock.Go"   // starts such a goroutine
 )
 
-// servingPackages lists packages whose goroutines and timers only serve the current command.
+// servingPackages lists packages that start goroutines and timers only to serve a client's current command.
 var servingPackages = []string{
 	"github.com/redis/go-redis/", "github.com/go-redsync/redsync/", "context.", "net.", "os.", "runtime.",
 	"testing.", "internal/",
@@ -179,7 +163,8 @@ const (
 	endBusyWithin = 20 * endWithin
 )
 
-// lingeringGoroutines lists what spawnedBy returns once goroutines that have nothing left to do have had time to end.
+// lingeringGoroutines lists the lines that started a goroutine's descendants, as spawnedBy does, after it has given
+// descendants with nothing left to do the time to end.
 func lingeringGoroutines(goroutine int) (origins []string) {
 	for began := time.Now(); ; runtime.Gosched() {
 		var ready bool
@@ -190,9 +175,9 @@ func lingeringGoroutines(goroutine int) (origins []string) {
 	}
 }
 
-// spawnedBy lists, for each descendant of a goroutine that still exists, the line of code that started it. It leaves
-// out goroutines that only serve a command, and those that wait for the explorer to send their command. ready reports
-// whether one of the others is running or runnable.
+// spawnedBy lists, for each descendant of a goroutine that still exists, the line that started the descendant. It
+// leaves out descendants that harness.Go started, that only serve a command, or that wait for the explorer to send
+// their command. ready reports whether a listed descendant is running or runnable.
 func spawnedBy(goroutine int) (origins []string, ready bool) {
 	if goroutine == 0 {
 		return nil, false

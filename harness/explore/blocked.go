@@ -11,12 +11,6 @@ import (
 // This file handles blocked commands, which Redis holds back until it can answer, and the connections on which clients
 // wait.
 
-// blockedCommand is a command that Redis holds back until it can answer.
-type blockedCommand struct {
-	command command.Command
-	id      string // Redis's ID of the connection
-}
-
 // sendBlocking sends a command that Redis may block, and returns whether it does.
 func (ex *live) sendBlocking(a *actor, gate *conn) (blocks bool, err error) {
 	next := gate.Queue[0]
@@ -55,7 +49,7 @@ func (c *conn) sendBlockable() error {
 	if err := c.postNow(next.WithoutTimeout()); err != nil {
 		return err
 	}
-	c.blocked = &blockedCommand{next, id}
+	c.blockedID = id
 	return c.receive()
 }
 
@@ -64,28 +58,27 @@ func (c *conn) postNow(request []byte) error {
 	return c.dialer.world.Post(c.wire, c.Node, request)
 }
 
-// clearBlocked records that Redis no longer blocks the connection's command.
 func (c *conn) clearBlocked() {
-	c.blocked = nil
+	c.blockedID = ""
 	c.Queue = c.Queue[1:]
 }
 
 // unblock makes Redis answer the blocked command as if its time-out had passed.
 func (c *conn) unblock() error {
-	if _, err := c.dialer.world.Ask(c.Node, "CLIENT", "UNBLOCK", c.blocked.id, "TIMEOUT"); err != nil {
+	if _, err := c.dialer.world.Ask(c.Node, "CLIENT", "UNBLOCK", c.blockedID, "TIMEOUT"); err != nil {
 		return err
 	}
 	if err := c.receive(); err != nil {
 		return err
 	}
 	if !c.hasArrived() {
-		return fmt.Errorf("explore: Redis did not end %s", strings.ToUpper(command.Name(c.blocked.command.Args)))
+		return fmt.Errorf("explore: Redis did not end %s", strings.ToUpper(command.Name(c.Queue[0].Args)))
 	}
 	return nil
 }
 
-// receive takes what has arrived on the connection. Redis writes everything it has to say before it reads again. So
-// when it has answered a later command of any client, the effects of earlier commands have arrived.
+// receive takes what has arrived on the connection. Before, it has Redis answer a PING on another connection. Redis
+// writes out all effects of earlier commands before it answers a later one, so none is still on its way.
 func (c *conn) receive() error {
 	if _, err := c.dialer.world.Ask(c.Node, "PING"); err != nil {
 		return err
@@ -93,7 +86,7 @@ func (c *conn) receive() error {
 	return c.poll()
 }
 
-// poll takes what has arrived on the connection, after Redis has answered a later command.
+// poll is receive without the PING. The caller has seen Redis answer a later command.
 func (c *conn) poll() error {
 	replies, err := c.wire.Poll()
 	c.inbox = append(c.inbox, replies...)
@@ -122,19 +115,19 @@ func (ex *live) endStep() error {
 
 // stopWaiting ends the wait for an answer on a connection.
 func (ex *live) stopWaiting(c *conn) {
-	if c.blocked != nil {
+	if c.blockedID != "" {
 		c.clearBlocked()
 	}
 	ex.waiters = slices.DeleteFunc(ex.waiters, func(w *conn) bool { return w == c })
 }
 
-// cutOff ends the connection at Redis at once. Redis would notice a closed socket only later.
+// cutOff makes Redis end the connection now. Redis would notice a closed socket only later.
 func (ex *live) cutOff(c *conn, why error) error {
 	ex.waiters = slices.DeleteFunc(ex.waiters, func(w *conn) bool { return w == c })
 	id := ""
 	switch {
-	case c.blocked != nil:
-		id = c.blocked.id
+	case c.blockedID != "":
+		id = c.blockedID
 	case c.subscription != nil:
 		id = c.subscription.id
 	}
@@ -180,8 +173,8 @@ func (ex *live) waitAccess(client int) (a command.Access) {
 }
 
 func (c *conn) waitAccess() (a command.Access) {
-	if c.blocked != nil {
-		a.Add(c.blocked.command.Access)
+	if c.blockedID != "" {
+		a.Add(c.Queue[0].Access)
 	}
 	if c.subscription != nil {
 		a.Add(c.subscription.access)
@@ -199,12 +192,12 @@ func (ex *live) withWoken(a command.Access) command.Access {
 	for again := true; again; {
 		again = false
 		for _, c := range ex.waiters {
-			if c.blocked != nil && !woken[c] && !c.hasArrived() &&
-				(command.Intersect(a.Writes, c.blocked.command.Writes) ||
-					command.Intersect(a.Writes, c.blocked.command.Reads)) {
+			if c.blockedID != "" && !woken[c] && !c.hasArrived() &&
+				(command.Intersect(a.Writes, c.Queue[0].Writes) ||
+					command.Intersect(a.Writes, c.Queue[0].Reads)) {
 				woken[c], again = true, true
-				a.Reads, a.Writes = slices.Concat(a.Reads, c.blocked.command.Reads),
-					slices.Concat(a.Writes, c.blocked.command.Writes)
+				a.Reads, a.Writes = slices.Concat(a.Reads, c.Queue[0].Reads),
+					slices.Concat(a.Writes, c.Queue[0].Writes)
 			}
 		}
 	}

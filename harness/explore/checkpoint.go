@@ -18,9 +18,10 @@ import (
 // its JSON and continues with the same schedules in the same order, prunings and counterexamples. The zero value is not
 // a checkpoint.
 //
-// The model's memory is not saved. It is learned again, and it decides only how a schedule is run, not which. There is
-// one exception: a client that draws random numbers in rare places may look deterministic to the second process, which
-// then prunes by states where the first had stopped doing so. Both results are right.
+// What the search has learned for running schedules from memory (internal/model) is not saved, but learned again. It
+// decides only how a schedule is run, not which schedules are run. There is one exception. A client that draws random
+// numbers in rare places may look deterministic to the second process. That process then prunes schedules by their
+// states where the first process had stopped doing so. Both results are right.
 type Checkpoint struct{ c checkpoint }
 
 // checkpoint is what a Checkpoint holds.
@@ -99,8 +100,9 @@ func (p *savedPart) check() error {
 }
 
 // planOf returns a hash of everything in a spec that decides which schedules there are: the program's name and
-// properties, and what may happen. Limits are left out. So are the program's code and what a search sees of it, such as
-// that it waits for replicas: the owner of a checkpoint has to store the program's version with it.
+// properties, and what may happen. Limits are left out, and so is what a search finds out by itself, such as that
+// clients wait for replicas. The program's code is left out too: whoever stores a checkpoint has to store the program's
+// version with it.
 func planOf(s *Spec) string {
 	p := s.Program
 	b, err := json.Marshal(struct {
@@ -129,8 +131,8 @@ func planOf(s *Spec) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// checkResume returns an error if the search cannot continue the spec's checkpoint. It drops the promise of symmetry if
-// the checkpoint says that it does not hold.
+// checkResume returns an error if the search cannot continue the spec's checkpoint. It sets Program.Symmetric to false
+// if the earlier search has found that clients are not interchangeable.
 func (s *Spec) checkResume() error {
 	if c := s.Resume; c != nil && c.c.Asymmetry != "" {
 		s.Program.Symmetric = false
@@ -148,7 +150,6 @@ func (s *Spec) checkResume() error {
 	return nil
 }
 
-// resume continues from a checkpoint.
 func (s *search) resume(from *Checkpoint) {
 	if from == nil {
 		return

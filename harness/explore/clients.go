@@ -18,8 +18,7 @@ import (
 var parkWithin = 5 * time.Second
 
 // beginSchedule starts a schedule: every client runs up to its first command.
-func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w *world,
-	alarm *time.Timer) (*live, error) {
+func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w *world) (*live, error) {
 	if err := w.endThreads(); err != nil {
 		return nil, err
 	}
@@ -30,7 +29,7 @@ func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w 
 		return nil, err
 	}
 	ex := &live{modelled: modelled{execution: newExecution(spec, budget, w), memory: w.memory},
-		learning: w.memory != nil, alarm: alarm}
+		learning: w.memory != nil}
 	ex.backend = ex
 	if ex.memory != nil {
 		ex.store = ex.memory.Empty
@@ -125,8 +124,8 @@ func (ex *live) awaitClient(a *actor) error {
 	return ex.startThreads()
 }
 
-// awaitParking gives the turn away until the client parks. ok is false if the client's time is over, Redis does not
-// answer, or a test says that the client will not park.
+// awaitParking gives the turn away until the client parks. ok is false if the client takes too long, if Redis does not
+// answer, or if a test gives the client up (see Spec.stuck).
 func (ex *live) awaitParking(a *actor) (at parked, ok bool) {
 	g := ex.w.newGrace()
 	look, where := firstLook, "" // stack of the client, if it waits in memory
@@ -163,11 +162,10 @@ func (ex *live) awaitParkingFor(a *actor, d time.Duration) (at parked, parks, wa
 		return at, true, false
 	default:
 	}
-	ex.alarm.Reset(d)
 	select {
 	case at = <-a.park:
 		return at, true, false
-	case <-ex.alarm.C:
+	case <-time.After(d):
 		return at, false, true
 	case <-ex.spec.stuck:
 		return at, false, false

@@ -13,9 +13,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
-// conn is a client's connection, with the gate that holds back what the client writes. When the client reads a reply,
-// it is parked until the scheduler has sent its next command. Commands about the connection itself, such as HELLO, pass
-// without a step. So do commands inside a MULTI, which take effect with its EXEC.
+// conn is a client's connection to Redis, with a gate: a command that the client writes stays in Queue until the
+// scheduler sends it. Meanwhile the client is parked in Read, where it waits for the reply. Commands about the
+// connection itself, such as HELLO, are sent at once, without a step. So are commands inside a MULTI, which take effect
+// with its EXEC.
 type conn struct {
 	dialer *dialer
 	wire   *resp.Conn
@@ -35,12 +36,12 @@ type conn struct {
 
 	stateful bool // a CLIENT command has made its state visible to other clients
 
-	blocked      *blockedCommand // the first command in Queue, which Redis holds back; nil: none
-	subscription *subscription   // nil: it has not subscribed
-	inbox        []byte          // whole replies and messages from Redis that the client has not got yet
-	readTimeout  time.Duration   // virtual time that reading a message may take; 0: no limit
-	timedOut     bool            // the time-out of the current read has passed
-	failed       error           // the error that the client gets instead of replies; nil: none
+	blockedID    string        // Redis's ID of the connection while Redis blocks its command; empty: it does not
+	subscription *subscription // nil: it has not subscribed
+	inbox        []byte        // whole replies and messages from Redis that the client has not got yet
+	readTimeout  time.Duration // virtual time that reading a message may take; 0: no limit
+	timedOut     bool          // the time-out of the current read has passed
+	failed       error         // the error that the client gets instead of replies; nil: none
 
 	wrote chan struct{} // signals that Queue has a command
 	reply chan bool     // signals that there is something to read; false: the client has crashed
@@ -113,7 +114,8 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// awaitReply waits for one more reply, or for the client to write something.
+// awaitReply waits until the client has written a command, or, if it has, until there is a reply or an error. Read
+// calls it until there is something to read.
 func (c *conn) awaitReply() error {
 	if c.failed != nil {
 		return c.failed
@@ -161,8 +163,8 @@ func (c *conn) isGone() bool {
 	}
 }
 
-// Close closes the connection. It may be called twice. An adapter closes connections at any time,
-// so Close takes the turn for it.
+// Close closes the connection. A second call does nothing. An adapter's program may close a connection outside its
+// client's turn, so Close takes the turn for such a connection.
 func (c *conn) Close() error {
 	c.close.Do(func() {
 		if c.ofAdapter {
@@ -181,18 +183,19 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// placeholder is the address of both ends.
+// placeholder is the address that every connection gives for either of its ends.
 var placeholder = &net.UnixAddr{Name: "explored", Net: "unix"}
 
-// Time is virtual, so deadlines by the machine's clock do not count, except for the reading of messages.
+// Time is virtual, so deadlines by the machine's clock have no effect, except on the reading of messages.
 
 func (c *conn) LocalAddr() net.Addr              { return placeholder }
 func (c *conn) RemoteAddr() net.Addr             { return placeholder }
 func (c *conn) SetDeadline(time.Time) error      { return nil }
 func (c *conn) SetWriteDeadline(time.Time) error { return nil }
 
-// SetReadDeadline sets how long the next read of a subscription may wait. The deadline is by the machine's clock, so
-// the remaining time is rounded up to a unit much longer than the call takes. It does not affect commands.
+// SetReadDeadline sets how long the next read of a message may take, in virtual time. The client has computed the
+// deadline by the machine's clock a moment ago. So the time that remains is a little too short, and is rounded up to a
+// unit far larger than that moment. Reads of replies have no deadline.
 func (c *conn) SetReadDeadline(until time.Time) error {
 	if c.subscription == nil {
 		return nil

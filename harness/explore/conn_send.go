@@ -62,7 +62,8 @@ func (c *conn) sendUngated() (*actor, error) {
 	return a, nil
 }
 
-// sendUnasked sends a command outside of any operation. What it loads into Redis stays for later schedules.
+// sendUnasked sends a command outside of any operation. Functions that the command loads into Redis are kept for later
+// schedules.
 func (c *conn) sendUnasked() error {
 	sent := c.Queue[0]
 	if err := c.send(); err != nil {
@@ -89,9 +90,9 @@ func (c *conn) checkRefused(a *actor) error {
 	return c.failed
 }
 
-// twoAtOnce returns the error for an adapter's client that sends a command while another command of the same thread is
-// under way, or out of its turn. The order of the two would be chance, since the kernel delivers bytes of two
-// connections in any order. Only one of a client's threads runs at a time, so the command is attributed to that thread.
+// twoAtOnce returns the error for an adapter's client that sends a second command while one is under way, or outside
+// its turn. Redis might execute the two in either order, since the kernel delivers the bytes of two connections in any
+// order. a is the client's thread that runs now: the second command is attributed to it.
 func twoAtOnce(a *actor, second *command.Command) error {
 	unconfirmed := command.Subscribes(command.Name(second.Args)) // the two may come in either order
 	for _, on := range []*conn{a.parkedAt.conn, a.sending.Load()} {
@@ -219,8 +220,8 @@ func (c *conn) send() error {
 	return nil
 }
 
-// request returns the bytes to send for a command. A WAIT is changed: it asks for no more replicas than follow the
-// primary now, and gets enough real time for them. Its own time-out passes in the schedule's time.
+// request returns the bytes to send for a command. A WAIT is changed: it asks for at most as many replicas as follow
+// the primary now, and gives them enough real time. Its own time-out passes in virtual time.
 func (c *conn) request(next command.Command) []byte {
 	if n := min(next.WantedAcks(), c.dialer.world.HearingReplicas()); next.WantedAcks() > 0 && !c.Multi {
 		return resp.Request("WAIT", strconv.FormatInt(n, 10), server.AckWithinMillis)

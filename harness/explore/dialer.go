@@ -16,7 +16,7 @@ type dialer struct {
 	world        *world
 	client       bool                  // for a client; false: for the harness itself
 	watchers     []*conn               // connections with watched keys in this schedule
-	subscribedOn *conn                 // for a probe of an adapter: see actor.subscribedOn
+	subscribedOn *conn                 // for Observe and Finally of an adapter: see actor.subscribedOn
 	actor        atomic.Pointer[actor] // the current schedule's client; nil: none, and commands take no step
 	open         atomic.Int64          // open connections
 	greeting     []string              // what the client sends on a new connection: see greetingOf
@@ -27,7 +27,8 @@ type dialer struct {
 // Redis and this process have room for some thousands.
 const mostConnections = 256
 
-// checkLeaks returns an error if a client keeps more than mostConnections open: it leaves some open in each schedule.
+// checkLeaks returns an error if a client has more than mostConnections open. Such a client leaves connections open in
+// each schedule.
 func (w *world) checkLeaks() error {
 	for i, d := range w.dialers {
 		if n := d.open.Load(); n > mostConnections {

@@ -11,12 +11,12 @@ import (
 // This file says when an operation took effect. Under load that is known only to lie between its call and its return.
 // In a schedule every step is known, so a lease, window or mark is counted from the first step that can have begun it.
 
-// takesEffect returns a function that reports whether the operation may have taken effect with the actor's next
-// command. Call takesEffect before the command is sent, and the function with its reply. It reports true if the command
-// has written, or has returned the time of day or the rest of a lease, from which an end can be computed. It reports
-// false if the time of the effect is known already or does not matter.
+// takesEffect prepares to find out whether the operation takes effect with the actor's next command. Call the returned
+// function with the command's reply. It returns true if the command may have written, or has returned the time of day
+// or the rest of a lease, from which the client can compute an end. It returns false if the time of the effect is known
+// already or does not matter.
 func (a *actor) takesEffect() func(reply string) bool {
-	if a.tookEffect || !a.movesCalls() {
+	if a.tookEffect || !a.countsFromEffect() {
 		return func(string) bool { return false }
 	}
 	on := a.parkedAt.Pending
@@ -33,9 +33,9 @@ func (ex *execution) asksTTL(c *command.Command, on *command.Pending) bool {
 	return ex.anyCommand(c, on, ex.w.Scripts.ReadsTTL)
 }
 
-// movesCalls reports whether the actor's operations count from when they take effect. They do if the client has one
-// thread and begins leases or marks.
-func (a *actor) movesCalls() bool {
+// countsFromEffect reports whether grants and marks of the actor's client count from the time at which they took
+// effect, and not from their first step. In programs of locks and filters they do if the client has one thread.
+func (a *actor) countsFromEffect() bool {
 	return !a.hasThreads() && slices.ContainsFunc(a.ex.spec.Program.Kinds, func(k harness.Kind) bool {
 		return k == harness.Acquire || k == harness.Claim
 	})
@@ -54,14 +54,14 @@ func (a *actor) sleep(d time.Duration, between bool) {
 	a.sleepsBetweenOps, a.slept = between, a.slept || !between
 }
 
-// mayBegin reports whether the actor's next step may be the one from which its operation counts.
-func (a *actor) mayBegin() bool { return !a.inOp || !a.tookEffect && a.movesCalls() }
+// mayBegin reports whether the actor's next step may be the step from which its operation counts.
+func (a *actor) mayBegin() bool { return !a.inOp || !a.tookEffect && a.countsFromEffect() }
 
 // calledAt returns the time from which a finished operation counts. A grant or mark by a client with one thread counts
 // from when it took effect. A release counts from its first step. So does an operation that was refused or not
 // answered, since it is not known which step decided it, and one that draws a number, since its first read may draw it.
 func (a *actor) calledAt(op *harness.Op) time.Duration {
-	if a.tookEffect && !a.slept && a.movesCalls() && op.Outcome == harness.OK && begins(*op) {
+	if a.tookEffect && !a.slept && a.countsFromEffect() && op.Outcome == harness.OK && begins(*op) {
 		return a.tookEffectAt
 	}
 	return a.callAt

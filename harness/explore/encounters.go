@@ -21,7 +21,7 @@ func (ex *execution) noteSituation(name harness.SituationName) {
 
 // rerunSituations runs the shortest schedule of each situation again, and returns the situations with their steps.
 func (s *search) rerunSituations(ctx context.Context, w *world) (all []interleave.Situation, err error) {
-	r := newRunner(s.spec, w)
+	r := runner{spec: s.spec, w: w}
 	for _, name := range slices.Sorted(maps.Keys(s.seen.Encounters)) {
 		e := s.seen.Encounters[name]
 		situation := interleave.Situation{Situation: e.Situation}
@@ -43,7 +43,7 @@ func (r runner) stepsOf(ctx context.Context, budget interleave.Budget,
 	ex, err := r.replay(ctx, budget, choices)
 	switch {
 	case errors.Is(err, errDisturbed):
-		return nil, nil // the machine is too busy to show it
+		return nil, nil // this machine is too busy to show the situation
 	case err != nil:
 		return nil, err
 	}

@@ -24,17 +24,19 @@ import (
 //
 // A part can end without the search if its own time is up: runPartFor.
 
-// ending is how a search ended early. The zero value: it has not.
+// ending says why a search ended early. The zero value says that it did not.
 type ending struct {
-	over       bool   // for the reason in stopped, or with failure
-	stopped    string // see interleave.Result.Stopped
+	stopped    string // see interleave.Result.Stopped; empty: it goes on, or has failed
 	outOfTime  bool   // the search's time is up
 	partTimeUp bool   // the current part's time is up, but not the search's: see runPartFor
 	failure    error  // of the harness, its environment, the program or a checker; nil: none
 }
 
+// isOver reports whether the search has ended early. The caller holds s.mu.
+func (e *ending) isOver() bool { return e.stopped != "" || e.failure != nil }
+
 // isEndingLocked reports whether the current part ends early, alone or with the search. The caller holds s.mu.
-func (s *search) isEndingLocked() bool { return s.over || s.partTimeUp }
+func (s *search) isEndingLocked() bool { return s.isOver() || s.partTimeUp }
 
 // isEnding reports whether the current part ends early.
 func (s *search) isEnding() bool {
@@ -53,14 +55,14 @@ func (s *search) stop(reason string) {
 func (s *search) stopInTime() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.outOfTime = !s.over
+	s.outOfTime = !s.isOver()
 	s.endLocked(fmt.Sprintf("the time is up (%v%s)", s.spec.For, s.noPieceDone()))
 }
 
 // endLocked ends the search early, if it has not ended. The caller holds s.mu.
 func (s *search) endLocked(reason string) {
-	if !s.over {
-		s.over, s.stopped = true, reason
+	if !s.isOver() {
+		s.stopped = reason
 	}
 	s.wake.Broadcast()
 }
@@ -75,10 +77,11 @@ func (s *search) endAtLimitLocked() bool {
 	case s.mostRuns > 0 && s.seen.Schedules+s.seen.Pruned >= s.mostRuns:
 		s.endLocked(pieceOver)
 	}
-	return s.over
+	return s.isOver()
 }
 
-// fail ends the search because of an error. One that wraps ErrStopped is about the program, and becomes the reason.
+// fail ends the search because of an error. An error that wraps ErrStopped is about the program, and is the reason for
+// the ending, not a failure.
 func (s *search) fail(err error) {
 	if errors.Is(err, schedule.ErrStopped) {
 		why := schedule.Why(err)
@@ -90,7 +93,7 @@ func (s *search) fail(err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.over, s.failure = true, cmp.Or(s.failure, err)
+	s.failure = cmp.Or(s.failure, err)
 	s.wake.Broadcast()
 }
 

@@ -26,7 +26,7 @@ const (
 	drawnToSwap   = 12  // random schedules that are tried after one part
 )
 
-// symmetryTest is what became of the promise that clients are interchangeable.
+// symmetryTest holds what the search has found out about the promise that clients are interchangeable.
 type symmetryTest struct {
 	asymmetry      string          // what shows that they are not; empty: nothing has
 	triedExchanges map[string]bool // schedules of situations that were tried
@@ -114,9 +114,9 @@ func (s *search) toExchange() (all []exchangeTest) {
 	return all
 }
 
-// otherPlaces lists the permutations to try. With two or three clients these are all permutations but the identity.
-// With four they are the even ones, in which every pair of clients takes the places of every pair once. With more
-// clients, every client takes every other client's place once.
+// otherPlaces lists the permutations to try. With two or three clients these are all but the identity. With four they
+// are the even ones, which are enough to put any two clients into any two places. With more clients, every client takes
+// every other client's place once.
 func otherPlaces(clients int) (all []places) {
 	if clients > interleave.MaxExhaustive {
 		for by := 1; by < clients; by++ {
@@ -175,14 +175,12 @@ func (p places) String() string {
 	return fmt.Sprintf("clients %s in the places of clients %s", strings.Join(clients, ", "), strings.Join(of, ", "))
 }
 
-// firstAsymmetry tries schedules and describes the first difference other than names; empty: none.
+// firstAsymmetry runs schedules again with swapped clients, and describes the first difference other than in names of
+// clients and tokens; empty: none.
 func (s *search) firstAsymmetry(ctx context.Context, w *world) (why string, err error) {
-	free := *s.spec // clients begin in any order
+	free := *s.spec // with it, clients begin in any order
 	free.Program.Symmetric = false
-	asPromised, inAnyOrder := newRunner(s.spec, w), newRunner(&free, w)
-	asPromised.traced, inAnyOrder.traced = true, true
-	defer asPromised.alarm.Stop()
-	defer inAnyOrder.alarm.Stop()
+	asPromised, inAnyOrder := runner{spec: s.spec, w: w, traced: true}, runner{spec: &free, w: w, traced: true}
 	random, steps := Random{Seed: 1, Depth: defaultDepth}, 0
 	for _, x := range s.toExchange() {
 		if s.isEnding() {
@@ -215,8 +213,8 @@ func isInconclusive(err error) bool {
 	return errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrStopped) || errors.Is(err, errDisturbed)
 }
 
-// asymmetryUnder runs a schedule with swapped clients and describes the first difference other than names. A difference
-// that also shows when the same schedule is run twice is random, and ignored.
+// asymmetryUnder runs a schedule with swapped clients and describes the first difference other than in names. A
+// difference that also shows when the same schedule is run twice is random, and ignored.
 func (r runner) asymmetryUnder(ctx context.Context, first *execution, p places) (why string, err error) {
 	swapped, err := r.replay(ctx, first.budget, exchange(first.path, p))
 	if errors.Is(err, errDisturbed) || err != nil && !isInconclusive(err) {
@@ -251,10 +249,10 @@ func exchange(path []interleave.Choice, p places) []interleave.Choice {
 	return out
 }
 
-// describeAsymmetry compares a schedule with swapped, a run of the same schedule with clients swapped by p. It
-// describes the first step or operation that differs in more than names; empty: none does. repeated is a second run of
-// the original schedule, and differences that it shows as well are random; nil: there was none. swapped is nil if it
-// could not begin.
+// describeAsymmetry compares first with swapped, a run of the same schedule in which clients have changed places as p
+// says. It describes the first step or operation that differs in more than names; empty: none does. swapped is nil if
+// the run could not begin. repeated is a second run of the first schedule; nil: there was none. What differs between
+// first and repeated is random, and does not count.
 func describeAsymmetry(first, repeated, swapped *execution, p places) string {
 	whose := p.String()
 	if swapped == nil {
@@ -293,7 +291,7 @@ func firstAsymmetricOp(first, swapped *execution, n names, whose string) string 
 	of := harness.Meta{Workers: len(first.actors) + 1}
 	for i := range min(len(first.ops), len(swapped.ops)) {
 		x, y := first.ops[i], swapped.ops[i]
-		client := x.Client // the harness has no place to swap
+		client := x.Client // an operation of Observe or Finally has no client to swap
 		if x.Client != harness.HarnessClient {
 			client = n.places[of.Worker(x.Client)-1] + 1
 		}
@@ -330,9 +328,10 @@ func (n names) unswapped(text string) string {
 	})
 }
 
-// same reports whether the words of text map to those of swapped, one to one in the whole schedule. Numbers and short
-// words have to be equal, unless they are random: they differ in repeated, the same text from a second run. Of a
-// shortened text only the part before the gap counts.
+// same reports whether two texts differ in names only: text from the original schedule, and swapped from the one with
+// swapped clients. Each word of text has to map to one word of swapped, in all texts of the schedule. Numbers and short
+// words have to be equal, unless they are random: then they also differ between text and repeated, the same text from a
+// second run. Of a shortened text only the words before the gap count.
 func (n names) same(text, repeated, swapped string) bool {
 	x, y, z := wordsBeforeGap(text), wordsBeforeGap(swapped), wordsBeforeGap(repeated)
 	if short := min(len(x), len(y)); clipped(text) || clipped(swapped) {

@@ -16,10 +16,11 @@ import (
 
 const (
 	// start is the virtual time at which a schedule begins: the middle of a millisecond. Time passes to the middle of
-	// other milliseconds, so every lease begins in the same phase and there is room on both sides.
+	// other milliseconds. So every lease begins in the middle of a millisecond, and readings of clocks can move the time
+	// on by some microseconds within the same millisecond.
 	start = keyspace.Grain / 2
-	// tick is the virtual time that reading a clock takes. All readings between two passings of time take less than
-	// start.
+	// tick is how far one reading of a clock moves virtual time on. Until time next passes, all readings together move it
+	// by less than half a millisecond, since a schedule has at most schedule.MaxSteps steps.
 	tick = time.Microsecond
 )
 
@@ -34,6 +35,7 @@ type execution struct {
 	all         []*actor // every thread, in the order in which they started
 	last        *actor   // took the last step; nil: none yet
 	justStepped bool     // the last choice was a step of that actor
+	hasWaited   bool     // some step was the end of a wait
 
 	path        []interleave.Choice
 	stepTimes   []time.Duration // virtual times of the steps, then of the harness's probes
@@ -44,8 +46,8 @@ type execution struct {
 	fingerprint uint64           // hash of choices, command names and their keys
 	trace       *trace.Trace     // nil: steps are not written down
 
-	recorded  func(*actor) // called with a client whose operation has just ended; may be nil
-	finishing bool         // the program looks at the store at the end of the schedule
+	watch     func(*actor) // called with every actor before each step, and with one whose operation has ended; may be nil
+	finishing bool         // Program.Finally is being called
 
 	findings.Coverage // what the schedule has contained so far
 	virtualTime
@@ -61,17 +63,17 @@ type disturbance struct {
 	stillBefore  int  // standstills of its world before the schedule began
 }
 
-// virtualTime is the time of a schedule. One clock serves the servers, the clients and the history. Each reading moves
-// it on by a tick, so no two readings are equal. In steps that do not read it, it stands still: what a client reads
-// does not depend on what others do.
+// virtualTime is the time of a schedule. The servers, the clients and the history share one clock. Each reading of the
+// clock moves it on by a tick, so no two readings are equal. A step that does not read the clock does not move it. So
+// what one client reads does not depend on how many other steps there were.
 type virtualTime struct {
 	now   time.Duration // time since virtual time 0
 	order time.Duration // number of the current step in microseconds, plus its events so far in nanoseconds
 }
 
-// stamp returns the current time for the history: whole milliseconds, which are Redis's unit, plus the step's number in
-// microseconds. So a lease of n ms is over when n milliseconds have begun after its stamp, and later steps have later
-// stamps.
+// stamp returns the current time for the history: the time in whole milliseconds, which are Redis's unit, plus the
+// step's number in microseconds. So later steps have later stamps, even in the same millisecond. A lease of n ms is
+// over when the nth millisecond after the one of its stamp has begun.
 func (t *virtualTime) stamp() time.Duration { return t.now.Truncate(keyspace.Grain) + t.order }
 
 // nextStep begins a step and returns its stamp.
@@ -86,7 +88,7 @@ type waitBounds struct {
 	idleFor    time.Duration // time that passed in waits since the last operation ended
 }
 
-// faults is what may still go wrong, and what has begun to.
+// faults holds what may still go wrong in a schedule, and the state of the faults that have begun.
 type faults struct {
 	remaining          interleave.Budget
 	lateCommands       []lateCommand // commands that their clients have given up
@@ -98,7 +100,6 @@ type faults struct {
 	slowNow            bool          // a millisecond passes inside the current command
 }
 
-// newExecution returns a schedule that has not begun.
 func newExecution(spec *Spec, budget interleave.Budget, w *world) *execution {
 	return &execution{
 		spec: spec, budget: budget, w: w, virtualTime: virtualTime{now: start}, faults: faults{remaining: budget},

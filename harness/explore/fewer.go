@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -33,8 +32,8 @@ func (s *search) budgets() []interleave.Budget {
 }
 
 // stopsApart returns the budgets of further parts, one for each client that does something else
-// (Program.SpecialPlaces). In these parts time also stops shortly before the end of a lease, and no client crashes.
-// There are none if clients read the time, since that would be too many schedules.
+// (Program.SpecialPlaces). In these parts time may also pass to shortly before the end of a lease, and no client
+// crashes. It returns none if these parts would have too many schedules, as they have if clients read the time.
 func (s *search) stopsApart(all []interleave.Budget) (out []interleave.Budget) {
 	if s.seen.Coverage.TellsTime || s.parts[0].Schedules > manySchedules || s.spec.Program.Timeless {
 		return nil
@@ -48,9 +47,10 @@ func (s *search) stopsApart(all []interleave.Budget) (out []interleave.Budget) {
 	return out
 }
 
-// closerLooks returns the budgets of the last parts, for clients that read the time. They have two clients, since three
-// would be too many schedules. In the first part time passes to more instants; it is left out if an earlier part does
-// the same. In the second a client may crash, and time does not pass beyond the end of a lease.
+// closerLooks returns the budgets of the last parts, for clients that read the time. These parts have two clients,
+// since three would be too many schedules. In the first part time passes to more instants. This part is left out if an
+// earlier part with two clients had the same instants. In the second part a client may crash, and time does not pass
+// beyond the end of a lease.
 func (s *search) closerLooks(all []interleave.Budget) (out []interleave.Budget) {
 	i := slices.IndexFunc(all, func(b interleave.Budget) bool { return b.Approaches > 0 })
 	if i < 0 || !s.spec.EveryPart() || !s.seen.Coverage.TellsTime || s.spec.Program.Timeless {
@@ -77,30 +77,16 @@ func (s *search) mayLimitClients() bool {
 // whether a client starts a thread or waits in one of the two. Errors are ignored here, since the search itself finds
 // them.
 func (s *search) clientsWait(ctx context.Context, w *world) (yes bool) {
-	r := newRunner(s.spec, w)
-	defer r.alarm.Stop()
+	r := runner{spec: s.spec, w: w}
 	_ = catchPanics(func() error {
 		for _, order := range []strategy.Strategy{&strategy.First{}, strategy.Alternate{}} {
-			noted := &noting{Strategy: order}
-			ex, err := r.run(ctx, s.spec.budgets()[0], func() strategy.Strategy { return noted })
+			ex, err := r.run(ctx, s.spec.budgets()[0], func() strategy.Strategy { return order })
 			if err != nil {
 				return err
 			}
-			yes = yes || noted.waits || ex.hasThreads()
+			yes = yes || ex.hasWaited || ex.hasThreads()
 		}
 		return nil
 	})
 	return yes
-}
-
-// noting is a strategy that records whether a client has waited.
-type noting struct {
-	strategy.Strategy
-	waits bool
-}
-
-// Took records whether the step was the end of a wait.
-func (n *noting) Took(did schedule.Move) {
-	n.waits = n.waits || did.Silent
-	n.Strategy.Took(did)
 }

@@ -8,7 +8,7 @@ import (
 
 // This file learns what clients do after what they have read.
 
-// noteAct stores an act of the actor until it waits again.
+// noteAct adds an act to those since the actor's last wait. learnMind stores them when the actor waits again.
 func (a *actor) noteAct(done model.Act) {
 	if a.live.memory != nil {
 		done.Op.Call, done.Op.Return = 0, 0
@@ -16,8 +16,8 @@ func (a *actor) noteAct(done model.Act) {
 	}
 }
 
-// learnMind stores what a client has done between its last two waits. The error wraps schedule.ErrNotRepeated if it did
-// something else the last time.
+// learnMind stores what a client has done between its last two waits. The error wraps schedule.ErrNotRepeated if the
+// client did something else at this point of an earlier schedule.
 func (ex *live) learnMind(a *actor) error {
 	m := ex.memory
 	if !ex.learns() {
@@ -61,8 +61,8 @@ func (ex *live) learnMind(a *actor) error {
 	return err
 }
 
-// whyUnknowable says why a mind cannot hold all that a client's next action depends on; empty: it can. a is the thread
-// that has just begun to wait.
+// whyUnknowable says why a client's next action may depend on more than its mind holds; empty: it does not. a is the
+// client's thread that has just begun to wait.
 func (ex *live) whyUnknowable(a *actor) string {
 	if len(ex.waiters) > 0 {
 		return "a client waits in Redis, or listens to messages"
@@ -78,8 +78,8 @@ func (ex *live) whyUnknowable(a *actor) string {
 	return ""
 }
 
-// cancelled returns a bit for each thread of a client whose sleep was canceled by its context. Threads of a crashed
-// client do not count, since they do the same either way.
+// cancelled returns Reaction.Cancelled for a client: bit i is set if its thread i sleeps and the context of the sleep
+// was canceled. Threads of a crashed client do not count: they do the same whether it was canceled or not.
 func (ex *live) cancelled(client int) (bits uint32) {
 	for _, t := range ex.threadsOf(client) {
 		if !t.done && !t.isCrashed() && t.parkedAt.Kind == model.InNap && t.parkedAt.isCancelled() {

@@ -107,8 +107,8 @@ func (g *gates) serve(outer net.Conn, d *dialer) {
 	}
 }
 
-// passOn relays between the client and Redis until one side ends. The first n bytes of in were read already. The
-// function read reads more.
+// passOn relays bytes between the client and Redis until one side ends. The first n bytes of in have been read from the
+// client already. read reads the next ones into in.
 func (c *conn) passOn(outer net.Conn, in []byte, n int, read func(net.Conn, []byte) (int, error)) (err error) {
 	out := make([]byte, 16<<10)
 	for ; err == nil; n, err = read(outer, in) {
@@ -128,7 +128,7 @@ func (c *conn) passOn(outer net.Conn, in []byte, n int, read func(net.Conn, []by
 	return err
 }
 
-// announcing is the prefix of an announcement.
+// announcing begins the text of an announcement, which an adapter's program sends as an ECHO: see Program.Announced.
 const announcing = "dg "
 
 // read reads from a client. It answers announcements at the beginning of the bytes and removes them.
@@ -175,7 +175,7 @@ func (g *gates) unregister(outer net.Conn) {
 	delete(g.passing, outer)
 }
 
-// close closes the gates and all connections through them. Relays end soon after: wait for running.
+// close closes the gates and all connections through them. The goroutines of running end soon after.
 func (g *gates) close() (err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -15,7 +15,8 @@ func (w *world) standstills() int {
 // stoodStill reports whether this process stood still, or its Redis did not answer in time, since the schedule began.
 func (ex *execution) stoodStill() bool { return ex.w.standstills() > ex.stillBefore }
 
-// grace is the time that a client has to go on: parkWithin, during which the process was awake and nothing stood still.
+// grace is the time that a client has to go on: parkWithin of the time during which this process was awake. If this
+// process or Redis stood still, the client gets the time again.
 type grace struct {
 	w           *world
 	until       time.Duration // on the world's clock

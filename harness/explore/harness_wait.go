@@ -11,7 +11,7 @@ import (
 // This file lets time pass during a wait of the harness itself, and after the last step of a schedule. Threads that
 // still run act meanwhile.
 
-// forgoMemory disables the memory, since the program's look at the store waits while time passes.
+// forgoMemory disables the memory, since Program.Observe or Program.Finally waits while time passes.
 func (w *world) forgoMemory() {
 	if ex := w.current; ex != nil && ex.learns() {
 		ex.memory.Disable("the program's look at the store waits")

@@ -222,9 +222,9 @@ func (s *scheduler) until(ctx context.Context, spec Spec) *search {
 // begin starts a schedule with a trace.
 func (s *scheduler) begin() *execution {
 	s.t.Helper()
-	ex, err := beginSchedule(s.t.Context(), &s.spec, s.spec.budgets()[0], s.w, time.NewTimer(parkWithin))
+	ex, err := beginSchedule(s.t.Context(), &s.spec, s.spec.budgets()[0], s.w)
 	require.NoError(s.t, err)
-	ex.trace = &trace.Trace{Scripts: s.w.Scripts}
+	ex.trace = trace.New(s.w.Scripts, false)
 	return ex.execution
 }
 

@@ -22,8 +22,8 @@ const retention = 24 * time.Hour
 const maxInstants = interleave.MaxPerKind
 
 const (
-	// early is shortly after the beginning of a lease, when hardly any of it is over. It exceeds by two milliseconds
-	// the difference that checkers do not judge.
+	// early is a moment after the beginning of a lease at which hardly any of the lease is over. Checkers ignore a
+	// difference of 1 ms, and early is 2 ms longer.
 	early = 3 * keyspace.Grain
 	// margin bounds what an algorithm may add to a deadline. Time passes to a deadline only if it lies at most another
 	// lease and this margin beyond the ends of all leases.
@@ -32,8 +32,8 @@ const (
 
 // reachableInstants lists the instants to which time can pass from now, in order: shortly before the end of each lease,
 // and the first millisecond after it. Leases are those of keys and those that operations asked for. For a Timeless
-// program that reads a clock the list has midnight as well. Other programs need no extra instant for it, since leases
-// of 3 ms or more end after midnight.
+// program that reads a clock the list also has midnight. Other programs come to midnight without that: it is before the
+// end of any lease of 3 ms or more.
 func (ex *execution) reachableInstants() ([]schedule.Instant, error) {
 	ends, err := ex.leaseEnds()
 	if err != nil {
@@ -119,9 +119,10 @@ func (ex *execution) fineInstants() ([]schedule.Instant, error) {
 		interleave.PassFine), nil
 }
 
-// insideLeases lists up to three further instants: one shortly after now, the middle of the time to the next end of a
-// lease, and one far beyond the ends of all leases. The last is left out if no lease could end after it. Without a
-// lease the list has only the first, since a client may act later on a time that it read.
+// insideLeases lists up to three further instants: one shortly after now, the middle between now and the next end of a
+// lease, and one far beyond the ends of all leases. The third is left out if a lease that begins then would end beyond
+// the largest time.Duration. If no lease is running, the list has only the first: a client may still act later on a
+// time that it has read.
 func (ex *execution) insideLeases(ends []time.Duration) []time.Duration {
 	all := []time.Duration{ex.now + early}
 	if len(ends) == 0 {
@@ -134,15 +135,15 @@ func (ex *execution) insideLeases(ends []time.Duration) []time.Duration {
 	return all
 }
 
-// hasRoomAfter reports whether leases that begin at an instant can end before the largest time.Duration. It is false if
-// the instant is negative, which means that the sum was too large.
+// hasRoomAfter reports whether leases that begin at an instant can end before the largest time.Duration. A negative
+// instant is an overflow, and has no room.
 func (ex *execution) hasRoomAfter(at time.Duration) bool {
 	return at > 0 && at < math.MaxInt64-4*ex.spec.Program.Lease
 }
 
-// moreInstants lists instants of lower priority, which are used as far as there is room. These are the instants that
-// stored values name and, where there are few schedules, parts of the lease that ends next. If time passes only beyond
-// ends, they are parts of a further lease after this end.
+// moreInstants lists the instants that fineInstants uses only as far as the others leave room. They are the instants
+// that stored values name and, where there are few schedules, parts of a lease: sixteenths of the lease that ends next,
+// or, if time may pass only beyond ends of leases, twentiethsBeyond that end.
 func (ex *execution) moreInstants(ends []time.Duration) ([]time.Duration, error) {
 	all, err := ex.namedNext(ends)
 	if len(ends) == 0 {
@@ -164,12 +165,12 @@ func (ex *execution) moreInstants(ends []time.Duration) ([]time.Duration, error)
 	return all, err
 }
 
-// sixteenths is the number of parts of a lease to which time passes in schedules of two clients, a millisecond after
-// each: what begins or ends there has begun or ended by then.
+// sixteenths is the number of parts into which schedules of two clients divide a lease. Time passes to a millisecond
+// after the beginning of each part, so that whatever begins or ends at that point has done so.
 const sixteenths = 16
 
-// twentiethsBeyond are the parts of a lease after its end to which time passes. Most are short, as are the margins that
-// algorithms add when they compare deadlines.
+// twentiethsBeyond lists instants after the end of a lease, in twentieths of a lease. Most lie close to the end, as do
+// the margins that algorithms add when they compare deadlines.
 var twentiethsBeyond = []time.Duration{1, 2, 3, 4, 5, 6, 20, 40}
 
 // namedKept bounds the instants named by values: the next ones are kept.

@@ -130,15 +130,14 @@ func (ex *live) transitionOf(l *pendingOutcome, reply []byte) (*model.Transition
 	return t, nil
 }
 
-// observation is one look of the program at the store, while the model learns from it.
+// observation is a call of Program.Observe or Program.Finally, while the model learns from it.
 type observation struct {
 	mind      *model.Mind
-	lastEvent model.Event // what the look has read last
+	lastEvent model.Event // what the call has read last
 	acts      []model.Act
 }
 
-// observationAsks records what the program's look at the store has done since it last read something, and what the look
-// asks for next.
+// observationAsks records what Observe or Finally has done since it last read something, and what it asks for next.
 func (ex *live) observationAsks(next model.Ask) {
 	l := ex.observation
 	if l == nil || !ex.learns() {
@@ -148,15 +147,15 @@ func (ex *live) observationAsks(next model.Ask) {
 	l.mind, l.acts = ex.memory.LearnLook(l.mind, l.lastEvent, l.acts, next), nil
 }
 
-// observationReads records what the program's look at the store has read.
+// observationReads records what Observe or Finally has read.
 func (ex *live) observationReads(event model.Event) {
 	if ex.observation != nil {
 		ex.observation.lastEvent = event
 	}
 }
 
-// askedByProgram prepares to learn from a command that the program's look at the store is about to send. Call learned
-// with the reply.
+// askedByProgram prepares to learn from a command that Observe or Finally is about to send. Call learned with the
+// reply.
 func (c *conn) askedByProgram(next *command.Command) (learned func(reply []byte) error, err error) {
 	ex := c.dialer.world.current
 	if ex == nil || !ex.learns() || !c.dialer.world.asking {

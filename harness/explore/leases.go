@@ -77,9 +77,9 @@ func (ex *live) leasesGiven() (given []givenLease, err error) {
 	return given, nil
 }
 
-// mismatch describes how the leases that a client's operation gave to keys differ from the one that it asked for. The
-// text is empty if a key got the lease asked for, since other keys, such as a counter, may have leases of their own. A
-// difference is reported once for each kind of operation.
+// mismatch compares the lease that a client's operation asked for with the leases that keys got from it. key is the key
+// whose lease comes closest. text describes the difference. It is empty if there is none, or if the same was reported
+// before for this kind of operation. The leases of other keys, such as a counter, may differ.
 func (l *givenLeases) mismatch(client int, op harness.Op) (key, text string) {
 	given := l.byClient[client]
 	if len(given) == 0 || op.TTL <= 0 || op.Outcome != harness.OK || !begins(op) {

@@ -22,7 +22,7 @@ import (
 type live struct {
 	modelled
 	learning    bool         // the model learns from this schedule
-	observation *observation // current look of the program at the store; nil: none, or not learned
+	observation *observation // current call of Observe or Finally; nil: none, or not learned from
 
 	member func(i int) harness.Client // makes the clients of the process that is being started
 
@@ -32,8 +32,7 @@ type live struct {
 	ends      []keyspace.End // when keys expire; valid if endsKnown
 	endsKnown bool
 	stored    []keyspace.Key // keys with values; valid if not nil. Some may have expired since
-	alarm     *time.Timer
-	trails    *trails // identify the state; nil: not needed
+	trails    *trails        // identify the state; nil: not needed
 	leases    givenLeases
 }
 
@@ -100,8 +99,9 @@ func (ex *live) send(a *actor) (event model.Event, blocks bool, err error) {
 	return ex.whyFailed(gate), false, nil
 }
 
-// whyFailed returns the event by which a client notices that its connection failed: a lost answer, or a lost state. Any
-// other failure disables the memory, unless something stood still.
+// whyFailed returns what a client notices of its failed connection: that an answer is lost (Unanswered), or that the
+// connection's state was lost with its primary (Cut). Any other failure disables the memory, unless this process or
+// Redis stood still.
 func (ex *live) whyFailed(gate *conn) (event model.Event) {
 	switch gate.failed {
 	case errUnanswered:
@@ -161,14 +161,9 @@ func (ex *live) executeAndLearn(l *lateCommand, c command.Command) (reply []byte
 	if err != nil {
 		return nil, err
 	}
-	touched, err := ex.watchScripts(lesson, c, l.pending.OpenTransaction())
-	if err != nil {
-		return nil, err
-	}
-	if reply, err = ex.executeLate(l, c); err == nil {
-		err = ex.finishScript(lesson, l.client, c, reply, touched)
-	}
-	return reply, err
+	return ex.sendWatched(lesson, l.client, c, l.pending.OpenTransaction(), func() ([]byte, error) {
+		return ex.executeLate(l, c)
+	})
 }
 
 // executeLate executes a late command. If Redis blocks the command, there is no answer, since its connection is closed.
@@ -181,10 +176,7 @@ func (ex *live) executeLate(l *lateCommand, c command.Command) (reply []byte, er
 		err = ex.w.Post(l.wire, l.node, c.WithoutTimeout())
 	}
 	if err == nil {
-		_, err = ex.w.Ask(l.node, "PING") // by then Redis has read it: see conn.receive
-	}
-	if err == nil {
-		_, err = ex.w.Ask(l.node, "PING") // and its effects have arrived
+		_, err = ex.w.Ask(l.node, "PING") // its effects have arrived by then: see conn.receive
 	}
 	if err == nil {
 		reply, err = l.wire.Poll()
@@ -220,29 +212,20 @@ func (ex *live) sendNext(a *actor, c *conn) (blocks bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	touched, err := ex.watchScripts(lesson, next, c.OpenTransaction())
+	reply, err := ex.sendWatched(lesson, a.index, next, c.OpenTransaction(), func() ([]byte, error) {
+		asking := ex.w.asking
+		ex.w.asking = false // a client's thread may send a command while Observe or Finally waits
+		err := c.send()
+		ex.w.asking = asking
+		return c.unread[before:], err
+	})
 	if err != nil {
 		return false, err
-	}
-	asking := ex.w.asking
-	ex.w.asking = false // it is a client's command, even if the program looks at the store: its threads may act then
-	err = c.send()
-	if ex.w.asking = asking; err != nil {
-		return false, err
-	}
-	reply := c.unread[before:]
-	if c.failed == nil {
-		if err := ex.finishScript(lesson, a.index, next, reply, touched); err != nil {
-			return false, err
-		}
 	}
 	ex.trace.Sent(next, reply, c.failed)
 	ex.waitCutShort = ex.waitCutShort || ex.lacksAcks(next, reply)
 	ex.noteReply(next, reply)
-	if wait := next.WaitTimeout(); wait > 0 && next.WantedAcks() > ex.followers() {
-		return false, ex.passTo(ex.now + wait)
-	}
-	return false, nil
+	return false, ex.passTo(ex.now + ex.waitsInVain(&next))
 }
 
 // noteReply records the effects of an executed command, and what its reply says about scripts at Redis.
@@ -267,8 +250,8 @@ func (ex *live) beginLearningNext(a *actor, c *conn) (*pendingOutcome, error) {
 	return ex.beginLearning(c.Next(), &c.Pending, a, a.watched)
 }
 
-// lacksAcks reports whether a WAIT got fewer acknowledgements than it could: the number it asked for, or that of the
-// replicas that follow the primary if that is smaller.
+// lacksAcks reports whether a WAIT got fewer acknowledgements than it asked for, and also fewer than there are replicas
+// that follow the primary.
 func (ex *live) lacksAcks(c command.Command, reply []byte) bool {
 	wanted := min(c.WantedAcks(), ex.followers())
 	got, err := resp.Integer(reply)

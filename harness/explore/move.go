@@ -32,8 +32,7 @@ func (ex *execution) nextMove(c interleave.Choice, a *actor) schedule.Move {
 			if ex.readsClock(first, a.parkedAt.Pending) {
 				m = withClockRead(m)
 			}
-			m.TimePasses = m.TimePasses || c.Kind() == interleave.Slows ||
-				first.WaitTimeout() > 0 && first.WantedAcks() > ex.followers()
+			m.TimePasses = m.TimePasses || c.Kind() == interleave.Slows || ex.waitsInVain(first) > 0
 		}
 	case model.InClock:
 		m = withClockRead(m)
@@ -43,7 +42,7 @@ func (ex *execution) nextMove(c interleave.Choice, a *actor) schedule.Move {
 	return m
 }
 
-// isExecuted reports whether the command that a choice applies to is executed at once.
+// isExecuted reports whether a client's command is executed in the step of this choice, and not later or never.
 func isExecuted(c interleave.Choice) bool {
 	return c.Kind() == interleave.Runs || c.Kind() == interleave.LosesAnswers || c.Kind() == interleave.Slows
 }
@@ -99,9 +98,9 @@ func (ex *execution) stepOf(a *actor) schedule.Move {
 	return ex.nextMove(interleave.Run(a.index).Of(a.thread), a)
 }
 
-// addUnanswered adds the moves in which a client's command gets no answer. If the command changes nothing, it does not
-// matter whether it is executed. Such a command is delayed only if the budget has neither lost answers nor lost
-// commands.
+// addUnanswered adds the moves in which a client's command gets no answer: the answer is lost, the command is lost, or
+// it is late. If a command changes nothing, these are all the same. So it is late only if the budget has neither lost
+// answers nor lost commands.
 func (ex *execution) addUnanswered(out []schedule.Move) []schedule.Move {
 	for _, run := range slices.Clip(out) {
 		a := ex.actorOf(run.Choice)
@@ -156,7 +155,7 @@ func (ex *execution) addSlow(out []schedule.Move) []schedule.Move {
 	return out
 }
 
-// onlyWakesNext reports whether the client only wakes up in its next step. It does if a lease ends while it sleeps.
+// onlyWakesNext reports whether waking up is the client's whole next step, since a lease ends while it sleeps.
 func (ex *execution) onlyWakesNext(a *actor) bool {
 	if a.wakeAt <= ex.now {
 		return false

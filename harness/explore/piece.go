@@ -14,8 +14,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Piece is a part of a search that any machine can do: branches to go through, and everything that the result depends
-// on except the program, which comes from an equal Spec. Doing it twice gives equal results. It is encoded as JSON.
+// Piece is a part of a search that any machine can do. It holds the branches to go through, and everything else on
+// which the result depends, except the program: the machine has to have an equal Spec. Doing a piece twice gives equal
+// results. A Piece is encoded as JSON.
 type Piece struct {
 	Plan   string            `json:"plan"` // hash of the search; a PieceRunner refuses pieces of another
 	Budget interleave.Budget `json:"budget"`

@@ -59,7 +59,7 @@ type Pieces struct {
 // pieceSizes bounds the schedules of a part's first piece, and of later ones.
 type pieceSizes struct{ first, later int }
 
-// pieceState is the state of a search in pieces, of a piece, and of checkpoints.
+// pieceState is what a search keeps if it is done in pieces, is itself a piece, or goes on from a checkpoint.
 type pieceState struct {
 	resumed *savedPart // the next part's state in a checkpoint; nil: none
 	// why later pieces, or a resumed search, do not use memory; empty: they may
@@ -83,7 +83,6 @@ const MaxWorkers = piecesAtOnce
 // ErrWorker marks the loss of a worker that was doing a piece.
 var ErrWorker = errors.New("a worker was lost")
 
-// round is the current round.
 type round struct {
 	// unfinished, or finished with results that are not merged yet; without the known states
 	pieces []Piece
@@ -262,8 +261,8 @@ func (s *search) afterPiece(res PieceResult) {
 	}
 }
 
-// noPieceDone says that no piece was finished, and what to do: repeating such a short search gets no further. It is
-// empty if a piece was finished. The caller holds s.mu.
+// noPieceDone says that no piece was finished in the time, and what to do about that; empty: one was finished. Going on
+// with such a search again and again would never finish a piece. The caller holds s.mu.
 func (s *search) noPieceDone() string {
 	if s.spec.Pieces == nil || s.added > 0 {
 		return ""

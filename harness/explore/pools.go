@@ -15,10 +15,11 @@ import (
 // mostIdle bounds how many connections of libraries' pools a client may keep from earlier schedules.
 const mostIdle = 64
 
-// ownDial is the context key that marks dials of the explorer's own Redis clients.
+// ownDial is the context key for dials of the explorer's own Redis clients. Dials without it come from pools that
+// libraries opened.
 type ownDial struct{}
 
-// dialsForItself is the hook that marks dials with ownDial.
+// dialsForItself is a hook of the explorer's own Redis clients, which puts ownDial into the contexts of their dials.
 type dialsForItself struct{}
 
 var _ redis.Hook = dialsForItself{}

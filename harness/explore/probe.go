@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 )
 
-// observe lets the program look at what ended operations left in the store.
+// observe calls Program.Observe for each operation that has succeeded.
 func (ex *execution) observe(ctx context.Context, ended []harness.Op) error {
 	if ex.spec.Program.Observe == nil {
 		return nil
@@ -90,8 +90,8 @@ type harnessClock struct{ ex *live }
 
 var _ harness.Starter = harnessClock{}
 
-// Go starts nothing: the harness asks one question, and a goroutine that renews its lease would only disturb the
-// schedule.
+// Go does not start the goroutine: Observe and Finally ask one question, and a goroutine that renews a lease would only
+// disturb the schedule.
 func (harnessClock) Go(context.Context, func(context.Context)) (wait func()) { return func() {} }
 
 // HasGoroutines returns false.
@@ -115,15 +115,15 @@ func (c harnessClock) Sleep(ctx context.Context, d time.Duration) error {
 	return c.ex.passTo(c.ex.now + d)
 }
 
-// ownerRefused reports whether the last owner was refused although it held the lock, and nothing excuses the refusal. A
-// promotion is an excuse. With subscriptions or threads the result is false, since another client may wait for a
-// message instead of asking for the lock.
+// ownerRefused reports whether the lock refused its last owner, which should still hold it. The result is false after a
+// promotion, which may have lost the lock. It is also false with subscriptions or threads, since another client may
+// wait for a message instead of asking for the lock.
 func (ex *execution) ownerRefused() bool {
 	return !ex.promoted && !ex.Subscribed && !ex.AskedForMessage && !ex.hasThreads() && ownerRefused(ex.ops, ex.stamp())
 }
 
-// ownerRefused reports whether the last owner was refused a release or an extend within its lease, and the lease is not
-// over. The owner may have had the lock or may have lost it: the next acquire shows which.
+// ownerRefused reports whether the last owner was refused a release or an extend during its lease, and the lease still
+// runs at now. It does not say whether the owner still has the lock: the next acquire shows that.
 func ownerRefused(ops []harness.Op, now time.Duration) bool {
 	type owner struct {
 		client     int

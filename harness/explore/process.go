@@ -61,9 +61,9 @@ func (a *actor) hasLiveMates() bool {
 func (ex *execution) dialerOf(client int) *dialer { return ex.w.dialers[ex.process(client)] }
 
 // awaitBeginning parks a client before its operation begins, if others of its process may act first. The first client
-// of a process begins its first operation at once, since it does not matter which one is first. A client also parks
-// after an operation without a command. Such an operation takes no step, and what it was granted has to last until a
-// step. The caller has the turn.
+// of a process begins its first operation at once, since it does not matter which client is first. A client also parks
+// if its last operation sent no command: such an operation takes no step, and a grant of it has to last until there is
+// one. The caller has the turn.
 func (a *actor) awaitBeginning() {
 	if (a.hasLiveMates() || a.lastOpSentNothing) && (a.records > 0 || a.ex.process(a.index) != a.index) {
 		a.wait(at(model.InWork))
@@ -87,7 +87,7 @@ func (a *actor) memoryWait() string {
 	all, where := stacks(), ""
 	waits := false
 	for _, g := range all {
-		if !descends(all, g, a.goroutine) {
+		if !slices.Contains(lineage(all, g.id), a.goroutine) {
 			continue
 		}
 		if !g.waitsInMemory() {
@@ -125,26 +125,25 @@ func (g stack) waitsInMemory() bool {
 	return false
 }
 
-// descends reports whether a goroutine is the given one or its descendant.
-func descends(all []stack, g stack, from int) bool {
+// lineage lists a goroutine's ID, then those of its ancestors, as far as all lists them.
+func lineage(all []stack, id int) (ids []int) {
 	for range 10 { // generations
-		if g.id == from {
-			return true
-		}
-		i := slices.IndexFunc(all, func(other stack) bool { return other.id == g.parent })
+		ids = append(ids, id)
+		i := slices.IndexFunc(all, func(g stack) bool { return g.id == id })
 		if i < 0 {
-			return g.parent == from
+			break
 		}
-		g = all[i]
+		id = all[i].parent
 	}
-	return false
+	return ids
 }
 
 // firstLook is how long a client may run without parking before the explorer checks whether it waits in memory. The
-// time to the next check doubles. Two checks have to show the same, since a short wait soon ends.
+// time to the next check doubles. It waits in memory if two checks in a row show the same stacks: a short wait would
+// have ended.
 const firstLook = time.Millisecond
 
-// hasWaiters reports whether a goroutine of the actor's process waits in memory, or did at the last step.
+// hasWaiters reports whether a goroutine of the actor's process waited in memory when it was last looked at.
 func (a *actor) hasWaiters() bool {
 	return a.ex.sharesMemory() && slices.ContainsFunc(a.ex.inProcess(a.index), func(b *actor) bool {
 		return b.parkedAt.Kind == model.InMemory && !b.done
@@ -153,21 +152,15 @@ func (a *actor) hasWaiters() bool {
 
 // callingActor returns the actor of the process that the calling goroutine belongs to; nil: unknown.
 func (a *actor) callingActor() *actor {
-	id, all := goroutineID(), []stack(nil)
-	for range 10 { // generations
-		for _, b := range a.ex.inProcess(a.index) {
-			if b.goroutine == id {
-				return b
-			}
+	own, all := goroutineID(), []stack(nil)
+	mates := a.ex.inProcess(a.index)
+	if !slices.ContainsFunc(mates, func(b *actor) bool { return b.goroutine == own }) {
+		all = stacks()
+	}
+	for _, id := range lineage(all, own) {
+		if i := slices.IndexFunc(mates, func(b *actor) bool { return b.goroutine == id }); i >= 0 {
+			return mates[i]
 		}
-		if all == nil {
-			all = stacks()
-		}
-		i := slices.IndexFunc(all, func(g stack) bool { return g.id == id })
-		if i < 0 {
-			return nil
-		}
-		id = all[i].parent
 	}
 	return nil
 }
@@ -207,9 +200,9 @@ func (ex *live) neverParks(a *actor) error {
 	return schedule.Stopped("%s neither sent a command nor finished within %v%s", a, parkWithin, ex.whyStuck(a))
 }
 
-// foreign returns the error for a command that the running client sent over c, although c belongs to another client,
-// that of a. It is nil if the running client did not send the command itself: a goroutine or timer of another client
-// may have.
+// foreign returns the error for a command that the running client sent on c, which is a connection of another client:
+// a. It is nil if both are in one process, or if the command came from a goroutine or timer that is not the running
+// client's.
 func (a *actor) foreign(c *conn) error {
 	r := a.live.running
 	if r == nil || c.ofAdapter || a.ex.process(r.index) == a.ex.process(a.index) || r.callingActor() != r {

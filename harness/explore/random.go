@@ -158,7 +158,7 @@ func (s *search) runPartFor(ctx context.Context, b interleave.Budget, worlds []*
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.partTimeUp, s.branches, s.round = false, nil, nil
-	return !s.over
+	return !s.isOver()
 }
 
 // draw draws the schedule with the given number. steps is the length of the longest schedule so far.
@@ -183,7 +183,8 @@ func (s *search) promise(res *interleave.Result) {
 	res.Random = &random
 }
 
-// enoughToTell is the number of random schedules that would have shown a crash or the end of a lease if there were one.
+// enoughToTell is the number of random schedules from which a search can tell that something, such as a crash, never
+// happens.
 const enoughToTell = 200
 
 // catchPanics calls f, and returns a panic of the program or a checker as an error.

@@ -225,7 +225,7 @@ func TestShrunkCounterexamplesAreTheSmallest(t *testing.T) {
 		all := newSearch(&every)
 		all.runPart(t.Context(), h.best.Budget, []*world{s.w})
 		require.NoError(t, all.failure)
-		if all.over { // too many to compare with
+		if all.isOver() { // too many to compare with
 			continue
 		}
 		tried++

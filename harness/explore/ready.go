@@ -52,8 +52,8 @@ func (ex *execution) readiness(a *actor) readiness {
 	return ready
 }
 
-// isUp reports whether the time that an actor waits for has come. All waits that end in one millisecond end together,
-// so that the microseconds that steps take do not decide which comes first.
+// isUp reports whether the time that an actor waits for has come. Only its millisecond counts, since the microseconds
+// that steps take should not decide which of two waits ends first.
 func (ex *execution) isUp(a *actor) bool { return a.wakeAt.Truncate(keyspace.Grain) <= ex.now }
 
 func readyIf(yes bool) readiness {
@@ -65,7 +65,7 @@ func readyIf(yes bool) readiness {
 
 // waitsForRedis reports whether the actor waits for an answer that Redis may send at any time.
 func (p parked) waitsForRedis() bool {
-	return p.conn != nil && (p.Kind == model.InRead || p.conn.blocked != nil)
+	return p.conn != nil && (p.Kind == model.InRead || p.conn.blockedID != "")
 }
 
 // hasArrived reports whether there is something for the waiting client: an answer, a message or an error.
@@ -104,8 +104,8 @@ func (ex *execution) clientsDone() bool {
 	return !slices.ContainsFunc(ex.actors, func(a *actor) bool { return !a.done })
 }
 
-// wakesEarly reports whether an actor's wait would time out too early: another actor can take a step now, or wakes
-// before.
+// wakesEarly reports whether an actor's wait would time out although another actor can take a step now, or wakes
+// earlier.
 func (ex *execution) wakesEarly(a *actor) bool {
 	for _, b := range ex.all {
 		switch ex.readiness(b) {
@@ -122,7 +122,8 @@ func (ex *execution) wakesEarly(a *actor) bool {
 	return false
 }
 
-// sleepsLazily reports whether the end of the actor's sleep is part of its next step, if it sleeps.
+// sleepsLazily reports whether an actor that sleeps wakes as a part of its next step, and needs no step of its own for
+// that.
 func (p parked) sleepsLazily() bool {
 	return (p.Kind == model.InCommand || p.Kind == model.InSleep || p.Kind == model.InClock ||
 		p.Kind == model.InMillis || p.Kind == model.InWork) && !p.waitsForRedis()

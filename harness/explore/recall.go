@@ -20,10 +20,10 @@ import (
 // This file runs schedules from memory: a client's actions come from its mind, Redis's answers from transitions. The
 // rest of the schedule is the same as in a live one.
 
-// modelled is a schedule that the model learns from, or that is run from it.
+// modelled is a schedule with a model of its store: one that the model learns from, or one that is run from memory.
 type modelled struct {
 	*execution
-	memory  *model.Memory // nil: neither
+	memory  *model.Memory // nil: neither, and there is no model
 	store   *model.Contents
 	replica *model.Contents // what the replica to be promoted will have
 }
@@ -156,7 +156,7 @@ func (ex *recalled) describe(text []byte) []byte {
 	return ex.appendMinds(visited.AppendBools(text, true))
 }
 
-// From memory, clients wait for nothing but time and each other, and nothing has to be sent, set or ended.
+// No client and no Redis takes part in a schedule from memory, so there is nothing to send, set or end.
 func (ex *recalled) hasRealClients() bool                             { return false }
 func (ex *recalled) hasState() (bool, error)                          { return true, nil }
 func (ex *recalled) fingerprintAfter(interleave.Choice) uint64        { return 0 }
@@ -186,6 +186,15 @@ func (ex *execution) losesState(next *command.Pending) bool {
 // followers returns the number of replicas that get what is written now, in a live schedule or from memory.
 func (ex *execution) followers() int64 { return ex.w.Followers(ex.replicationStopped, ex.promoted) }
 
+// waitsInVain returns the time-out of a WAIT that asks for more replicas than follow the primary; 0: another command,
+// or one without a time-out.
+func (ex *execution) waitsInVain(c *command.Command) time.Duration {
+	if c.WantedAcks() <= ex.followers() {
+		return 0
+	}
+	return c.WaitTimeout()
+}
+
 func (ex *recalled) sendUnanswered(a *actor) error {
 	_, _, err := ex.send(a)
 	return err
@@ -205,11 +214,7 @@ func (ex *recalled) send(a *actor) (event model.Event, blocks bool, err error) {
 		}
 		event = model.Event{Kind: model.Answered, Text: t.Reply}
 	}
-	if means, ok := ex.memory.Scripts.MeaningOf(next, pending.OpenTransaction()); ok && means.Wait > 0 &&
-		means.Wants > ex.followers() {
-		err = ex.passTo(ex.now + means.Wait)
-	}
-	return event, false, err
+	return event, false, ex.passTo(ex.now + ex.waitsInVain(next))
 }
 
 // recallTransition executes a command from memory.
@@ -278,7 +283,7 @@ func canonicalOps(ops []harness.Op) string {
 	return b.String()
 }
 
-// probe repeats the program's look at the store from memory.
+// probe repeats from memory what Observe or Finally did.
 func (ex *recalled) probe(_ context.Context, firstEvent model.Event, _ func(context.Context, *live)) error {
 	event := firstEvent
 	for m := &ex.memory.Root; ; {
@@ -297,7 +302,7 @@ func (ex *recalled) probe(_ context.Context, firstEvent model.Event, _ func(cont
 	}
 }
 
-// recallAnswer returns what the program's look at the store reads when it asks for something.
+// recallAnswer returns what Observe or Finally reads when it asks for something.
 func (ex *recalled) recallAnswer(q model.Ask) (event model.Event, err error) {
 	switch q.Kind {
 	case model.AsksRedis:

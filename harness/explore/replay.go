@@ -29,41 +29,41 @@ func Replay(ctx context.Context, spec Spec, c interleave.Counterexample, times i
 // Rerun does what Replay does, and returns the counterexample as it came out the last time. A counterexample without
 // steps, which comes from a recipe, is compared with its first replay.
 func Rerun(ctx context.Context, spec Spec, c interleave.Counterexample, times int) (interleave.Counterexample, error) {
-	return withReplicas(spec, func(spec Spec) (interleave.Counterexample, error) {
-		return rerunOnce(ctx, spec, c, times)
+	return inOwnWorld(ctx, spec, c, func(r runner) (again interleave.Counterexample, err error) {
+		for i := 0; i < times && err == nil && ctx.Err() == nil; i++ {
+			again, err = r.again(ctx, r.spec.replayBudget(c), c.Schedule, c.Anomaly.Class)
+			switch {
+			case err != nil:
+			case len(c.Steps) == 0:
+				c = again
+			default:
+				err = compareReplay(c, again)
+			}
+		}
+		return again, errors.Join(err, ctx.Err())
 	})
 }
 
-func rerunOnce(ctx context.Context, spec Spec, c interleave.Counterexample,
-	times int) (again interleave.Counterexample, err error) {
-	spec, err = spec.fit(c).withDefaults()
-	if err != nil {
-		return again, err
-	}
-	w, err := newWorld(ctx, &spec)
-	if err != nil {
-		return again, err
-	}
-	r := newRunner(&spec, w)
-	r.stores = true
-	for i := 0; i < times && err == nil && ctx.Err() == nil; i++ {
-		again, err = r.again(ctx, spec.replayBudget(c), c.Schedule, c.Anomaly.Class)
-		switch {
-		case err != nil:
-		case len(c.Steps) == 0:
-			c = again
-		default:
-			err = compareReplay(c, again)
+// inOwnWorld calls do with a runner for the counterexample, in a world that it starts and stops.
+func inOwnWorld[T any](ctx context.Context, spec Spec, c interleave.Counterexample,
+	do func(runner) (T, error)) (T, error) {
+	return withReplicas(spec, func(spec Spec) (out T, err error) {
+		if spec, err = spec.fit(c).withDefaults(); err != nil {
+			return out, err
 		}
-	}
-	return again, errors.Join(err, ctx.Err(), w.stop())
+		w, err := newWorld(ctx, &spec)
+		if err != nil {
+			return out, err
+		}
+		out, err = do(runner{spec: &spec, w: w, stores: true})
+		return out, errors.Join(err, w.stop())
+	})
 }
 
 // addCounterexamples runs the smallest counterexamples again and adds them with their steps to res. If one cannot be
 // repeated, a client is nondeterministic: res.Stopped then says so.
 func (s *search) addCounterexamples(ctx context.Context, w *world, res *interleave.Result) error {
-	r := newRunner(s.spec, w)
-	r.stores = true
+	r := runner{spec: s.spec, w: w, stores: true}
 	for _, c := range s.seen.Counterexamples {
 		again, err := r.again(context.WithoutCancel(ctx), c.Budget, c.Schedule, c.Class)
 		switch {
@@ -198,30 +198,21 @@ type Followed struct {
 // more, and when the schedule ends it lets unfinished clients run one after the other. An error says that the harness
 // or its environment failed, or that spec cannot be searched (ErrSpec).
 func Follow(ctx context.Context, spec Spec, c interleave.Counterexample) (Followed, error) {
-	return withReplicas(spec, func(spec Spec) (Followed, error) { return followOnce(ctx, spec, c) })
-}
-
-func followOnce(ctx context.Context, spec Spec, c interleave.Counterexample) (out Followed, err error) {
-	if spec, err = spec.fit(c).withDefaults(); err != nil {
+	return inOwnWorld(ctx, spec, c, func(r runner) (out Followed, err error) {
+		err = catchPanics(func() (err error) {
+			out, err = r.follow(ctx, c)
+			return err
+		})
+		if errors.Is(err, schedule.ErrStopped) {
+			out.Stopped, err = schedule.Why(err), nil
+		}
 		return out, err
-	}
-	w, err := newWorld(ctx, &spec)
-	if err != nil {
-		return out, err
-	}
-	err = catchPanics(func() (err error) {
-		out, err = newRunner(&spec, w).follow(ctx, c)
-		return err
 	})
-	if errors.Is(err, schedule.ErrStopped) {
-		out.Stopped, err = schedule.Why(err), nil
-	}
-	return out, errors.Join(err, w.stop())
 }
 
 // follow runs the program along the schedule and judges the result.
 func (r runner) follow(ctx context.Context, c interleave.Counterexample) (out Followed, err error) {
-	r.traced, r.stores = true, true
+	r.traced = true
 	budget := r.spec.replayBudget(c)
 	var s *strategy.Follow
 	ex, err := r.run(ctx, budget, func() strategy.Strategy {

@@ -99,7 +99,7 @@ func TestACounterexampleThatWasChanged(t *testing.T) {
 
 // replay is Replay in the scheduler's world.
 func (s *scheduler) replay(c interleave.Counterexample) error {
-	again, err := newRunner(&s.spec, s.w).again(s.t.Context(), s.spec.replayBudget(c), c.Schedule, c.Anomaly.Class)
+	again, err := runner{spec: &s.spec, w: s.w}.again(s.t.Context(), s.spec.replayBudget(c), c.Schedule, c.Anomaly.Class)
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,11 @@ var errDisturbed = fmt.Errorf("explore: a schedule was disturbed %d times in a r
 func (ex *execution) drive(ctx context.Context, s strategy.Strategy,
 	v strategy.View) (ended strategy.Decision, err error) {
 	for {
+		if ex.watch != nil {
+			for _, a := range ex.all {
+				ex.watch(a)
+			}
+		}
 		c, decision, err := s.Next(v)
 		switch {
 		case decision == strategy.Leave && ex.backend.hasRealClients(): // to some end, so that they stay connected
@@ -72,13 +77,8 @@ func (ex *execution) Visit([]*schedule.Move) (bool, error) { return false, nil }
 type runner struct {
 	spec   *Spec
 	w      *world
-	alarm  *time.Timer
 	traced bool // write down steps
 	stores bool // and the store after each
-}
-
-func newRunner(spec *Spec, w *world) runner {
-	return runner{spec: spec, w: w, alarm: time.NewTimer(parkWithin)}
 }
 
 // run runs one schedule within a budget, with the strategy from next. If it is disturbed, it is run again, each time
@@ -89,12 +89,12 @@ func (r runner) run(ctx context.Context, b interleave.Budget, next func() strate
 
 // once runs one schedule. The execution is nil if it could not begin.
 func (r runner) once(ctx context.Context, b interleave.Budget, s strategy.Strategy) (*execution, error) {
-	ex, err := beginSchedule(ctx, r.spec, b, r.w, r.alarm)
+	ex, err := beginSchedule(ctx, r.spec, b, r.w)
 	if err != nil {
 		return nil, err
 	}
 	if r.traced {
-		ex.trace = &trace.Trace{Stores: r.stores, Scripts: r.w.Scripts}
+		ex.trace = trace.New(r.w.Scripts, r.stores)
 	}
 	_, err = ex.drive(ctx, s, ex)
 	return ex.execution, err
@@ -134,9 +134,9 @@ func (r runner) undisturbed(ctx context.Context, b interleave.Budget,
 	return ex, fmt.Errorf("%w: %s", errDisturbed, why)
 }
 
-// mayComeOfStandstill reports whether a standstill may have caused a result, so that the schedule should run again. It
-// is false for a success from memory, where ex is nil. It is also false if Redis no longer answers, since running again
-// is pointless then.
+// mayComeOfStandstill reports whether a standstill may have caused the outcome of an attempt, so that the schedule
+// should be run again. A success from memory (ex is nil) cannot come of one. If Redis does not answer any more, the
+// result is false, since running the schedule again is pointless.
 func mayComeOfStandstill(ex *execution, err error) bool {
 	if err == nil {
 		return ex != nil
@@ -144,9 +144,9 @@ func mayComeOfStandstill(ex *execution, err error) bool {
 	return !errors.Is(err, resp.ErrSilent) && !errors.Is(err, errDisturbed)
 }
 
-// learnScripts runs a random schedule so that clients load missing scripts. The attempt's own schedule may prevent
-// that, such as by a crash, or by a release that stops a lock's watchdog. A random schedule may do the same, so number
-// varies it.
+// learnScripts runs a random schedule, so that clients load the scripts that Redis lacks. In the schedule that met the
+// lack they may not come to it, for example because of a crash, or of a release that stops a lock's watchdog. The same
+// may happen in one random schedule, so each number gives another.
 func (r runner) learnScripts(ctx context.Context, b interleave.Budget, number, steps int) error {
 	r.traced = false
 	_, err := r.once(ctx, b, strategy.Draw(rand.New(rand.NewPCG(1, uint64(number))),

@@ -156,7 +156,7 @@ func (s *search) run(ctx context.Context, worlds []*world) error {
 }
 
 // runParts goes through the parts of a search of every schedule. asymmetric is true if clients turned out not to be
-// interchangeable, so that none of it counts.
+// interchangeable. Then the parts so far do not count.
 func (s *search) runParts(ctx context.Context, worlds []*world) (asymmetric bool) {
 	s.limitsClients = s.mayLimitClients() && s.clientsWait(context.WithoutCancel(ctx), worlds[0])
 	for i := len(s.parts); i < len(s.budgets()); i++ { // a checkpoint may have some
@@ -229,9 +229,9 @@ func (s *search) runSource(ctx context.Context, worlds []*world) {
 // judgedAtOnce is the number of schedules from memory that may wait to be judged.
 const judgedAtOnce = 64
 
-// workFromMemory runs schedules from memory as long as that works. Only one worker does so, so that the order of
-// learning does not depend on their speed. Others judge, if there are any, unless the search has to end at an exact
-// schedule.
+// workFromMemory runs schedules from memory as long as that works. Only the first worker does so. With several workers,
+// the order in which the search learns would depend on their speed. The other workers judge, if there are any, unless
+// the search has to end at an exact schedule.
 func (s *search) workFromMemory(ctx context.Context, w *world, toJudge chan<- jobRun, others bool) {
 	defer close(toJudge)
 	judge := s.judge
@@ -243,8 +243,7 @@ func (s *search) workFromMemory(ctx context.Context, w *world, toJudge chan<- jo
 
 // goThrough is the loop of a worker: it takes, runs and judges schedules in one world while more returns true.
 func (s *search) goThrough(ctx context.Context, w *world, judge func(context.Context, jobRun), more func() bool) {
-	k := worker{newRunner(s.spec, w), s}
-	defer k.alarm.Stop()
+	k := worker{runner{spec: s.spec, w: w}, s}
 	for more() {
 		j, ok := s.next()
 		if !ok {

@@ -95,14 +95,13 @@ type shrinker struct {
 
 func newShrinker(spec *Spec, w *world, c *findings.Counterexample) *shrinker {
 	h := &shrinker{
-		runner: newRunner(spec, w), class: c.Class, budget: c.Budget, best: c,
+		runner: runner{spec: spec, w: w}, class: c.Class, budget: c.Budget, best: c,
 		seen: map[string]bool{}, most: mostShrinkRuns, over: func() error { return nil },
 	}
 	h.setTimeout(shrinkWithin)
 	return h
 }
 
-// setTimeout bounds the time that is left.
 func (h *shrinker) setTimeout(d time.Duration) {
 	awake, _ := h.w.awake.Read()
 	h.until = awake + d
@@ -268,7 +267,7 @@ func (h *shrinker) outcome(ctx context.Context, budget interleave.Budget,
 	o := ex.outcome()
 	for _, a := range o.Judge(ctx, h.spec.Checkers).Anomalies {
 		c := &findings.Counterexample{Budget: ex.budget.Without(ex.remaining), Schedule: o.Path, Class: a.Class,
-			Length: o.LengthUntil(a.To)}
+			Length: findings.LengthUntil(o.Times, a.To)}
 		if a.Class == h.class && (first == nil || c.Smaller(first)) {
 			first = c
 		}

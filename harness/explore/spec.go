@@ -198,7 +198,7 @@ func fitToFirstPart(b interleave.Budget, schedules int) interleave.Budget {
 	return b
 }
 
-// roleIn says what the last client of a part does, unlike the others; empty: nothing else.
+// roleIn describes what a part's special client does (see isApart); empty: the part has none.
 func (s Spec) roleIn(b interleave.Budget) string {
 	if !s.isApart(b) {
 		return ""
@@ -206,7 +206,7 @@ func (s Spec) roleIn(b interleave.Budget) string {
 	return s.Program.Roles[placeOf(b, 1)]
 }
 
-// isApart reports whether the part has a client that does something else: see Program.SpecialPlaces.
+// isApart reports whether one client of the part does something else than the others: see Program.SpecialPlaces.
 func (s Spec) isApart(b interleave.Budget) bool {
 	return slices.Contains(s.Program.SpecialPlaces, placeOf(b, 1))
 }

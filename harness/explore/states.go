@@ -108,22 +108,22 @@ func (ex *execution) appendHistory(b []byte) []byte {
 	return append(b, 0)
 }
 
-// appendCall describes the time from which the current operation may count.
+// appendCall describes the times from which the current operation may count: see calledAt.
 func (a *actor) appendCall(b []byte) []byte {
-	if a.slept && a.movesCalls() {
+	if a.slept && a.countsFromEffect() {
 		b = append(b, 2)
 	}
 	if !a.inOp {
 		return b
 	}
 	b = a.ex.appendInstant(b, a.callAt)
-	if a.tookEffect && a.movesCalls() {
+	if a.tookEffect && a.countsFromEffect() {
 		b = a.ex.appendInstant(append(b, 1), a.tookEffectAt)
 	}
 	return b
 }
 
-// appendInstant describes a time: its millisecond, and what had ended before it.
+// appendInstant describes a time: its millisecond, and how many operations had ended before it.
 func (ex *execution) appendInstant(b []byte, at time.Duration) []byte {
 	return ex.appendEndedBefore(visited.AppendInts(b, at/keyspace.Grain), at)
 }

@@ -92,6 +92,7 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 	a.started = true
 	ex.last = a
 	if a.waits() {
+		ex.hasWaited = true
 		did.Ends, err = ex.backend.endWait(c, a)
 		return did, err
 	}

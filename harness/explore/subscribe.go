@@ -91,7 +91,7 @@ func (ex *live) senderOf(client int) *actor {
 // unsubscribe ends the subscription of a connection that is being closed.
 func (c *conn) unsubscribe() {
 	a := c.dialer.actor.Load()
-	if a == nil && !c.ofAdapter || c.subscription == nil && c.blocked == nil {
+	if a == nil && !c.ofAdapter || c.subscription == nil && c.blockedID == "" {
 		return
 	}
 	if !c.ofAdapter { // otherwise Close has the turn

@@ -22,7 +22,7 @@ var (
 )
 
 // Go starts a goroutine of the client. The new goroutine begins when the calling one has come to its next command,
-// sleep or clock reading, and runs to its own first one.
+// sleep or clock reading. Then it runs until it comes to one itself.
 func (v clientClock) Go(ctx context.Context, f func(context.Context)) (wait func()) {
 	t := v.start()
 	if t == nil { // the client has crashed
@@ -85,7 +85,6 @@ func (ex *execution) startThreads() error {
 	return nil
 }
 
-// addThread adds an actor to a client.
 func (ex *live) addThread(client int) *actor {
 	t := &actor{index: client, thread: len(ex.threadsOf(client)), ex: ex.execution, live: ex, started: true,
 		park: make(chan parked, 4), awake: make(chan bool)}
@@ -131,7 +130,6 @@ func (a *actor) runningActor() *actor {
 	return a
 }
 
-// isCrashed reports whether the actor's client has crashed.
 func (a *actor) isCrashed() bool { return a.ex.actors[a.index].crashed }
 
 func (t *actor) run(ctx context.Context, f func(context.Context)) {
@@ -240,9 +238,8 @@ func (ex *execution) endClient(client int) (err error) {
 	return err
 }
 
-// abandonDisturbed ends the clients of a schedule that a standstill disturbed. It tells each client of the crash twice.
-// A client whose library stopped waiting may have sent another command, and sends it again when it is told the first
-// time. Errors do not matter.
+// abandonDisturbed ends the clients of a schedule that a standstill disturbed. It crashes each client twice. A client
+// whose library had stopped waiting for a reply may answer the first crash with another command. Errors do not matter.
 func (w *world) abandonDisturbed() {
 	if ex := w.current; ex != nil {
 		_ = w.closeSubscriptions()

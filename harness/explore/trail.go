@@ -18,7 +18,8 @@ import (
 // several threads have no mind in the model. Instead each has a trail: a hash of everything that its threads have read,
 // in order.
 
-// trails holds the clients' trails, and what else identifies the state of a live schedule.
+// trails holds each client's trail (a hash of what its threads have read), and what else identifies the state of a live
+// schedule.
 type trails struct {
 	byClient      []visited.ID   // by client
 	unpredictable bool           // the outcome of some command depends on more than the store
@@ -43,8 +44,8 @@ func (ex *live) noteEvent(a *actor, event model.Event) {
 	*trail = visited.IDOf(visited.AppendText(visited.AppendBools(b, ex.promoted), event.Text))
 }
 
-// noteReceived adds to the trail what a thread got on a connection on which it waited: the unread replies, from index
-// offset on.
+// noteReceived adds to the trail what a thread got on a connection on which it waited: an error, a time-out, or the
+// unread replies from index offset on.
 func (ex *live) noteReceived(a *actor, on *conn, offset int) {
 	switch {
 	case on.failed != nil:
@@ -74,8 +75,8 @@ func (ex *live) noteOutcome(pending *command.Pending) {
 	}
 }
 
-// hasState reads the store, and reports whether the state of the schedule is fully known. It is not while a connection
-// has a hidden state at Redis.
+// hasState reads the store, and reports whether everything is known that decides how the schedule goes on. It returns
+// false if a connection has a state at Redis that cannot be read, such as watched keys.
 func (ex *live) hasState() (ok bool, err error) {
 	t := ex.trails
 	if t == nil || t.unpredictable || ex.Disturbed() || ex.stoodStill() || len(ex.w.stateful) > 0 ||
@@ -142,7 +143,8 @@ func appendKeys(b []byte, all []keyspace.Key) []byte {
 	return append(b, 0)
 }
 
-// millisecond returns the millisecond of a time, or the exact time once a clock has been read.
+// millisecond returns t in whole milliseconds, which is all that matters until a client or a script reads a clock.
+// After that it returns t itself.
 func (ex *execution) millisecond(t time.Duration) time.Duration {
 	if ex.ClockRead {
 		return t
@@ -180,14 +182,14 @@ func (ex *execution) sleepers() []*actor {
 // which Redis answers them, then subscriptions.
 func (ex *live) appendWaiters(b []byte) []byte {
 	for _, c := range ex.waiters {
-		if c.blocked != nil {
+		if c.blockedID != "" {
 			client := slices.IndexFunc(ex.actors, func(a *actor) bool { return ex.dialerOf(a.index) == c.dialer })
 			b = ex.appendWait(b, client, c)
 		}
 	}
 	for i := range ex.actors {
 		for _, c := range ex.waitersOf(i) {
-			if c.blocked == nil {
+			if c.blockedID == "" {
 				b = ex.appendWait(b, i, c)
 			}
 		}
@@ -198,7 +200,7 @@ func (ex *live) appendWaiters(b []byte) []byte {
 // appendWait describes a connection on which a client waits.
 func (ex *live) appendWait(b []byte, client int, c *conn) []byte {
 	b = visited.AppendInts(append(b, 1), client, c.Node, len(c.Queue))
-	b = visited.AppendBools(b, c.blocked != nil, c.subscription != nil, c.failed != nil, c.timedOut, c.isGone())
+	b = visited.AppendBools(b, c.blockedID != "", c.subscription != nil, c.failed != nil, c.timedOut, c.isGone())
 	for _, next := range c.Queue {
 		b = visited.AppendText(b, string(next.Raw))
 	}

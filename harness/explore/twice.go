@@ -39,8 +39,7 @@ func (s *search) firstDifference(ctx context.Context, w *world) (string, error) 
 	if s.spec.Random != nil {
 		random = *s.spec.Random
 	}
-	r := newRunner(s.spec, w)
-	r.traced = true
+	r := runner{spec: s.spec, w: w, traced: true}
 	b, steps := s.spec.budgets()[0], 0
 	for number := 1; number <= s.spec.RunTwice && !s.isEnding(); number++ {
 		first, err := r.run(ctx, b, func() strategy.Strategy { return random.draw(s.spec, b, number, steps) })
@@ -48,31 +47,25 @@ func (s *search) firstDifference(ctx context.Context, w *world) (string, error) 
 			return "", err
 		}
 		steps = max(steps, len(first.path))
-		why, err := r.twice(ctx, first)
-		if why != "" || err != nil {
-			return why, err
+		second, err := r.replay(ctx, first.budget, first.path)
+		if err != nil && !errors.Is(err, ErrDiverged) && !errors.Is(err, schedule.ErrStopped) {
+			return "", err
+		}
+		if second == nil { // it could not even begin
+			return notTheSame + "the second time " + schedule.Why(err), nil
+		}
+		if why := describeDifference(first, second); why != "" {
+			return why, nil
 		}
 	}
 	return "", nil
-}
-
-// twice runs a schedule again and describes the first step that differs; empty: none.
-func (r runner) twice(ctx context.Context, first *execution) (why string, err error) {
-	second, err := r.replay(ctx, first.budget, first.path)
-	if err != nil && !errors.Is(err, ErrDiverged) && !errors.Is(err, schedule.ErrStopped) {
-		return "", err
-	}
-	if second == nil { // it could not even begin
-		return notTheSame + "the second time " + schedule.Why(err), nil
-	}
-	return describeDifference(first, second), nil
 }
 
 // notTheSame begins the reason for ending a search before its first schedule.
 const notTheSame = "a client behaves differently each time: "
 
 // describeDifference describes the first step that differs between two runs of a schedule: what its client sent, or
-// else the answer. The second run may have left the schedule where a step was not possible.
+// else the answer. If a step was impossible the second time, second ends differently from there on.
 func describeDifference(first, second *execution) string {
 	common := 0
 	for common < min(len(first.path), len(second.path)) && first.path[common] == second.path[common] {

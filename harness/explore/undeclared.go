@@ -20,9 +20,9 @@ import (
 // Source: Redis documentation, "Scripting with Lua": "all names of keys that a script accesses must be explicitly
 // provided as input key arguments".
 
-// watchScripts prepares to monitor the next command's scripts. Call touched after the command. It describes the first
-// key that a script has touched and not declared, in words that begin with the key; empty: there is none. Nothing is
-// monitored if the outcome is known.
+// watchScripts prepares to monitor the scripts that the next command runs. Call touched after the command. It returns a
+// description of the first key that a script touched without declaring it; empty: there is none. The description begins
+// with the key. If the model knows the outcome of the command, nothing is monitored.
 func (ex *live) watchScripts(l *pendingOutcome, next command.Command,
 	transaction []byte) (touched func() (string, error), err error) {
 	n := command.Name(next.Args) // an exec may run a script as well
@@ -62,18 +62,26 @@ func (ex *live) watchScripts(l *pendingOutcome, next command.Command,
 	}, nil
 }
 
-// finishScript calls touched and records the undeclared key, if there is one. Then it does what finishLearning does.
-func (ex *live) finishScript(l *pendingOutcome, client int, c command.Command, reply []byte,
-	touched func() (string, error)) error {
+// sendWatched sends a client's command by calling send, and records what follows from its reply: the first undeclared
+// key that its scripts touched, and what there is to learn. An empty reply says nothing.
+func (ex *live) sendWatched(l *pendingOutcome, client int, c command.Command, transaction []byte,
+	send func() (reply []byte, err error)) (reply []byte, err error) {
+	touched, err := ex.watchScripts(l, c, transaction)
+	if err != nil {
+		return nil, err
+	}
+	if reply, err = send(); err != nil || len(reply) == 0 {
+		return reply, err
+	}
 	said, err := touched()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ex.noteUndeclared(client, c, said)
 	if l != nil {
 		l.undeclared = said
 	}
-	return ex.finishLearning(l, reply)
+	return reply, ex.finishLearning(l, reply)
 }
 
 // undeclaredIn describes the first undeclared key that a script has touched, in words that begin with the key. It is

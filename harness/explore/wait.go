@@ -49,7 +49,6 @@ func (ex *live) resume(c interleave.Choice, a *actor) (runs bool, err error) {
 	return true, nil
 }
 
-// waitUntil lets time pass to the end of an actor's wait.
 func (ex *execution) waitUntil(a *actor) error {
 	if ex.wakesEarly(a) {
 		ex.earlyWakes++
@@ -69,9 +68,9 @@ func (ex *live) takeArrived(c interleave.Choice, a *actor) {
 	first := gate.takeMessage()
 	ex.trace.Received(ex.awaitedWords(at), resp.ReplyText(first))
 	lost := c.Kind() == interleave.LosesAnswers
-	if k := gate.blocked; k != nil {
-		if lost && k.command.Changes() {
-			a.unansweredCommand = k.command.Raw
+	if gate.blockedID != "" {
+		if lost && gate.Next().Changes() {
+			a.unansweredCommand = gate.Next().Raw
 		}
 		ex.stopWaiting(gate)
 	}
@@ -117,7 +116,7 @@ func (c *conn) takeMessage() []byte {
 // timeOut ends a wait whose time-out has passed. For a blocked command Redis itself answers.
 func (ex *live) timeOut(a *actor) error {
 	gate := a.parkedAt.conn
-	if gate.blocked == nil {
+	if gate.blockedID == "" {
 		gate.timedOut = true
 		ex.trace.TimedOut(ex.awaitedWords(a.parkedAt))
 		return nil

@@ -32,13 +32,13 @@ type jobRun struct {
 	ex    *execution        // the schedule of the current attempt, live or from memory
 	ended strategy.Decision // how the schedule ended
 
-	// An attempt looks up each state that it reaches. A state that was not known belongs to this job from then on, even
-	// if the attempt fails. So the next attempt only looks up the states after those.
+	// An attempt looks up each state that it reaches. A state that no other job has reached belongs to this job from then
+	// on, even if the attempt fails. So the next attempt does not look up the states of the first lookedUp steps.
 	lookedUp int // steps whose states were looked up
 	claimed  []visited.ID
 }
 
-// restart resets what the next attempt sets again. The looked-up states stay.
+// restart makes ready for the next attempt. What is known about looked-up states stays.
 func (v *jobRun) restart() {
 	v.ex = nil
 	v.ended = strategy.Take
@@ -66,7 +66,7 @@ func (k worker) attempt(ctx context.Context, v *jobRun) (liveRun *execution, err
 			return nil, err
 		}
 	}
-	ex, err := beginSchedule(ctx, k.spec, k.search.budget, k.w, k.alarm)
+	ex, err := beginSchedule(ctx, k.spec, k.search.budget, k.w)
 	if err != nil {
 		return nil, err
 	}

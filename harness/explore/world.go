@@ -32,7 +32,7 @@ type world struct {
 	outOfTurn       int64         // commands that clients sent outside of their operations
 	strays          []string      // the first of them, as text
 	stateful        []*conn       // connections whose state others can see; they are reset before the next schedule
-	asking          bool          // the program looks at the store, in Observe or Finally
+	asking          bool          // Program.Observe or Program.Finally is being called
 	current         *live         // current or last live schedule; nil: none
 	readTimeoutUnit time.Duration // unit of subscriptions' read time-outs
 	abandonedWires  []*resp.Conn  // connections that clients have given up; they are closed before the next schedule
@@ -177,7 +177,6 @@ func (w *world) stop() error {
 	return errors.Join(append(errs, w.Server.Stop())...)
 }
 
-// reset prepares the world for a schedule.
 func (w *world) reset() error {
 	for _, wire := range w.abandonedWires {
 		wire.Close()

@@ -1,8 +1,6 @@
 package command
 
 import (
-	"time"
-
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
@@ -15,12 +13,10 @@ type Meaning struct {
 	Exact bool   // depends on the exact time of day
 	Sets  bool   // may give a key a TTL
 	Clock bool   // see Scripts.ReadsClock
-	Wants int64  // acknowledgements that a WAIT asks for
-	Wait  time.Duration
 }
 
-// MeaningOf returns the meaning of a command; for an EXEC, together with its transaction. ok is false if the outcome
-// depends on more, or if a script has never been seen.
+// MeaningOf returns the meaning of a command. For an EXEC it covers the commands in transaction. ok is false if a
+// script has never been seen, or if the outcome depends on more than Meaning can say.
 func (s *Scripts) MeaningOf(c *Command, transaction []byte) (*Meaning, bool) {
 	if c.Meaning != nil {
 		return c.Meaning, true
@@ -31,7 +27,6 @@ func (s *Scripts) MeaningOf(c *Command, transaction []byte) (*Meaning, bool) {
 	}
 	means := Meaning{
 		Text: string(c.Raw), MS: c.DependsOnTime() || n == "exec", Sets: c.SetsTTL(), Clock: s.ReadsClock(c.Args),
-		Wants: c.WantedAcks(), Wait: c.WaitTimeout(),
 	}
 	all := [][][]byte{c.Args}
 	if n == "exec" {

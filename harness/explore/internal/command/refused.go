@@ -30,7 +30,7 @@ func WhyRefused(args [][]byte) string {
 	return ""
 }
 
-// hasWord reports whether one of the words, in any case, is among the arguments from a place on.
+// hasWord reports whether one of the arguments from index from on is one of words, in upper or lower case.
 func hasWord(args [][]byte, from int, words ...string) bool {
 	return slices.ContainsFunc(args[min(from, len(args)):], func(a []byte) bool {
 		return slices.Contains(words, strings.ToLower(string(a)))

@@ -48,7 +48,7 @@ func (c Command) TextAmong(s *Scripts, names Names) string {
 	return resp.Clip(resp.Printable(strings.Join(parts, " ")), longText)
 }
 
-// Short leaves out the middle of a long word, or less of it where another word would look the same.
+// Short leaves out the middle of a long word. If the result already stands for another word, it leaves out less.
 func (n Names) Short(word string) string {
 	if len(word) <= longWord {
 		return word

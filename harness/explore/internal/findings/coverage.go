@@ -12,12 +12,12 @@ type Coverage struct {
 	Crashed bool `json:"crashed,omitempty"` // a client crashed
 	Expired bool `json:"expired,omitempty"` // time passed beyond the end of a lease
 	TTLSet  bool `json:"ttlSet,omitempty"`  // a command may have set a TTL
-	// more instants were reachable than are tried
+	// time could have passed to more instants than the search tries: see maxInstants
 	TooManyEnds bool `json:"tooManyEnds,omitempty"`
 	ClockRead   bool `json:"clockRead,omitempty"` // a client or script read a clock
 	// a client's next step depended on the time of day or on the rest of a lease
 	TellsTime bool `json:"tellsTime,omitempty"`
-	// more waits could have ended early than are tried: see maxEarlyWakes
+	// a wait could have timed out early, which the search did not try: see maxEarlyWakes
 	WakesCut        bool `json:"wakesCut,omitempty"`
 	Subscribed      bool `json:"subscribed,omitempty"` // an adapter has subscribed
 	AskedForMessage bool `json:"heard,omitempty"`      // such a program has asked for a message
@@ -55,7 +55,7 @@ func (m Coverage) SoleOwner() int {
 // Drawn is what a random search has seen. The search's lock guards it.
 type Drawn struct {
 	Drawn int `json:"drawn,omitempty"` // schedules that were drawn and run to their end
-	// of these, the schedules that were drawn when the length of the longest was known
+	// how many of them were drawn with the final number in Steps: only these count for the promise
 	Counted int `json:"judged,omitempty"`
 	Actors  int `json:"actors,omitempty"` // most actors in one schedule
 	Steps   int `json:"steps,omitempty"`  // steps of the longest schedule
@@ -64,7 +64,7 @@ type Drawn struct {
 	FirstAt  map[harness.Class]int `json:"firstAt,omitempty"` // by class: number of the first schedule that showed it
 }
 
-// Draw says how a schedule was drawn at random. The zero value: it was not.
+// Draw says how a schedule was drawn at random. The zero value says that it was not.
 type Draw struct {
 	Number   int // number of the schedule, from 1
 	Actors   int // actors in it

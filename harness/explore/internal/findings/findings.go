@@ -52,7 +52,7 @@ func (f *Findings) Note(b interleave.Budget, o Outcome, said Judgement) {
 		if a.To >= o.KnownUntil {
 			continue // the search reports that it cannot tell
 		}
-		f.keep(&Counterexample{Budget: b, Schedule: o.Path, Class: a.Class, Length: o.LengthUntil(a.To)})
+		f.keep(&Counterexample{Budget: b, Schedule: o.Path, Class: a.Class, Length: LengthUntil(o.Times, a.To)})
 		f.Random.note(a.Class, o.Draw.Number)
 	}
 }
@@ -101,7 +101,7 @@ func FaultsIn(schedule []interleave.Choice) (n int) {
 }
 
 // Tally is the serialised form of Findings, for a search or a piece of one. Tallies are added in the order of their
-// pieces. In another order only their texts would come out differently.
+// pieces. Another order would lead to the same numbers and counterexamples, but perhaps to another Doubt.
 type Tally struct {
 	Schedules       int              `json:"schedules"`
 	Pruned          int              `json:"pruned"`

@@ -19,7 +19,7 @@ type Outcome struct {
 	Covers     Coverage
 	Deadlock   *harness.Anomaly // nil: no client waits for ever
 	Undeclared *harness.Anomaly // nil: every script declares the keys that it touched
-	// findings from this time on are dropped, since a clock did not show the schedule's time; math.MaxInt64: none are
+	// A violation at this time or later is dropped, since a clock may have shown a wrong time; math.MaxInt64: none is.
 	KnownUntil time.Duration
 	Draw       Draw // zero: not drawn at random
 }
@@ -54,10 +54,7 @@ func (o Outcome) Judge(ctx context.Context, checkers []harness.Checker) Judgemen
 	return v
 }
 
-// LengthUntil counts the steps and probes up to t.
-func (o Outcome) LengthUntil(t time.Duration) int { return LengthUntil(o.Times, t) }
-
-// LengthUntil counts the times up to t.
+// LengthUntil counts the steps and probes up to t. times are those of Outcome.Times.
 func LengthUntil(times []time.Duration, t time.Duration) (n int) {
 	for _, at := range times {
 		if at <= t {

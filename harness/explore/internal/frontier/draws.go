@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 )
 
-// Round is a round of random schedules. Each is drawn knowing the longest schedule of earlier rounds, so the seed alone
-// decides what is drawn, whichever worker is faster.
+// Round is a round of random schedules. Each is drawn for the length of the longest schedule of earlier rounds. So the
+// seed alone decides what is drawn, whichever worker is faster.
 type Round struct {
 	From       int   `json:"next"`            // number of the next schedule, from 1; 0: no round has begun
 	To         int   `json:"to"`              // number after the last schedule of the round

@@ -64,7 +64,7 @@ func (saved Saved) branch() strategy.Branch {
 	return b
 }
 
-// Save returns all branches. After PlanSaved the same branch comes next.
+// Save returns all branches, in an order from which PlanSaved makes the same queue.
 func (f *Branches) Save() (all []Saved) {
 	for _, branches := range f.byCost {
 		for _, b := range branches {

@@ -1,8 +1,8 @@
 // Package frontier keeps the planned schedules of a search: it hands them out and writes them down.
 //
-// To add another way to go through a program's schedules, write a [Source]. It decides which schedule comes next, and
-// each of its jobs learns from its strategy what that schedule has met. Workers, limits and judging are the same for
-// all sources.
+// To add another way to go through a program's schedules, write a [Source]. It decides which schedule comes next. When
+// a schedule is done ([Job.Done]), its job can ask its strategy what the schedule has met, and plan more. Workers,
+// limits and judging are the same for all sources.
 package frontier
 
 import (
@@ -24,12 +24,12 @@ type Job interface {
 	// Strategy returns the strategy for one attempt to run it. Each attempt needs its own.
 	Strategy() strategy.Strategy
 
-	// Done says that the last attempt has run the schedule. It plans the branches that leave it.
+	// Done says that the last attempt has run the schedule. It plans the branches that the strategy has found on the way.
 	Done()
 
 	// PutBack plans the schedule again, since every attempt failed.
 	PutBack()
 
-	// Draw says how the last attempt was drawn at random; zero: it was not.
+	// Draw says how the last attempt was drawn at random; zero: it was not drawn.
 	Draw() findings.Draw
 }

@@ -1,9 +1,10 @@
 // Package model holds what a search has learned from live schedules, so that others can be run from memory.
 //
-// A client acts only on what it reads, so its next action is a function of everything that it has read: a [Mind].
-// Redis's answer and the store after it are a function of the store before ([Contents]), the command, and for some
-// commands the time (a [Question]): a [Transition]. A step whose mind and transition are known needs neither the client
-// nor Redis. Otherwise a schedule with the same beginning is run live, and the model learns from it.
+// A client acts only on what it reads. So its next action is a function of everything that it has read, which is its
+// [Mind]. A command's reply and the store after it, a [Transition], are a function of the store before ([Contents]) and
+// of a [Question]: the command and, if the reply depends on it, the time. A step whose mind and transition are known
+// needs neither the client nor Redis. Otherwise a schedule with the same beginning is run live, and the model learns
+// from it.
 package model
 
 import (
@@ -23,7 +24,7 @@ var ErrUnknown = errors.New("explore: not known from memory")
 // Memory holds what a search has learned. It is not safe for concurrent use. If a step turns out to depend on more than
 // what is stored here, Broken says why, and the search goes on without memory.
 type Memory struct {
-	Root     Mind      // mind with which every client, and every look of the program at the store, begins
+	Root     Mind      // mind with which every client, and every call of Observe or Finally, begins
 	Empty    *Contents // the store when a schedule begins
 	Scripts  *command.Scripts
 	Watched  []string // keys that some client has watched
@@ -57,8 +58,8 @@ func (m *Memory) grow() {
 	}
 }
 
-// WhyNotRepeatable says why the outcome of a command depends on more than the store, the command and the time. It is
-// empty if it does not, or if only the text of its script is missing.
+// WhyNotRepeatable says why a command cannot be run from memory: its outcome depends on more than the store, the
+// command and the time. It is empty for other commands, and if all that is missing is the text of a script.
 func (m *Memory) WhyNotRepeatable(c *command.Command, transaction []byte) string {
 	if _, ok := m.Scripts.MeaningOf(c, transaction); ok || m.Scripts.IsUnseen(c.Args) {
 		return ""

@@ -14,11 +14,11 @@ import (
 )
 
 // Mind stands for everything that a client's threads have read so far, in order. It holds what the client did after the
-// last thing read. Minds form a tree with a branch for each thing read. The program's own looks at the store are in the
-// same tree.
+// last thing that it read. Minds form a tree, with a branch for each thing read. Program.Observe and Program.Finally
+// act on what they read as clients do, so each of their calls has minds in the same tree.
 type Mind struct {
 	Reaction
-	Asks Ask // for the program's look at the store: what it asks for; Stop is unused
+	Asks Ask // for Observe and Finally: what they ask for; Stop is unused
 	ID   visited.ID
 
 	after map[Event]*Mind
@@ -37,7 +37,7 @@ type Reaction struct {
 // Act is something that a client does without waiting: it ends an operation or goes to sleep.
 type Act struct {
 	Op    harness.Op    // valid if Sleep is 0; its times are not valid
-	Took  time.Duration // for an operation of the program itself: how long it took
+	Took  time.Duration // for an operation of Observe or Finally: how long it took
 	Sleep time.Duration
 	Rests bool // it sleeps between two operations
 }
@@ -56,7 +56,7 @@ func EqualOps(a, b harness.Op) bool {
 	return a == b
 }
 
-// isFreeText reports whether no checker depends on an operation's reason.
+// isFreeText reports whether Op.Err is a wording on which no checker depends.
 func isFreeText(reason string) bool {
 	return reason != harness.Crashed && reason != harness.FewAcks && !harness.IsErrorReply(reason)
 }
@@ -86,7 +86,7 @@ const (
 	InMillis                  // is about to read its clock in whole milliseconds
 )
 
-// Event is something that a client, or the program's look at the store, reads or notices.
+// Event is something that a client, Observe or Finally reads or notices.
 type Event struct {
 	Kind     EventKind
 	Thread   int  // the client's thread that reads it, from 0
@@ -107,13 +107,13 @@ const (
 	ClockRead                   // At is the reading of the clock
 	Awake                       // its work or sleep is over
 	Crashed                     // the client has crashed and gets no answers
-	Observes                    // the program looks at the store after the operation in Text
-	// the program looks at the store at the end of the schedule, or has asked for the operations, which Text describes
+	Observes                    // Observe begins, after the operation in Text
+	// Finally begins, or gets an answer from interleave.After, which is in Text
 	Finishes
-	Passed // time has passed; Text is the number of remaining keys
+	Passed // time has passed for Observe or Finally; Text is the number of remaining keys
 )
 
-// Ask is a request by the program's look at the store.
+// Ask is what Observe or Finally asks for.
 type Ask struct {
 	Kind    AskKind
 	Command command.Command // for AsksRedis
@@ -125,7 +125,7 @@ type AskKind uint8
 
 // Kinds of Ask.
 const (
-	AsksNothing AskKind = iota // the look has ended
+	AsksNothing AskKind = iota // the call of Observe or Finally has ended
 	AsksRedis
 	AsksPass
 	AsksPassAll
@@ -190,8 +190,8 @@ func (m *Memory) Learn(client fmt.Stringer, before *Mind, event Event, did React
 	return next, nil
 }
 
-// LearnLook stores what the program's look at the store did after an event, and what it asked for next. It returns the
-// mind from then on.
+// LearnLook stores what Observe or Finally did after an event, and what it asked for next. It returns the mind from
+// then on.
 func (m *Memory) LearnLook(before *Mind, event Event, acts []Act, next Ask) *Mind {
 	n, isNew := m.child(before, event)
 	if isNew {

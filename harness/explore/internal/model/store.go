@@ -54,7 +54,7 @@ type Transition struct {
 	Reply   string
 	After   *Contents
 	Touched []string // watched keys that were written
-	Watched int      // number of Memory.Watched that were checked for Touched
+	Watched int      // the first so many keys of Memory.Watched were checked for Touched
 
 	Undeclared string // describes the first key that a script touched and did not declare; empty: none
 }
@@ -104,13 +104,9 @@ func (c *Contents) Has(key string) bool {
 	return slices.ContainsFunc(c.Keys, func(k keyspace.Key) bool { return k.Name == key })
 }
 
-func (c *Contents) hasScript(sha string) bool {
-	return c.Scripts == AllScripts || strings.Contains(c.Scripts, sha+" ")
-}
-
 // WithScript returns the contents with one more script in the cache.
 func (c *Contents) WithScript(m *Memory, sha string) *Contents {
-	if c.hasScript(sha) {
+	if c.Scripts == AllScripts || strings.Contains(c.Scripts, sha+" ") {
 		return c
 	}
 	all := append(strings.Fields(c.Scripts), sha)
@@ -160,7 +156,7 @@ func (m *Memory) Ask(c *command.Command, on *command.Pending, watched []Watched,
 	case means.MS:
 		q.at = now.Truncate(keyspace.Grain) + 1 // so that it is not 0
 	}
-	if means.Wants > 0 {
+	if c.WantedAcks() > 0 {
 		q.Followers = followers + 1
 	}
 	if on != nil && on.Multi && command.Name(c.Args) == "exec" {

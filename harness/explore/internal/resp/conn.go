@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// A connection waits for a reply in slices of time, so that a standstill of this process counts as one slice at most.
-// Redis may have to wait for replicas, or may itself stand still. After mostSlices it counts as dead.
+// A connection waits for a reply in slices of real time. If this process stands still, that uses up one slice at most.
+// Redis may take long if it waits for replicas or stands still itself. After mostSlices it counts as dead.
 const (
 	waitSlice  = 500 * time.Millisecond
 	mostSlices = 120
@@ -22,11 +22,11 @@ const (
 // ErrSilent marks the error for a Redis that has stopped answering.
 var ErrSilent = errors.New("explore: Redis did not answer")
 
-// Silence counts, for all connections to a server, how long it does not answer. Connections that share a Silence are
-// used by one goroutine at a time.
+// Silence counts the slices of time in which connections to one server waited for a reply in vain. Connections that
+// share a Silence are used by one goroutine at a time.
 type Silence struct {
 	times atomic.Int64
-	dead  bool // connections wait for one more slice at most
+	dead  bool // one connection has waited for mostSlices, so others wait for one slice only
 }
 
 // Count counts the slices in which a reply did not come. It is safe for concurrent use.
@@ -42,7 +42,7 @@ type Conn struct {
 	silence *Silence
 }
 
-// Dial connects to the node at a Unix socket. silence counts how often an answer does not come.
+// Dial connects to the node at a Unix socket. silence counts the slices in which a reply does not come.
 func Dial(socket string, silence *Silence) (*Conn, error) {
 	syscall.ForkLock.RLock() // no child process inherits the socket
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)

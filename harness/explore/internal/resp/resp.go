@@ -18,8 +18,8 @@ var ErrProtocol = errors.New("explore: what was sent is not RESP")
 // maxReply bounds a reply in a counterexample, in bytes.
 const maxReply = 200
 
-// Line returns the first line of b without its end, and its size with it; size 0: the line is incomplete. An empty line
-// is returned as one zero byte, which begins no header, so that callers may look at the first byte.
+// Line returns the first line of b without its end, and its size with the end; size 0: the line is incomplete. For an
+// empty line it returns one zero byte, so that callers can look at the first byte. No header begins with that byte.
 func Line(b []byte) ([]byte, int) {
 	i := bytes.IndexByte(b, '\n')
 	if i < 0 {

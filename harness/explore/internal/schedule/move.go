@@ -21,14 +21,14 @@ type Move struct {
 	Choice        interleave.Choice
 	Cost          int // preemptions and faults that it adds
 	Access        command.Access
-	World         bool // it is not a client's step; it is not independent of any move, unless Approaches is true
+	World         bool // it is no client's step, and independent of another move only if Approaches is true
 	TimePasses    bool // time passes during it
 	Approaches    bool // time passes, but not beyond the end of a lease
 	DependsOnTime bool // its effect or reply depends on the time of day
 	Begins        bool // a client's operation begins with it
 	Ends          bool // an operation may end with it. After the move: an operation did end
 	Silent        bool // it sends nothing to Redis
-	Observes      bool // the program looks at the store if an operation ends with it
+	Observes      bool // Program.Observe is called if an operation ends with it
 	// memory that it may read and write, shared by the clients of a process; 0: its client's alone
 	Memory int
 }

@@ -15,8 +15,8 @@ import (
 
 // This file sets the servers' time of day, which stands still until the schedule lets time pass.
 
-// fixTime stops the servers' clocks. If they cannot be set, WhyNoClock says why, and commands of the explorer end
-// leases instead.
+// fixTime stops the servers' clocks. If they cannot be set, WhyNoClock says why. Then PassTime shortens the TTLs
+// instead.
 func (s *Server) fixTime(ctx context.Context) error {
 	if s.WhyNoClock != "" {
 		return nil
@@ -85,30 +85,26 @@ const ageScript = `for _, k in ipairs(redis.call('keys', '*')) do
 end
 return 1`
 
-// keysWithEnd returns a script that lists the end and the name of each key that has a TTL. command is the Redis command
-// that returns the end in ms.
-func keysWithEnd(command string) string {
-	return `local out = {}
+// endsScript lists the end and the name of each key that has a TTL. ARGV[1] is endCommand.
+const endsScript = `local out = {}
 for _, k in ipairs(redis.call('keys', '*')) do
-  local at = redis.call('` + command + `', k)
+  local at = redis.call(ARGV[1], k)
   if at >= 0 then out[#out + 1] = at; out[#out + 1] = k end
 end
 return out`
-}
 
-var (
-	endsByClock = keysWithEnd("pexpiretime")
-	endsFromNow = keysWithEnd("pttl")
-)
+// endCommand returns the Redis command that returns a key's end in ms: the time of day if clocks are set, else the TTL.
+func (s *Server) endCommand() string {
+	if s.fixed != nil {
+		return "pexpiretime"
+	}
+	return "pttl"
+}
 
 // KeyEnds lists the keys that expire, in the order of their ends. If clocks cannot be set, the time to the end is
 // rounded up to a multiple of unit.
 func (s *Server) KeyEnds(now, unit time.Duration) ([]keyspace.End, error) {
-	script := endsByClock
-	if s.fixed == nil {
-		script = endsFromNow
-	}
-	all, err := s.list(s.Primary, script)
+	all, err := s.list(s.Primary, endsScript, s.endCommand())
 	out := make([]keyspace.End, 0, len(all)/2)
 	for pair := range slices.Chunk(all, 2) {
 		ms, endErr := resp.Integer(pair[0])
@@ -124,8 +120,7 @@ func (s *Server) KeyEnds(now, unit time.Duration) ([]keyspace.End, error) {
 	return out, err
 }
 
-// virtualEnd returns the virtual time at which a key ends. ms is Redis's answer: the time of day if clocks are set,
-// else the TTL.
+// virtualEnd returns the virtual time at which a key ends. ms is the answer to endCommand.
 func (s *Server) virtualEnd(ms int64, now, unit time.Duration) time.Duration {
 	if s.fixed != nil {
 		return time.UnixMilli(ms).Sub(keyspace.Epoch)

@@ -21,7 +21,7 @@ import (
 const (
 	FirstPrimary = iota
 	Lagging      // its replica, which gets nothing once replication has stopped
-	Bystander    // its other replica, which gets everything: the only one to acknowledge a WAIT meanwhile
+	Bystander    // its other replica, which gets everything. Once replication has stopped, it alone acknowledges a WAIT
 	Successor    // the primary after a promotion
 	follower     // its replica, if clients wait for acknowledgements
 )
@@ -93,7 +93,7 @@ func (s *Server) Promote(now time.Duration) error {
 	}
 	s.Primary = Successor
 	s.closeWitnesses()
-	if s.missedTime > 0 { // this replica's keys age by the time that passed meanwhile
+	if s.missedTime > 0 { // the successor's keys age by the time that passed since replication stopped
 		if err := s.ageKeys(s.missedTime); err != nil {
 			return err
 		}
@@ -101,13 +101,13 @@ func (s *Server) Promote(now time.Duration) error {
 	return s.resumeIfStopped()
 }
 
-// HearingReplicas returns the number of replicas that get what is written now.
+// HearingReplicas returns Followers for the present state of the server.
 func (s *Server) HearingReplicas() int64 {
 	return s.Followers(s.resumeReplication != nil, s.Primary != FirstPrimary)
 }
 
-// Followers returns the number of replicas that get what is written. stopped says that replication is stopped, and
-// promoted that a replica was promoted.
+// Followers returns the number of replicas that get what is written to the primary. stopped says that replication to
+// the lagging replica is stopped, and promoted that the successor is the primary.
 func (s *Server) Followers(stopped, promoted bool) int64 {
 	switch {
 	case len(s.Names) == 1:

@@ -172,7 +172,6 @@ func (s *Server) HasCommand(name string) bool {
 		!strings.HasPrefix(string(reply), "*1\r\n$-1")
 }
 
-// askAll sends several commands to a node and returns each reply.
 func (s *Server) askAll(node int, requests []byte, n int) (replies [][]byte, err error) {
 	all, err := s.admin[node].Ask(requests, n)
 	if err != nil {

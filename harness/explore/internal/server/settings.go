@@ -19,7 +19,8 @@ type settings struct {
 }
 
 // NoteSettings notes what has to be restored after a command: the script cache, functions and settings. Call it before
-// the command. stays is true for a command outside of operations, whose functions and settings stay.
+// the command. stays is true for a command outside of operations. Of what such a command changes, only the script cache
+// is restored.
 func (s *Server) NoteSettings(args [][]byte, stays bool) error {
 	if command.FlushesScripts(args) {
 		s.Flushed = true

@@ -17,13 +17,12 @@ const (
 	mostValue = 80 // bytes of one value
 )
 
-// content returns a script that lists all keys, each with its end in ms and its value. endsBy is the Redis command that
-// returns the end. ARGV[1] bounds the number of keys. The first element of the list is the number of keys left out.
-func content(endsBy string) string {
-	return `local keys = redis.call('keys', '*')
+// shownScript lists all keys, each with its end in ms and its value, for people. ARGV[1] is endCommand, and ARGV[2]
+// bounds the number of keys. The first element of the list is the number of keys left out.
+const shownScript = `local keys = redis.call('keys', '*')
 table.sort(keys)
-local out = {math.max(0, #keys - ARGV[1])}
-for i = 1, math.min(#keys, ARGV[1]) do
+local out = {math.max(0, #keys - ARGV[2])}
+for i = 1, math.min(#keys, ARGV[2]) do
   local k = keys[i]
   local type = redis.call('type', k).ok
   local v = '(' .. type .. ')'
@@ -34,23 +33,13 @@ for i = 1, math.min(#keys, ARGV[1]) do
   elseif type == 'zset' then v = redis.call('zrange', k, 0, -1, 'withscores')
   elseif type == 'stream' then v = redis.call('xrange', k, '-', '+')
   end
-  out[#out + 1] = k; out[#out + 1] = redis.call('` + endsBy + `', k); out[#out + 1] = v
+  out[#out + 1] = k; out[#out + 1] = redis.call(ARGV[1], k); out[#out + 1] = v
 end
 return out`
-}
-
-var (
-	contentByClock = content("pexpiretime")
-	contentFromNow = content("pttl")
-)
 
 // Content returns the primary's content at virtual time now.
 func (s *Server) Content(now, unit time.Duration) (*interleave.Store, error) {
-	script := contentByClock
-	if s.fixed == nil {
-		script = contentFromNow
-	}
-	all, err := s.list(s.Primary, script, strconv.Itoa(MostKeys))
+	all, err := s.list(s.Primary, shownScript, s.endCommand(), strconv.Itoa(MostKeys))
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +60,7 @@ func (s *Server) Content(now, unit time.Duration) (*interleave.Store, error) {
 	return store, err
 }
 
-// contentScript lists all keys, each with its end and its value.
+// contentScript lists all keys, each with its end and its value as DUMP writes it.
 const contentScript = `local out = {}
 for _, k in ipairs(redis.call('keys', '*')) do
   out[#out + 1] = k

@@ -74,9 +74,10 @@ func (e *Exhaustive) Next(v View) (c interleave.Choice, decision Decision, err e
 	return e.next.Choice, Take, nil
 }
 
-// branch returns the first move that is not asleep and plans the others; nil: all are asleep. A move that was tried is
-// asleep in later branches, until something happens that is not independent of it. A crash is only possible at its
-// place, so it is never asleep, and its branch keeps only the moves that were asleep before.
+// branch returns the first move that is not asleep, and plans a branch for each other move that is not; nil: all are
+// asleep. In the branch of a later move the earlier moves are asleep. Crashes are different, since a crash is only
+// possible right after its client's step. It is never asleep in another branch, and in its own branch it puts no move
+// to sleep.
 func (e *Exhaustive) branch(v View, moves []schedule.Move) (next *schedule.Move) {
 	tried := e.asleep
 	for i := range moves {

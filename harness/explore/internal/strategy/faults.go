@@ -35,7 +35,7 @@ const (
 	slows
 )
 
-// completes maps a kind of fault to the one that completes it later, at another place.
+// completes maps the first half of a fault that has two to its second half, which happens at a later place.
 var completes = map[faultKind]faultKind{stopsReplication: promotes, delays: arrives}
 
 // drawFaults draws the faults of a schedule of that many steps, sorted by place.
@@ -73,7 +73,7 @@ func faultsOf(b interleave.Budget) (all []faultKind) {
 }
 
 // move returns a choice that causes the fault now, drawn at random if there are several. ok is false if there is none.
-// next is the step of the actor whose turn it is, to which a fault of a command applies.
+// next is the step that would be taken without a fault: only its command can be lost, late or slow.
 func (k faultKind) move(rng *rand.Rand, moves []schedule.Move, next interleave.Choice,
 	instants []schedule.Instant) (c interleave.Choice, ok bool) {
 	var all []interleave.Choice
@@ -88,7 +88,7 @@ func (k faultKind) move(rng *rand.Rand, moves []schedule.Move, next interleave.C
 	return all[rng.IntN(len(all))], true
 }
 
-// matches reports whether a choice is a fault of this kind. A fault of a command has to apply to the step next.
+// matches reports whether a choice is a fault of this kind. A fault of a command has to be one of the command in next.
 func (k faultKind) matches(c, next interleave.Choice, instants []schedule.Instant) bool {
 	happensToNext := c.Number() == next.Number() && c.Thread() == next.Thread()
 	switch k {

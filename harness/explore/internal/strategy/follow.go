@@ -82,7 +82,7 @@ func (f *Follow) Next(v View) (c interleave.Choice, decision Decision, err error
 type First struct {
 	heedless
 	Prefix     []interleave.Choice
-	LooksAtEnd bool // the program looks at the store at the end of the schedule
+	LooksAtEnd bool // Program.Finally is called at the end of the schedule
 }
 
 // Next returns the next choice of the prefix, or the first move.

@@ -80,8 +80,9 @@ func (p *pct) priorityOf(actor int) float64 {
 	return p.priority[actor]
 }
 
-// amongOrdered turns a number drawn between 0 and 1 into a priority among those of n ordered clients: 1, 1/2, ..., 1/n.
-// The result is equally likely to be above all of these, between any two neighbours, or below all.
+// amongOrdered returns a priority for an actor beside n clients with the priorities 1, 1/2, ..., 1/n. drawn is a random
+// number between 0 and 1. The result is equally likely to be above all of these, between any two neighbours, or below
+// all.
 func amongOrdered(drawn float64, n int) float64 {
 	place, within := math.Modf(drawn * float64(n+1))
 	upper, lower := 2.0, 1/(place+1)
@@ -92,7 +93,8 @@ func amongOrdered(drawn float64, n int) float64 {
 }
 
 // took lowers the actor's priority at a change point. A change point has no effect if its move is not a client's step,
-// or if it falls on the same move as another one. The bound counts such draws as misses.
+// or if an earlier change point has the same number. The promised probability allows for that: it counts such schedules
+// as misses.
 func (p *pct) took(did schedule.Move, number int, _ []schedule.Move) {
 	actor, ok := actorOf(did.Choice)
 	if i := slices.Index(p.changePoints, number); ok && i >= 0 {

@@ -14,8 +14,8 @@ type sampler interface {
 	// pick returns one of the possible steps; the zero Choice if there is none.
 	pick(steps []schedule.Move) interleave.Choice
 
-	// took tells the sampler which move was made. number counts moves from 1. steps are the steps that were possible
-	// instead.
+	// took tells the sampler which move was made. number counts moves from 1. steps are the actors' steps from which pick
+	// has chosen.
 	took(did schedule.Move, number int, steps []schedule.Move)
 }
 
@@ -23,7 +23,7 @@ type sampler interface {
 type Shape struct {
 	Strategy string // one of Names; empty: the default
 	Depth    int    // depth of the bugs to look for, 1 or more; used only if the strategy makes a promise by depth
-	Steps    int    // most steps of a schedule; 0: unknown, so nothing goes wrong
+	Steps    int    // most steps of a schedule; 0: unknown, so no fault or change point is drawn
 	InOrder  bool   // clients are interchangeable and begin in order
 	Budget   interleave.Budget
 }

@@ -14,8 +14,8 @@ import (
 
 // Strategy chooses the moves of one schedule.
 type Strategy interface {
-	// Next returns what happens next. The choice counts only with Take. An error ends the schedule early; together with
-	// Leave, the schedule first runs to some end.
+	// Next returns the choice to take, if the decision is Take. An error ends the schedule: with Leave, clients first run
+	// to some end.
 	Next(View) (interleave.Choice, Decision, error)
 
 	// Took tells the strategy which move was made. It is called after each move that Next has chosen.
@@ -28,7 +28,7 @@ type Decision uint8
 // Decisions. Checkers judge schedules that end with Finish.
 const (
 	Take   Decision = iota // take the choice
-	Finish                 // end the schedule; the program looks at the store
+	Finish                 // end the schedule and call Program.Finally
 	Stop                   // end the schedule; it shows nothing new, so nothing is judged
 	Leave                  // the rest of the schedule shows nothing new: its clients run to some end
 )
@@ -56,8 +56,8 @@ type View interface {
 	// as visited from now on.
 	Visit(asleep []*schedule.Move) (bool, error)
 
-	// Unpromoted reports whether replication has stopped without a promotion. Such a schedule shows nothing that one
-	// without a failover does not.
+	// Unpromoted reports whether replication has stopped and no replica was promoted. A schedule that ends so shows no
+	// more than one without a failover.
 	Unpromoted() bool
 
 	// Disturbed reports whether something happened that is not part of the schedule.

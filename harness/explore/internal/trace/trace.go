@@ -18,31 +18,29 @@ import (
 type Trace struct {
 	Steps   []interleave.Step
 	Stores  bool             // also write down the store after each step
-	Scripts *command.Scripts // name scripts
+	scripts *command.Scripts // names scripts
 	names   command.Names    // short forms of words and scripts in the steps so far
 }
 
+// New returns a trace without steps. scripts names scripts. With stores the store after each step is written as well.
+func New(scripts *command.Scripts, stores bool) *Trace {
+	return &Trace{Stores: stores, scripts: scripts, names: command.Names{}}
+}
+
 // text writes a command, with this schedule's short forms.
-func (t *Trace) text(c command.Command) string { return c.TextAmong(t.Scripts, t.among()) }
+func (t *Trace) text(c command.Command) string { return c.TextAmong(t.scripts, t.names) }
 
 // Keys writes keys, with this schedule's short forms.
 func (t *Trace) Keys(all ...string) string {
 	var shown []string
 	for _, k := range all {
-		shown = append(shown, t.among().Short(resp.Printable(k)))
+		shown = append(shown, t.names.Short(resp.Printable(k)))
 	}
 	return resp.Clip(strings.Join(shown, ", "), longKeys)
 }
 
 // longKeys bounds a list of keys, in bytes.
 const longKeys = 120
-
-func (t *Trace) among() command.Names {
-	if t.names == nil {
-		t.names = command.Names{}
-	}
-	return t.names
-}
 
 // Current returns the current step; nil: nothing is written.
 func (t *Trace) Current() *interleave.Step {

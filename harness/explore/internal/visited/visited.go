@@ -54,7 +54,7 @@ func (t *Table) Visit(id ID) (known bool) {
 	return false
 }
 
-// Forget removes states from which a schedule did not go on.
+// Forget removes states, since the schedule that reached them failed, and what follows them was not run.
 func (t *Table) Forget(all []ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
