@@ -71,12 +71,9 @@ func (s *direct) overFabric(b *testing.B) *direct {
 	const announced = "127.6.2.1:6379"
 	f := fabric.New()
 	b.Cleanup(func() { require.NoError(b, f.Close()) })
-	for g := range loadGroups {
-		f.Host(cluster.GroupName(g), groupIP(g))
-	}
 	require.NoError(b, f.Listen("r1", announced, s.at))
 	return &direct{at: s.at, sha: s.sha, dial: func(ctx context.Context, group int) (net.Conn, error) {
-		return f.Dial(ctx, groupIP(group), announced)
+		return f.DialFrom(ctx, fabric.Source{Host: cluster.GroupName(group)}, announced)
 	}}
 }
 

@@ -42,7 +42,7 @@ func (l inGo) Release(ctx context.Context, key, owner string) (bool, error) {
 
 // BenchmarkSchedules measures the explorer's schedules a second on one lock in each language, with one worker.
 func BenchmarkSchedules(b *testing.B) {
-	inGo := workloads.LockProgram(workloads.LockOptions{},
+	inGo := workloads.LockProgram(workloads.Options{},
 		func(r redis.UniversalClient) workloads.Locker { return inGo{r} })
 	inGo.NoBackgroundWork, inGo.Symmetric = true, true
 	b.Run("go", func(b *testing.B) { schedules(b, inGo) })

@@ -105,7 +105,7 @@ func requireSameInProcess(
 	outer.WithoutMemory = true
 	inner := outer
 	withoutExtend := func(r redis.UniversalClient) workloads.Locker { return struct{ workloads.Locker }{lock(r)} }
-	inner.Program = workloads.LockProgram(workloads.LockOptions{TTL: 70 * time.Second}, withoutExtend)
+	inner.Program = workloads.LockProgram(workloads.Options{TTL: 70 * time.Second}, withoutExtend)
 	inner.Program.NoBackgroundWork, inner.Program.Symmetric = true, true
 	got, err := explore.Search(t.Context(), outer)
 	require.NoError(t, err)
