@@ -197,12 +197,19 @@ func (l *lock) overlapsAfter(h *hold, from time.Duration) iter.Seq[*overlap] {
 		n, _ := slices.BinarySearchFunc(l.overlaps, from,
 			func(o *overlap, t time.Duration) int { return cmp.Compare(o.second.op.Return, t) })
 		for _, o := range l.overlaps[n:] {
-			s := o.second
-			if s.seq > h.seq && h.excludes(s) && !(o.secondOver && !o.widened && h.beginsAtReturnOf(s)) && !yield(o) {
+			if h.mayOverlapIn(o) && !yield(o) {
 				return
 			}
 		}
 	}
+}
+
+// mayOverlapIn reports whether h may be a first hold of o. If h becomes certain in the very instant in which o's second
+// hold returned, the second hold must not have been over then: see beginsAtReturnOf.
+func (h *hold) mayOverlapIn(o *overlap) bool {
+	s := o.second
+	touchesOnly := o.secondOver && !o.widened && h.beginsAtReturnOf(s)
+	return s.seq > h.seq && h.excludes(s) && !touchesOnly
 }
 
 // sweep drops the decided overlaps once they are more than half of all. There can be many while one overlap waits for a
@@ -226,9 +233,9 @@ func (l *lock) noteSuspectRelease(t *theft) {
 	l.lateRelease = t
 }
 
-// blameRelease adds the last late release to h.thefts if it may have removed the lock of h. It may have done so even if
+// noteLastTheft adds the last late release to h.thefts if it may have removed the lock of h. It may have done so even if
 // it returned before the acquire of h did.
-func (l *lock) blameRelease(h *hold) {
+func (l *lock) noteLastTheft(h *hold) {
 	if l.lateRelease != nil && l.lateRelease.mayHaveRemoved(h) {
 		h.thefts = append(h.thefts, l.lateRelease)
 	}

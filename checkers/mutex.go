@@ -303,7 +303,7 @@ func (p *mutexPass) grant(worker int, x harness.Op, previous *hold) {
 	if x.Kind == harness.Acquire {
 		p.certain++
 	}
-	l.blameRelease(h)
+	l.noteLastTheft(h)
 	l.holds = append(l.holds, h)
 }
 

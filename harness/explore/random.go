@@ -70,7 +70,7 @@ func (r Random) withDefaults(s Spec) (Random, error) {
 	case s.MaxSchedules > 0:
 		return r, fmt.Errorf("schedules at random have their own number: leave the bound on schedules out")
 	case s.WithoutReduction:
-		return r, fmt.Errorf("schedules at random are never pruned: leave Unreduced out")
+		return r, fmt.Errorf("schedules at random are never pruned: leave WithoutReduction (--unpruned) out")
 	}
 	return r, nil
 }

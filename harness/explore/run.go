@@ -114,8 +114,7 @@ func (r runner) undisturbed(ctx context.Context, b interleave.Budget,
 			why = "this machine, this process or its Redis stood still"
 			r.w.abandonDisturbed()
 			r.w.outOfTurn = strays
-		case ex == nil || err != nil &&
-			!(ex.Disturbed() && (errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrNotRepeated))):
+		case ex == nil || err != nil && !ex.disturbanceExplains(err):
 			return ex, err
 		case ex.missesScript:
 			why = "no client sent a script again that Redis had lost"
@@ -132,6 +131,11 @@ func (r runner) undisturbed(ctx context.Context, b interleave.Budget,
 		}
 	}
 	return ex, fmt.Errorf("%w: %s", errDisturbed, why)
+}
+
+// disturbanceExplains reports whether the schedule was disturbed, and err says that it could not be followed.
+func (ex *execution) disturbanceExplains(err error) bool {
+	return ex.Disturbed() && (errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrNotRepeated))
 }
 
 // mayComeOfStandstill reports whether a standstill may have caused the outcome of an attempt, so that the schedule

@@ -136,7 +136,7 @@ func TestASavedScheduleOfAnotherVersion(t *testing.T) {
 	}{
 		"a choice that is not known": {strings.Replace(string(good), `"client 1"`, `"client one"`, 1),
 			lock(newGoodLock, quick), `unknown choice "client one"`},
-		"a format of tomorrow": {strings.Replace(string(good), `"format": 1`, `"format": 2`, 1),
+		"a format of tomorrow": {strings.Replace(string(good), `"format": 1`, `"format": 2, "more": 1`, 1),
 			lock(newGoodLock, quick), "its format is 2"},
 		"a field of tomorrow": {strings.Replace(string(good), `"format"`, `"more": 1, "format"`, 1),
 			lock(newGoodLock, quick), `unknown field "more"`},

@@ -100,10 +100,11 @@ func (s subject) searchProgram(t TB, p parameters, until time.Time) (goOn bool) 
 	if s.isSymmetric() { // a lock that confuses two names shows it with three clients, too
 		smaller := s
 		smaller.search.Clients = mostInEveryOrder
-		if goOn, decided := smaller.runSearch(t, p, until, nil); !goOn || !decided {
+		mayGoOn, decided := smaller.runSearch(t, p, until, nil)
+		if !mayGoOn || !decided {
 			t.Logf("nothing was searched with %d clients: the search with %d, which comes first, has failed the test",
 				s.search.Clients, mostInEveryOrder)
-			return goOn
+			return mayGoOn
 		}
 	}
 	goOn, _ = s.runSearch(t, p, until, nil)
