@@ -260,7 +260,6 @@ type opView struct {
 func anomalyViews(r Report) []anomalyView {
 	var all []anomalyView
 	for i, a := range r.Judged.Anomalies[:min(len(r.Judged.Anomalies), maxAnomalies)] {
-		a.Note = AlignTimes(a.Note)
 		v := anomalyView{
 			Anomaly: a, Number: i + 1, Open: i < openAnomaly, Page: r.Pages[i],
 			Picture: drawing.Anomaly(a, r.History.Meta), Listed: opViews(a, r.History.Meta),

@@ -69,7 +69,7 @@ func firstOfEachClass(b *strings.Builder, anomalies []harness.Anomaly, l Layout)
 		if an.Certified {
 			certified = ", certified by porcupine"
 		}
-		b.WriteString(l.Fold("  ", fmt.Sprintf("the first %s%s:", an.Class, certified)) + l.Fold("    ", AlignTimes(an.Note)))
+		b.WriteString(l.Fold("  ", fmt.Sprintf("the first %s%s:", an.Class, certified)) + l.Fold("    ", an.Note))
 	}
 }
 

@@ -72,7 +72,7 @@ func RowOf(r Report, link string) Row {
 		Started: r.History.Meta.Started, Elapsed: r.Elapsed, Command: r.Command, Link: link,
 	}
 	if len(r.Judged.Anomalies) > 0 {
-		row.First = AlignTimes(r.Judged.Anomalies[0].Note)
+		row.First = r.Judged.Anomalies[0].Note
 	}
 	return row
 }

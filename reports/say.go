@@ -1,9 +1,7 @@
 package reports
 
 import (
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -46,46 +44,6 @@ func sayTime(f harness.Figure) figureSentence {
 		return figureSentence{Lead: lead, Number: units.Duration(-d), Rest: "before " + moment}
 	}
 	return figureSentence{Lead: lead, Number: units.Duration(d), Rest: "after " + moment}
-}
-
-// timesInNotes finds the moments in the note of a violation, such as "until 10.500001s".
-var timesInNotes = regexp.MustCompile(`\b(at|by|from|to|until) (\d[0-9.hmsµn]*s)\b`)
-
-// AlignTimes writes all moments in the note of a violation in one unit and with equally many decimals, so that a reader
-// can compare them: "from 0.000005s until 10.500001s".
-func AlignTimes(note string) string {
-	var moments []time.Duration
-	for _, m := range timesInNotes.FindAllStringSubmatch(note, -1) {
-		if d, err := time.ParseDuration(m[2]); err == nil {
-			moments = append(moments, d)
-		}
-	}
-	if len(moments) < 2 {
-		return note
-	}
-	unit, name := time.Microsecond, "µs"
-	switch last := slices.Max(moments); {
-	case last >= time.Second:
-		unit, name = time.Second, "s"
-	case last >= time.Millisecond:
-		unit, name = time.Millisecond, "ms"
-	}
-	written := func(d time.Duration, decimals int) string {
-		return strconv.FormatFloat(float64(d)/float64(unit), 'f', decimals, 64)
-	}
-	decimals := 0
-	for _, d := range moments {
-		_, fraction, _ := strings.Cut(written(d, -1), ".")
-		decimals = max(decimals, len(fraction))
-	}
-	return timesInNotes.ReplaceAllStringFunc(note, func(moment string) string {
-		word, text, _ := strings.Cut(moment, " ")
-		d, err := time.ParseDuration(text)
-		if err != nil {
-			return moment
-		}
-		return word + " " + written(d, decimals) + name
-	})
 }
 
 // singular turns the first plural in a name into a singular, unless a preposition precedes it.

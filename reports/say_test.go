@@ -30,19 +30,3 @@ func TestFiguresReadAsSentences(t *testing.T) {
 		require.Equal(t, want, strings.TrimSpace(s.Lead+" "+s.Number+" "+s.Rest), f.Name)
 	}
 }
-
-func TestTheTimesOfASentenceCanBeCompared(t *testing.T) {
-	for note, want := range map[string]string{
-		"granted k by 10.500001s, while client 1 certainly held it from 2µs until 5µs; in all for 10s": "granted k by " +
-			"10.500001s, while client 1 certainly held it from 0.000002s until 0.000005s; in all for 10s",
-		"from 1m0.5s to 1m1s":             "from 60.5s to 61.0s",
-		"at 4µs and at 12.5µs":            "at 4.0µs and at 12.5µs",
-		"by 1.5ms, and at 999µs":          "by 1.500ms, and at 0.999ms",
-		"by 10.001005s, until 10.001006s": "by 10.001005s, until 10.001006s",
-		"at 1m5s":                         "at 1m5s", // nothing to compare it with
-		"granted 5s by 1s, until the end": "granted 5s by 1s, until the end",
-		"by 5 clients, at 1.2.3s, to 7us": "by 5 clients, at 1.2.3s, to 7us",
-	} {
-		require.Equal(t, want, AlignTimes(note))
-	}
-}

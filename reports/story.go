@@ -22,9 +22,7 @@ func (e Exploration) clientsOf(c interleave.Counterexample) int {
 }
 
 // note returns the violation in one sentence.
-func (e Exploration) note(c interleave.Counterexample) string {
-	return units.Visible(AlignTimes(c.Anomaly.Note))
-}
+func (e Exploration) note(c interleave.Counterexample) string { return units.Visible(c.Anomaly.Note) }
 
 // PassOn returns the command that runs the counterexample again on any machine, without its file. It is empty if there
 // is no recipe.

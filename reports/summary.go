@@ -66,7 +66,7 @@ func summaryAnomaly(b *strings.Builder, r Report) {
 	}
 	a := r.Judged.Anomalies[0]
 	fmt.Fprintf(b, "\n### First anomaly: %s %s\n\n%s\n\n", escapeMarkdown(string(a.Class)),
-		markdownCode(units.Clip(a.Key, 80)), escapeMarkdown(AlignTimes(a.Note)))
+		markdownCode(units.Clip(a.Key, 80)), escapeMarkdown(a.Note))
 	aboutClass(b, a.Class)
 	if len(a.Ops) == 0 {
 		return

@@ -13,7 +13,6 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/texttable"
 	"github.com/doublegrant/doublegrant/harness/units"
-	"github.com/doublegrant/doublegrant/reports"
 )
 
 // story is what the tour has shown, on one screen of 80 columns and 50 lines.
@@ -69,7 +68,7 @@ func (s story) whiteboard(b *strings.Builder) {
 	for line := range strings.Lines(example.Text()) {
 		b.WriteString(strings.TrimRight(line, " \n") + "\n")
 	}
-	note, _, _ := strings.Cut(reports.AlignTimes(example.Anomaly.Note), ";")
+	note, _, _ := strings.Cut(example.Anomaly.Note, ";")
 	b.WriteString(wrap("  =>", fmt.Sprintf("%s: one of %s orders, found after %s", note,
 		units.Count(int64(search.Result.Schedules)), units.Took(search.Result.First))) + "\n")
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/units"
-	"github.com/doublegrant/doublegrant/reports"
 )
 
 // plainEvery is the time between two lines of progress without a terminal.
@@ -55,7 +54,7 @@ func (p *progress) found(a harness.Anomaly, at time.Duration) {
 		return
 	}
 	p.seen = true
-	note, _, _ := strings.Cut(reports.AlignTimes(a.Note), "; ") // what follows says what caused it
+	note, _, _ := strings.Cut(a.Note, "; ") // what follows says what caused it
 	fmt.Fprintf(p.w, "  %4.0fs  the first violation: %s\n", at.Seconds(), note)
 }
 
