@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
 )
 
 // pasted runs a command line as a shell does, in a place where doublegrant is in the PATH. It returns its output.
@@ -52,8 +54,8 @@ func verdictIn(t *testing.T, text string) (v struct {
 	return v
 }
 
-// The command that repeats a run, copied from what was printed or written, is the same plan with the same seed, pacing
-// and verdict.
+// The command that repeats a run, copied from what was printed or written, is the same plan with the same seed and
+// pacing. The verdict is the same, too, unless the machine was too busy for one.
 func TestTheCommandThatRepeatsARunIsTheSameRun(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -83,7 +85,9 @@ func TestTheCommandThatRepeatsARunIsTheSameRun(t *testing.T) {
 			p.pasted(command)
 			second := verdictIn(t, p.read("results/latest/verdict.json"))
 			require.Equal(t, plan, p.read("results/latest/plan.yaml"))
-			require.Equal(t, first.Verdict, second.Verdict)
+			if first.Verdict != harness.Unknown && second.Verdict != harness.Unknown {
+				require.Equal(t, first.Verdict, second.Verdict)
+			}
 			require.Equal(t, first.Meta, second.Meta)
 		})
 	}

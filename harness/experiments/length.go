@@ -7,13 +7,13 @@ import (
 
 // Estimate returns the number of trials of a repetition, over all arms, and an estimate of their total duration.
 func (e Experiment) Estimate(how Repetition) (trials int, length time.Duration) {
-	each := cmp.Or(how.Trials, e.Trials)
-	for _, a := range e.Arms {
+	each := cmp.Or(how.Trials, e.Details.Trials)
+	for _, a := range e.Details.Arms {
 		one, err := a.Plan.Estimate()
 		if err != nil { // Check reports this error
 			continue
 		}
 		length += time.Duration(each) * one
 	}
-	return each * len(e.Arms), length / time.Duration(max(1, how.Parallel))
+	return each * len(e.Details.Arms), length / time.Duration(max(1, how.Parallel))
 }

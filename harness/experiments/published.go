@@ -58,14 +58,14 @@ func readFile(path string) ([]Experiment, error) {
 
 // prepare looks up the measures of an experiment that was read, and parses its finding.
 func (e *Experiment) prepare() (err error) {
-	for _, name := range e.Measures {
+	for _, name := range e.Details.Measures {
 		m, err := measureNamed(name)
 		if err != nil {
 			return err
 		}
 		e.measures = append(e.measures, m)
 	}
-	if e.finding, err = template.New(e.Name).Funcs((armFigures{}).functions()).Parse(e.Finding); err != nil {
+	if e.finding, err = template.New(e.Name).Funcs((armFigures{}).functions()).Parse(e.Details.Finding); err != nil {
 		return err
 	}
 	_, _, err = e.shape(armFigures{*e, e.emptyArms()}) // names in expect and finding must exist
@@ -113,7 +113,7 @@ func (x expectation) met(f armFigures) (bool, error) {
 // Both are meaningful only if every trial is valid or invalid.
 func (e Experiment) shape(f armFigures) (matches bool, finding string, err error) {
 	matches = true
-	for _, x := range e.Expect {
+	for _, x := range e.Details.Expect {
 		met, err := x.met(f)
 		if err != nil {
 			return false, "", err

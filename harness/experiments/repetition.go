@@ -15,7 +15,7 @@ func (e Experiment) Check(how Repetition) error {
 	case how.Parallel < 0 || how.Parallel > maxParallel:
 		return plan.Usagef("--parallel %d: ask for 1 to %d", how.Parallel, maxParallel)
 	}
-	for _, a := range e.Arms {
+	for _, a := range e.Details.Arms {
 		if err := how.planOfTrial(a.Plan, 0).Check(); err != nil {
 			return fmt.Errorf("%s, %s: %w", e.Name, a.Name, err)
 		}

@@ -26,7 +26,7 @@ type Experiment struct {
 	Source    string `json:"source"`    // the publisher, the title and the year
 	Published string `json:"published"` // the figures in words
 
-	details `json:"-" yaml:",inline"`
+	Details details `json:"-" yaml:",inline"`
 
 	measures []measure
 	finding  *template.Template
@@ -82,7 +82,7 @@ func Reproduce(
 	if err := e.Check(how); err != nil {
 		return r, "", err
 	}
-	how.Trials, how.Parallel = cmp.Or(how.Trials, e.Trials), cmp.Or(how.Parallel, 1)
+	how.Trials, how.Parallel = cmp.Or(how.Trials, e.Details.Trials), cmp.Or(how.Parallel, 1)
 	how.Seed = cmp.Or(how.Seed, rand.Uint64N(1<<53))
 	if dir, err = results.NewFolder(o.Results, "reproduce-"+e.Name); err != nil {
 		return r, "", err
@@ -121,8 +121,8 @@ func (how Repetition) redis(o results.Options) string {
 
 func (e Experiment) emptyReproduction(began time.Time) reports.Reproduction {
 	r := reports.Reproduction{
-		Name: e.Name, Title: e.Title, Source: e.Source, Published: e.Published, Setup: e.Setup, Differs: e.Differs,
-		Expected: e.Expected, Started: began,
+		Name: e.Name, Title: e.Title, Source: e.Source, Published: e.Published,
+		Setup: e.Details.Setup, Differs: e.Details.Differs, Expected: e.Details.Expected, Started: began,
 	}
 	for _, m := range e.measures {
 		r.Measures = append(r.Measures, m.Measure)
@@ -132,7 +132,7 @@ func (e Experiment) emptyReproduction(began time.Time) reports.Reproduction {
 }
 
 func (e Experiment) emptyArms() (all []reports.Arm) {
-	for _, a := range e.Arms {
+	for _, a := range e.Details.Arms {
 		none := make([]reports.Range, len(e.measures))
 		all = append(all, reports.Arm{Name: a.Name, Published: a.Published, Ranges: none})
 	}
@@ -145,13 +145,13 @@ func (e Experiment) runTrials(ctx context.Context, r *reports.Reproduction, how 
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	all := &trials{Experiment: e, how: how, options: o, report: r}
-	for range e.Arms {
+	for range e.Details.Arms {
 		all.of = append(all.of, make([]*reports.Trial, how.Trials))
 	}
 	slots := make(chan struct{}, how.Parallel)
 	var running sync.WaitGroup
 	for n := range how.Trials {
-		for i := range e.Arms {
+		for i := range e.Details.Arms {
 			slots <- struct{}{}
 			if ctx.Err() != nil {
 				<-slots
@@ -160,7 +160,7 @@ func (e Experiment) runTrials(ctx context.Context, r *reports.Reproduction, how 
 			running.Go(func() {
 				defer func() { <-slots }()
 				if err := all.run(ctx, i, n); err != nil {
-					stop(fmt.Errorf("%s, trial %d: %w", e.Arms[i].Name, n+1, err))
+					stop(fmt.Errorf("%s, trial %d: %w", e.Details.Arms[i].Name, n+1, err))
 				}
 			})
 		}
@@ -188,8 +188,8 @@ type trials struct {
 }
 
 func (t *trials) run(ctx context.Context, i, n int) error {
-	a := t.Arms[i]
-	trial, command, err := t.trial(ctx, t.how.planOfTrial(a.Plan, n*len(t.Arms)+i), t.options)
+	a := t.Details.Arms[i]
+	trial, command, err := t.trial(ctx, t.how.planOfTrial(a.Plan, n*len(t.Details.Arms)+i), t.options)
 	if err != nil {
 		return err
 	}
@@ -241,7 +241,7 @@ func (e Experiment) compare(r reports.Reproduction, trials int) (reports.Shape, 
 	for i, a := range r.Arms {
 		if said := a.DecidedTrials(); said < trials {
 			return reports.Untold,
-				fmt.Sprintf("of %d trials of %q only %d came to a verdict", trials, e.Arms[i].Name, said)
+				fmt.Sprintf("of %d trials of %q only %d came to a verdict", trials, e.Details.Arms[i].Name, said)
 		}
 	}
 	matches, finding, err := e.shape(armFigures{e, r.Arms})
