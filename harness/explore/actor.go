@@ -17,9 +17,9 @@ import (
 // errCrashed is the error that connections return to a client that crashed.
 var errCrashed = errors.New("explore: this client has crashed")
 
-// actor is one thread of a client in one schedule. Usually it is a goroutine, which is parked most of the time: it
-// waits until the scheduler lets it go on. An actor with a subscriptionConn has no goroutine: each of its steps sends a
-// command of that connection to Redis. Only the holder of world.turn may use an actor's fields.
+// actor is one thread of a client in one schedule. An actor is usually a goroutine, which is parked most of the time:
+// the goroutine waits until the scheduler lets it go on. An actor with a subscriptionConn has no goroutine: each of its
+// steps sends a command of that connection to Redis. Only the holder of world.turn may use an actor's fields.
 type actor struct {
 	index            int   // its client, from 0
 	thread           int   // its number among the client's threads; the client's Step runs in thread 0
@@ -33,8 +33,8 @@ type actor struct {
 	awake chan bool   // lets the client go on; false: it has crashed
 
 	parkedAt parked
-	// virtual time at which its sleep ends; in the past: it does not sleep. While it waits for Redis: when the wait times
-	// out; 0: never
+	// virtual time at which the actor's sleep ends; in the past: the actor does not sleep. For an actor that waits for
+	// Redis: virtual time at which the wait times out; 0: never
 	wakeAt      time.Duration
 	started     bool // has taken its first step
 	done        bool
@@ -73,7 +73,7 @@ type currentOp struct {
 	cutOffUnrecorded  bool          // a crash interrupted it, which is still to be recorded
 }
 
-// parked is the place at which an actor waits for the scheduler.
+// parked says how an actor waits for the scheduler: the kind of wait, and what the wait is for.
 type parked struct {
 	model.Stop
 	conn   *conn           // for InCommand and InRead; nil in a schedule from memory
@@ -86,7 +86,8 @@ type parked struct {
 // isCancelled reports whether the context of a sleep was canceled.
 func (p parked) isCancelled() bool { return p.ended || p.ctx != nil && p.ctx.Err() != nil }
 
-// at returns the place for a kind that needs no other field.
+// at returns a parked of the given kind, for kinds that need no field besides Kind. at(model.InWork), for example,
+// means that the actor is parked at work.
 func at(kind model.StopKind) parked { return parked{Stop: model.Stop{Kind: kind}} }
 
 func (a *actor) launch(ctx context.Context, c harness.Client) {
@@ -102,7 +103,8 @@ func (a *actor) launch(ctx context.Context, c harness.Client) {
 	}()
 }
 
-// parkAtEnd parks the actor for good, with its panic if there is one. Its goroutine defers it.
+// parkAtEnd tells the scheduler that the actor has ended. The actor's goroutine defers it. If that goroutine panicked,
+// the scheduler gets the panic as an error.
 func (a *actor) parkAtEnd(name string) {
 	end := at(model.AtEnd)
 	if p := recover(); p != nil {
@@ -121,11 +123,11 @@ func (a *actor) wait(p parked) bool {
 	return <-a.awake
 }
 
-// beginOp sets the beginning of the current operation. The operation's first command or clock reading calls it; later
-// calls do nothing.
-func (a *actor) beginOp(at time.Duration) {
+// beginOp records that the current operation began at the virtual time now. Later calls for the same operation do
+// nothing.
+func (a *actor) beginOp(now time.Duration) {
 	if !a.inOp {
-		a.inOp, a.callAt = true, at
+		a.inOp, a.callAt = true, now
 	}
 }
 
@@ -142,8 +144,8 @@ func (t clientTimeline) Now() time.Duration {
 	return t.a.ex.stamp()
 }
 
-// Record stamps op and keeps it. calledAt chooses op.Call. The operation that a crash interrupted gets the outcome
-// Info. Operations after a crash are dropped.
+// Record keeps the operation op with the times of its call (see calledAt) and its return. If a crash interrupted the
+// operation, its outcome becomes Info. All other operations of a crashed client are dropped.
 func (t clientTimeline) Record(op *harness.Op) {
 	a := t.a
 	defer a.ex.w.takeTurn()()
@@ -208,7 +210,7 @@ var _ harness.MillisTime = clientClock{}
 // Now returns the time on the client's clock: the servers' time plus the schedule's skew. A reading is a step of its
 // own, since time may have passed since the client's last step. Each reading by any client moves virtual time on by a
 // microsecond, so no two readings are equal. Commands of other clients do not move it. After a crash Now repeats the
-// client's last reading, so that what the client does then does not depend on when it crashed.
+// client's last reading. So what a client does after its crash does not depend on when it crashed.
 func (v clientClock) Now() time.Time { return v.read(model.InClock) }
 
 // NowMillis returns the time of Now in whole milliseconds since 1970. A reading is a step, but does not move virtual
@@ -226,9 +228,9 @@ func (v clientClock) read(how model.StopKind) time.Time {
 	return keyspace.Epoch.Add(a.lookedAt)
 }
 
-// Sleep delays the client's next step. The sleep is usually no step itself: what others do during it, they can do just
-// as well before the next step. If a lease ends during the sleep, waking up is a step (see execution.stepClient). If
-// the client has several threads, waking up is always a step, since they may share memory.
+// Sleep delays the client's next step. Waking up is usually part of that step: what other clients do during the sleep,
+// they can do just as well before the step. Waking up is a step of its own if a lease ends during the sleep (see
+// execution.stepClient). It always is if the client has several threads, since these may share memory.
 func (v clientClock) Sleep(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil || d <= 0 {
 		return err

@@ -73,7 +73,8 @@ func unsubscribed(a *actor) error {
 }
 
 // isAnsweredAmongMessages reports whether the answer to an adapter's next command arrives on a connection that also
-// receives messages: it is subscribed, or becomes so by this command. The result is false for a nil connection.
+// receives messages: the connection is subscribed, or this command subscribes it. The result is false for a nil
+// connection.
 func (c *conn) isAnsweredAmongMessages() bool {
 	return c != nil && c.ofAdapter && !c.Multi &&
 		(c.subscription != nil || command.Subscribes(command.Name(c.Queue[0].Args)))
@@ -135,7 +136,8 @@ func (c *conn) beginSubscription() error {
 	return nil
 }
 
-// sendSubscribing takes the step of an actor whose command is answered among messages.
+// sendSubscribing is the step of an actor that sends a command for which isAnsweredAmongMessages is true, such as
+// SUBSCRIBE. It sends the command, takes the answer and writes both into the trace.
 func (ex *live) sendSubscribing(a *actor, c *conn) error {
 	next := c.Queue[0]
 	if ex.w.gates.announced != nil && c.dialer.client {
@@ -155,7 +157,7 @@ func (ex *live) sendSubscribing(a *actor, c *conn) error {
 }
 
 // takeAnnouncement reports whether the client's program has announced a SUBSCRIBE (see clientClock.Subscribe), and
-// forgets the announcement. From then on the program does not wait for confirmations on this connection.
+// forgets the announcement. If the result is true, the program does not wait for confirmations on this connection.
 func (c *conn) takeAnnouncement() bool {
 	a := c.dialer.acting()
 	if a == nil || !a.expectsSubscribe {
@@ -176,7 +178,8 @@ func (v clientClock) Subscribe() {
 	v.a.runningActor().expectsSubscribe = true
 }
 
-// AwaitMessage parks the client until its program has something to read.
+// AwaitMessage parks the client until its program has something to read, or until the argument within has passed; 0 or
+// less: without a limit. comes is true if there is something to read.
 func (v clientClock) AwaitMessage(ctx context.Context, within time.Duration) (comes bool, err error) {
 	a, c, err := v.beginAwaiting(within)
 	if a == nil {
@@ -190,7 +193,8 @@ func (v clientClock) AwaitMessage(ctx context.Context, within time.Duration) (co
 }
 
 // beginAwaiting prepares AwaitMessage. It returns the actor that has to wait for a message, and the connection on which
-// the message will arrive. The actor is nil if a message is there already, or with an error.
+// the message will arrive. The actor is nil if it need not wait: a message is there already, the connection is closed,
+// or there is an error.
 func (v clientClock) beginAwaiting(within time.Duration) (*actor, *conn, error) {
 	defer v.a.ex.w.takeTurn()()
 	a := v.a.runningActor()
@@ -226,7 +230,8 @@ func (v clientClock) beginAwaiting(within time.Duration) (*actor, *conn, error) 
 	return a, c, nil
 }
 
-// endAwaiting ends a wait and gives the program what has arrived. It returns false if nothing came in time.
+// endAwaiting ends a wait for a message and gives the program what has arrived. comes is false if the time-out passed,
+// or if ctx was canceled, before anything arrived.
 func (c *conn) endAwaiting(ctx context.Context) (comes bool, err error) {
 	defer c.dialer.takeTurn()()
 	switch {
@@ -242,8 +247,9 @@ func (c *conn) endAwaiting(ctx context.Context) (comes bool, err error) {
 	return true, nil
 }
 
-// subscribedBy returns the connection on which the actor reads messages: the one on which it subscribed last. If it has
-// not subscribed, this is the connection on which other threads of its client have; nil if they have several, or none.
+// subscribedBy returns the connection on which the actor reads messages: the connection on which the actor subscribed
+// last. For an actor that has not subscribed, it returns the connection on which other threads of the client
+// subscribed; nil: there is none, or there are several.
 func (a *actor) subscribedBy() *conn {
 	if a.subscribedOn != nil {
 		return a.subscribedOn
@@ -292,8 +298,8 @@ func (w *world) closeSubscriptions() error {
 	return nil
 }
 
-// AwaitMessage serves Program.Observe and Program.Finally. It lets time pass until a message arrives or the time within
-// is over; without a limit it waits two leases.
+// AwaitMessage serves Program.Observe and Program.Finally. It lets time pass until a message arrives, or until the
+// argument within has passed. If within is 0 or less, it waits for two leases.
 func (c harnessClock) AwaitMessage(_ context.Context, within time.Duration) (comes bool, err error) {
 	gate, world := c.ex.w.probeDialer.subscribedOn, c.ex.w
 	if gate == nil {

@@ -34,18 +34,20 @@ type backend interface {
 	// drop loses an actor's next command: Redis never gets it.
 	drop(a *actor)
 
-	// endWait ends an actor's wait and lets the actor run until it waits again. endedOp is true if an operation ended.
+	// endWait ends an actor's wait and lets the actor run until it waits again. The choice c may say that what the actor
+	// waited for is lost. endedOp is true if an operation ended.
 	endWait(c interleave.Choice, a *actor) (endedOp bool, err error)
 
-	// withWoken returns access, which is what a command touches, plus what those blocked commands touch that the command
-	// wakes.
+	// withWoken returns everything that a command touches: the argument access, which the command touches itself, and what
+	// the blocked commands that it wakes touch.
 	withWoken(access command.Access) command.Access
 
 	// waitAccess returns what a client's blocked commands and subscriptions touch.
 	waitAccess(client int) command.Access
 
-	// giveUp makes an actor's next command a late one, and returns what the actor reads instead of an answer. If the
-	// command is lost with its primary, late.arrived is true.
+	// giveUp lets an actor go on without an answer to its next command. The command becomes a late one. event is what the
+	// actor reads instead of the answer. If the command is lost with its primary, late.arrived is true: it is never
+	// executed.
 	giveUp(a *actor) (late lateCommand, event model.Event, err error)
 
 	// execute executes a late command.
@@ -57,14 +59,14 @@ type backend interface {
 	// endStep collects what the step has caused on other connections.
 	endStep() error
 
-	// noteLeases compares the leases that keys got from the operations in ended with the leases that these operations
-	// asked for. It writes differences into the trace.
+	// noteLeases is called after the step of choice c, in which the operations in ended have ended. It compares the leases
+	// that these operations asked for with the leases that keys got, and writes differences into the trace.
 	noteLeases(c interleave.Choice, ended []harness.Op) error
 
-	// setTime makes Redis show the schedule's time, after a reading of a clock.
+	// setTime sets Redis's clock to the schedule's time, which a reading of a clock has just moved on.
 	setTime()
 
-	// passTime makes Redis notice that time has passed.
+	// passTime lets time pass in Redis, between these two virtual times.
 	passTime(from, to time.Duration) error
 
 	// keyEnds lists when keys expire.
@@ -73,19 +75,21 @@ type backend interface {
 	// namedInstants lists the instants that are written in stored values.
 	namedInstants() ([]time.Duration, error)
 
-	// probe runs look, which calls Program.Observe or Program.Finally. firstEvent says which, and after which operation.
+	// probe runs the function look, which calls Program.Observe or Program.Finally. firstEvent says which of the two, and
+	// for Observe after which operation. In a schedule from memory look is not run: what it did before is repeated.
 	probe(ctx context.Context, firstEvent model.Event, look func(context.Context, *live)) error
 
-	// fingerprintAfter returns the fingerprint that the schedule would have after a choice; 0: unknown.
+	// fingerprintAfter returns the fingerprint (see execution.fingerprint) that the schedule would have after a choice; 0:
+	// unknown.
 	fingerprintAfter(interleave.Choice) uint64
 
-	// hasState reports whether everything is known that decides how the schedule goes on. If so, describe appends the
-	// backend's part of it, to be hashed.
+	// hasState reports whether everything that decides how the schedule goes on is known, so that the schedule's state can
+	// be looked up among those of other schedules. If so, describe appends the backend's part of this state.
 	hasState() (bool, error)
 	describe([]byte) []byte
 
-	// hasRealClients is true for live. Its clients are goroutines with connections, which have to be brought to an end if
-	// a schedule stops early.
+	// hasRealClients is true for live: clients are goroutines with connections, which have to be brought to an end if a
+	// schedule stops early.
 	hasRealClients() bool
 }
 

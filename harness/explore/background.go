@@ -23,11 +23,12 @@ import (
 // clients run one after the other, and one in which they alternate. It records every allocation, and lists goroutines
 // at each step and after each operation.
 
-// profileTurn admits one search at a time, since the memory profile belongs to the whole process.
+// profileTurn is held while a search looks for background work. One search may do so at a time, since the memory
+// profile belongs to the whole process.
 var profileTurn sync.Mutex
 
 // backgroundWork describes the goroutines and timers that clients start by themselves, each with the line of source
-// that starts it; empty: it saw none.
+// that starts it; empty: none was seen.
 func (s *search) backgroundWork(ctx context.Context, w *world) (found string, err error) {
 	if s.spec.Program.NoBackgroundWork {
 		return "", nil
@@ -69,7 +70,8 @@ func (s *search) watchClients(ctx context.Context, w *world) (spawned map[string
 	return spawned, err
 }
 
-// watchGoroutines runs a schedule, and adds the lines that start goroutines to spawned.
+// watchGoroutines runs a schedule with the strategy order. It adds the lines of source that start background goroutines
+// to spawned.
 func (s *search) watchGoroutines(ctx context.Context, w *world, order strategy.Strategy,
 	spawned map[string]bool) error {
 	look := func(a *actor) {
@@ -129,8 +131,8 @@ func countTimers() map[string]int64 {
 	return out
 }
 
-// timerOrigin returns the line of a client's code that started a timer; empty: no timer, not a client's, or one that
-// serves a command.
+// timerOrigin returns the line of a client's code that started a timer, as the stack of the call shows. It is empty if
+// the stack starts no timer, is not a client's, or starts a timer that only serves a command.
 func timerOrigin(stack []uintptr) string {
 	origin, timer, client := "", "", false
 	for frames := runtime.CallersFrames(stack); ; {
@@ -156,15 +158,15 @@ func timerOrigin(stack []uintptr) string {
 	return origin
 }
 
-// A goroutine with nothing left to do ends within endWithin of real time. If it is runnable but a busy machine does not
-// run it, it has until endBusyWithin.
+// A goroutine with nothing left to do gets this much real time to end: endWithin, or endBusyWithin if it could run but
+// a busy machine does not run it.
 const (
 	endWithin     = 5 * time.Millisecond
 	endBusyWithin = 20 * endWithin
 )
 
-// lingeringGoroutines lists the lines that started a goroutine's descendants, as spawnedBy does, after it has given
-// descendants with nothing left to do the time to end.
+// lingeringGoroutines lists the same as spawnedBy, but leaves out goroutines that are about to end. For that it waits
+// up to endWithin or endBusyWithin until none is left.
 func lingeringGoroutines(goroutine int) (origins []string) {
 	for began := time.Now(); ; runtime.Gosched() {
 		var ready bool
@@ -175,9 +177,10 @@ func lingeringGoroutines(goroutine int) (origins []string) {
 	}
 }
 
-// spawnedBy lists, for each descendant of a goroutine that still exists, the line that started the descendant. It
-// leaves out descendants that harness.Go started, that only serve a command, or that wait for the explorer to send
-// their command. ready reports whether a listed descendant is running or runnable.
+// spawnedBy lists where the descendants of a goroutine were started: the lines of code that started goroutines in it,
+// or in one of its descendants, if these still exist. It leaves out descendants that harness.Go started, that only
+// serve a command, or that wait for the explorer to send their command. ready reports whether a listed descendant is
+// running or could run now.
 func spawnedBy(goroutine int) (origins []string, ready bool) {
 	if goroutine == 0 {
 		return nil, false
@@ -196,7 +199,7 @@ func spawnedBy(goroutine int) (origins []string, ready bool) {
 	return origins, ready
 }
 
-// stack is a goroutine in the runtime's listing.
+// stack is one goroutine in the runtime's listing of all goroutines.
 type stack struct {
 	id, parent      int
 	creator, origin string // the function that started it, and its file and line

@@ -35,8 +35,8 @@ func (ex *live) sendBlocking(a *actor, gate *conn) (blocks bool, err error) {
 	return true, nil
 }
 
-// sendBlockable sends the connection's next command, which Redis may block. An immediate answer is in the inbox. The
-// command is sent without its time-out, which passes in the schedule's time.
+// sendBlockable sends the connection's next command, which Redis may block. If Redis answers at once, the answer is in
+// c.inbox. The command is sent without its time-out, which passes in virtual time.
 func (c *conn) sendBlockable() error {
 	if err := c.prepare(); err != nil || c.failed != nil {
 		return err
@@ -77,8 +77,9 @@ func (c *conn) unblock() error {
 	return nil
 }
 
-// receive takes what has arrived on the connection. Before, it has Redis answer a PING on another connection. Redis
-// writes out all effects of earlier commands before it answers a later one, so none is still on its way.
+// receive takes what has arrived on the connection. Before that it waits for Redis's answer to a PING on another
+// connection. Redis writes out all effects of earlier commands before it answers a later one. So no such effect is
+// still on its way.
 func (c *conn) receive() error {
 	if _, err := c.dialer.world.Ask(c.Node, "PING"); err != nil {
 		return err
@@ -86,7 +87,7 @@ func (c *conn) receive() error {
 	return c.poll()
 }
 
-// poll is receive without the PING. The caller has seen Redis answer a later command.
+// poll is receive without the PING, for callers that have seen Redis answer a later command already.
 func (c *conn) poll() error {
 	replies, err := c.wire.Poll()
 	c.inbox = append(c.inbox, replies...)
@@ -182,8 +183,8 @@ func (c *conn) waitAccess() (a command.Access) {
 	return a
 }
 
-// withWoken returns what a command touches together with the blocked commands that it wakes, since Redis executes them
-// together. a is what the command alone touches.
+// withWoken returns everything that a command touches: the argument a, which the command touches itself, and what the
+// blocked commands that it wakes touch. Redis executes them together.
 func (ex *live) withWoken(a command.Access) command.Access {
 	if len(ex.waiters) == 0 {
 		return a

@@ -168,8 +168,8 @@ func (s *search) resume(from *Checkpoint) {
 	}
 }
 
-// checkpoint returns what the search has found and what is left. No worker runs, and no results of pieces are being
-// added.
+// checkpoint returns what the search has found and what is left. The caller makes sure that no worker runs, and that no
+// result of a piece is being added.
 func (s *search) checkpoint(worlds []*world) *Checkpoint {
 	s.mu.Lock()
 	defer s.mu.Unlock()

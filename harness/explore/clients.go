@@ -68,7 +68,8 @@ func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w 
 	return ex, nil
 }
 
-// openClient makes a client. It gives the turn away, since the constructor may send commands.
+// openClient makes client i, from 0. place decides what the client does: see Program.Open. openClient gives the turn
+// away meanwhile, since the client's constructor may send commands.
 func (ex *live) openClient(place, i int) (c harness.Client, err error) {
 	defer ex.w.giveTurn()()
 	p := ex.spec.Program
@@ -124,8 +125,8 @@ func (ex *live) awaitClient(a *actor) error {
 	return ex.startThreads()
 }
 
-// awaitParking gives the turn away until the client parks. ok is false if the client takes too long, if Redis does not
-// answer, or if a test gives the client up (see Spec.stuck).
+// awaitParking gives the turn away until the client parks. at is how it then waits. ok is false if the client takes too
+// long, if Redis does not answer, or if a test gives the client up (see Spec.stuck).
 func (ex *live) awaitParking(a *actor) (at parked, ok bool) {
 	g := ex.w.newGrace()
 	look, where := firstLook, "" // stack of the client, if it waits in memory
@@ -153,8 +154,8 @@ func (ex *live) awaitParking(a *actor) (at parked, ok bool) {
 	}
 }
 
-// awaitParkingFor gives the turn away until the client parks, for d at most. parks is true if the client has parked,
-// and waits is true if it may still park.
+// awaitParkingFor gives the turn away until the client parks, for d at most. parks is true if the client has parked.
+// waits is true if it has not, but may still do so.
 func (ex *live) awaitParkingFor(a *actor, d time.Duration) (at parked, parks, waits bool) {
 	defer ex.w.giveTurn()()
 	select {

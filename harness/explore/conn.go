@@ -60,7 +60,8 @@ var errForeign = errors.New("explore: this connection belongs to another client"
 
 var errLost = errors.New("explore: the connection's state was lost with its primary")
 
-// errUnanswered is the error that a client gets when an answer is lost, or no message came in time: a network time-out.
+// errUnanswered is the error that a client gets when an answer is lost, or when no message came in time. To the client
+// it is a network time-out.
 var errUnanswered error = &net.OpError{Op: "read", Net: "unix", Err: os.ErrDeadlineExceeded}
 
 func (c *conn) Write(b []byte) (int, error) {
@@ -114,8 +115,8 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// awaitReply waits until the client has written a command, or, if it has, until there is a reply or an error. Read
-// calls it until there is something to read.
+// awaitReply waits for one of two things. If the client has written no command, it waits until there is one. Otherwise
+// it waits until there is a reply or an error. Read calls awaitReply until there is something to read.
 func (c *conn) awaitReply() error {
 	if c.failed != nil {
 		return c.failed
@@ -194,8 +195,8 @@ func (c *conn) SetDeadline(time.Time) error      { return nil }
 func (c *conn) SetWriteDeadline(time.Time) error { return nil }
 
 // SetReadDeadline sets how long the next read of a message may take, in virtual time. The client has computed the
-// deadline by the machine's clock a moment ago. So the time that remains is a little too short, and is rounded up to a
-// unit far larger than that moment. Reads of replies have no deadline.
+// deadline by the machine's clock a moment ago, so the time that remains is a little too short. It is rounded up to a
+// multiple of a unit far larger than that moment. Reads of replies have no deadline.
 func (c *conn) SetReadDeadline(until time.Time) error {
 	if c.subscription == nil {
 		return nil

@@ -17,8 +17,8 @@ import (
 
 // This file sends the commands of a connection: at once, or in a step of the scheduler.
 
-// sendUngated sends the next command if it needs no step. Otherwise it returns the actor, which has to wait for the
-// scheduler.
+// sendUngated sends the next command at once if it needs no step of the schedule. Otherwise it returns the actor that
+// has to wait until the scheduler sends the command.
 func (c *conn) sendUngated() (*actor, error) {
 	defer c.dialer.takeTurn()()
 	if err := c.connectOnUse(); err != nil {
@@ -110,8 +110,8 @@ func twoAtOnce(a *actor, second *command.Command) error {
 		"workloads/adapters/README.md", a, command.Name(second.Args))
 }
 
-// applyUngated reports whether the next command needs no step because it concerns only its connection. It records the
-// state that the command gives the connection.
+// applyUngated reports whether the next command needs no step because it concerns only its connection. It also records
+// how the command changes the connection's state, such as that a MULTI is open.
 func (c *conn) applyUngated() bool {
 	next := &c.Queue[0]
 	var ungated bool
@@ -169,8 +169,8 @@ func (c *conn) connect() (err error) {
 	return err
 }
 
-// reconnectToPrimary connects to the current primary if the connection leads to another node. A MULTI, a WATCH or the
-// rest of a pipeline is lost with that node: then the connection fails.
+// reconnectToPrimary connects to the current primary if the connection leads to another node. If a MULTI, a WATCH or
+// the rest of a pipeline would be lost with the other node, the connection fails instead.
 func (c *conn) reconnectToPrimary() error {
 	if c.Node == c.dialer.world.Primary {
 		return nil
@@ -220,8 +220,9 @@ func (c *conn) send() error {
 	return nil
 }
 
-// request returns the bytes to send for a command. A WAIT is changed: it asks for at most as many replicas as follow
-// the primary now, and gives them enough real time. Its own time-out passes in virtual time.
+// request returns the bytes to send for a command. A WAIT is changed: it asks for no more replicas than follow the
+// primary now, and waits for them in real time, long enough. The time-out that the client asked for passes in virtual
+// time.
 func (c *conn) request(next command.Command) []byte {
 	if n := min(next.WantedAcks(), c.dialer.world.HearingReplicas()); next.WantedAcks() > 0 && !c.Multi {
 		return resp.Request("WAIT", strconv.FormatInt(n, 10), server.AckWithinMillis)

@@ -52,7 +52,8 @@ func (ex *execution) deadlockOf(stuck []*actor) *harness.Anomaly {
 	return d
 }
 
-// awaited describes what an actor waits for. It also returns the first key, or the channels, of the wait; empty: none.
+// awaited describes what an actor waits for. key is the first key of the command in which the actor waits, or the
+// channels from which it awaits a message; empty: neither.
 func (ex *execution) awaited(a *actor) (what, key string) {
 	switch at := a.parkedAt; {
 	case at.Kind == model.InMemory:

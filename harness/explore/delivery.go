@@ -49,8 +49,8 @@ func (ex *execution) deliver(c interleave.Choice, a *actor) (event model.Event, 
 	return ex.backend.send(a)
 }
 
-// deliverSlowly executes a command that reads the server's clock while a millisecond passes. Redis expires keys by the
-// time at which the command began, whatever TIME returns inside a script.
+// deliverSlowly executes a command that reads the server's clock, and lets a millisecond pass during its execution.
+// Redis expires keys by the time at which the command began, even if TIME inside a script returns a later one.
 func (ex *execution) deliverSlowly(a *actor) (event model.Event, blocks bool, err error) {
 	ex.noteSituation(harness.ScriptSlow)
 	ex.slowUsed, ex.slowNow = true, true
@@ -61,7 +61,7 @@ func (ex *execution) deliverSlowly(a *actor) (event model.Event, blocks bool, er
 	return event, blocks, ex.passTo(ex.nextMillisecond())
 }
 
-// delay turns an actor's next command into a late one.
+// delay lets an actor go on without an answer to its next command, and keeps the command as a late one.
 func (ex *execution) delay(a *actor) (event model.Event, err error) {
 	late, event, err := ex.backend.giveUp(a)
 	if err != nil {
@@ -92,7 +92,8 @@ func (ex *execution) arrive(n int) (did schedule.Move, err error) {
 	return did, ex.backend.execute(l)
 }
 
-// noteEffects records how an executed command affects which moves are possible.
+// noteEffects records what an executed command changes about later moves: it wrote while replication was stopped, gave
+// a key a TTL, or read a clock. It also records that Redis lacked a script.
 func (ex *execution) noteEffects(c command.Command, reply []byte) {
 	if c.Changes() {
 		ex.wroteSinceStop = ex.wroteSinceStop || ex.replicationStopped

@@ -11,10 +11,10 @@ import (
 // This file says when an operation took effect. Under load that is known only to lie between its call and its return.
 // In a schedule every step is known, so a lease, window or mark is counted from the first step that can have begun it.
 
-// takesEffect prepares to find out whether the operation takes effect with the actor's next command. Call the returned
-// function with the command's reply. It returns true if the command may have written, or has returned the time of day
-// or the rest of a lease, from which the client can compute an end. It returns false if the time of the effect is known
-// already or does not matter.
+// takesEffect finds out whether the current operation takes effect with the actor's next command. Call it before the
+// command, and call the returned function with the reply. The function returns true if the command may have written. It
+// also returns true if the reply depends on the time of day or on the rest of a lease, since from these the client can
+// compute when its own lease ends. It returns false if the time of the effect is known already or does not matter.
 func (a *actor) takesEffect() func(reply string) bool {
 	if a.tookEffect || !a.countsFromEffect() {
 		return func(string) bool { return false }
@@ -33,8 +33,9 @@ func (ex *execution) asksTTL(c *command.Command, on *command.Pending) bool {
 	return ex.anyCommand(c, on, ex.w.Scripts.ReadsTTL)
 }
 
-// countsFromEffect reports whether grants and marks of the actor's client count from the time at which they took
-// effect, and not from their first step. In programs of locks and filters they do if the client has one thread.
+// countsFromEffect reports whether a grant or mark of the actor's client counts from the time at which the operation
+// took effect. Otherwise it counts from the operation's first step. The result is true for programs of locks and
+// filters if the client has one thread.
 func (a *actor) countsFromEffect() bool {
 	return !a.hasThreads() && slices.ContainsFunc(a.ex.spec.Program.Kinds, func(k harness.Kind) bool {
 		return k == harness.Acquire || k == harness.Claim
@@ -48,7 +49,7 @@ func (a *actor) noteEffect(at time.Duration) {
 	}
 }
 
-// sleep delays the actor's next step by d. between is true for a sleep between two operations.
+// sleep delays the actor's next step by d. The argument between is true for a sleep between two operations.
 func (a *actor) sleep(d time.Duration, between bool) {
 	a.wakeAt = max(a.wakeAt, a.ex.now) + d
 	a.sleepsBetweenOps, a.slept = between, a.slept || !between
@@ -58,8 +59,9 @@ func (a *actor) sleep(d time.Duration, between bool) {
 func (a *actor) mayBegin() bool { return !a.inOp || !a.tookEffect && a.countsFromEffect() }
 
 // calledAt returns the time from which a finished operation counts. A grant or mark by a client with one thread counts
-// from when it took effect. A release counts from its first step. So does an operation that was refused or not
-// answered, since it is not known which step decided it, and one that draws a number, since its first read may draw it.
+// from the time at which it took effect, unless the client slept during the operation. Every other operation counts
+// from its first step. For a refused or unanswered operation it is not known which step decided its outcome. The first
+// read of an operation that draws a number may draw it.
 func (a *actor) calledAt(op *harness.Op) time.Duration {
 	if a.tookEffect && !a.slept && a.countsFromEffect() && op.Outcome == harness.OK && begins(*op) {
 		return a.tookEffectAt

@@ -67,7 +67,8 @@ func (s *search) endLocked(reason string) {
 	s.wake.Broadcast()
 }
 
-// endAtLimitLocked ends the search at a limit, and reports whether it has ended. The caller holds s.mu.
+// endAtLimitLocked ends the search if it has reached a limit, such as its number of schedules. It reports whether the
+// search has ended, for this or an earlier reason. The caller holds s.mu.
 func (s *search) endAtLimitLocked() bool {
 	switch {
 	case s.spec.First && len(s.seen.Counterexamples) > 0:

@@ -26,7 +26,8 @@ const (
 	drawnToSwap   = 12  // random schedules that are tried after one part
 )
 
-// symmetryTest holds what the search has found out about the promise that clients are interchangeable.
+// symmetryTest holds what the search has found out about Program.Symmetric, the promise that clients are
+// interchangeable.
 type symmetryTest struct {
 	asymmetry      string          // what shows that they are not; empty: nothing has
 	triedExchanges map[string]bool // schedules of situations that were tried
@@ -35,8 +36,8 @@ type symmetryTest struct {
 // places is a permutation of clients: client i takes the place of client places[i], both from 0.
 type places []int
 
-// breaksSymmetry tests the promise on schedules of the part that has just ended, and reports whether it is broken. If
-// so, the search no longer relies on it.
+// breaksSymmetry reports whether clients turn out not to be interchangeable although Program.Symmetric promises it. It
+// tests schedules of the part that has just ended. If the promise is broken, the search no longer relies on it.
 func (s *search) breaksSymmetry(ctx context.Context, w *world) bool {
 	if !s.spec.inOneOrder(s.budget) || s.isEnding() {
 		return false
@@ -77,8 +78,8 @@ type exchangeTest struct {
 	tried  []places
 }
 
-// toExchange lists the schedules to try after a part and marks them as tried. If not all permutations can be tried,
-// each schedule gets about the same number.
+// toExchange lists the schedules to try with swapped clients after a part, and marks them as tried. If there are too
+// many permutations to try all, each schedule gets about the same number of them.
 func (s *search) toExchange() (all []exchangeTest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,7 +209,8 @@ func (s *search) firstAsymmetry(ctx context.Context, w *world) (why string, err 
 	return "", nil
 }
 
-// isInconclusive reports whether a schedule could not be run for a reason other than a failure of the harness.
+// isInconclusive reports whether err says that a schedule could not be run to its end although the harness works.
+// Clients did something else, the schedule was stopped, or it was disturbed in every attempt.
 func isInconclusive(err error) bool {
 	return errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrStopped) || errors.Is(err, errDisturbed)
 }
@@ -230,7 +232,7 @@ func (r runner) asymmetryUnder(ctx context.Context, first *execution, p places) 
 	return describeAsymmetry(first, repeated, swapped, p), nil
 }
 
-// ignoring returns err, or nil if err wraps one of others.
+// ignoring returns nil if err wraps one of others, and otherwise err.
 func ignoring(err error, others ...error) error {
 	if slices.ContainsFunc(others, func(o error) bool { return errors.Is(err, o) }) {
 		return nil
@@ -328,10 +330,10 @@ func (n names) unswapped(text string) string {
 	})
 }
 
-// same reports whether two texts differ in names only: text from the original schedule, and swapped from the one with
-// swapped clients. Each word of text has to map to one word of swapped, in all texts of the schedule. Numbers and short
-// words have to be equal, unless they are random: then they also differ between text and repeated, the same text from a
-// second run. Of a shortened text only the words before the gap count.
+// same reports whether two texts of a trace differ in names only. text is from the original schedule, swapped from the
+// schedule with swapped clients, and repeated from a second run of the original one. A word that differs between text
+// and repeated is random. Each word of text has to correspond to the word of swapped at the same position: see
+// standsFor. If a text was shortened, only its words before the gap are compared.
 func (n names) same(text, repeated, swapped string) bool {
 	x, y, z := wordsBeforeGap(text), wordsBeforeGap(swapped), wordsBeforeGap(repeated)
 	if short := min(len(x), len(y)); clipped(text) || clipped(swapped) {
@@ -349,12 +351,13 @@ func (n names) same(text, repeated, swapped string) bool {
 	return true
 }
 
-// gap replaces the middle of a long text.
+// gap stands in a shortened text for the part that was left out.
 const gap = "…"
 
 func clipped(text string) bool { return strings.Contains(text, gap) }
 
-// wordsBeforeGap lists the words of a text, up to its gap if it has one.
+// wordsBeforeGap lists the words of a text. If the text was shortened, the list ends before the word with the gap,
+// since the words after it may be any.
 func wordsBeforeGap(text string) []string {
 	all := tokens(text)
 	if i := slices.IndexFunc(all, clipped); i >= 0 {
@@ -363,11 +366,13 @@ func wordsBeforeGap(text string) []string {
 	return all
 }
 
-// standsFor reports whether a may map to b, and stores the pair. Short words and numbers have to be equal, unless free
-// is true.
-func (n names) standsFor(a, b string, free bool) bool {
-	if !free && (min(len(a), len(b)) < shortestToken || isNumber(a) || isNumber(b)) {
-		return a == b
+// standsFor reports whether word, from the original schedule, corresponds to swapped, from the schedule with swapped
+// clients. Short words and numbers have to be equal, unless random says that the word differs from run to run. Any
+// other word counts as a name: it may differ from swapped, but has to correspond to the same word everywhere. standsFor
+// stores the pair to check that.
+func (n names) standsFor(word, swapped string, random bool) bool {
+	if !random && (min(len(word), len(swapped)) < shortestToken || isNumber(word) || isNumber(swapped)) {
+		return word == swapped
 	}
-	return n.pair(a, b)
+	return n.pair(word, swapped)
 }

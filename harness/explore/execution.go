@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// start is the virtual time at which a schedule begins: the middle of a millisecond. Time passes to the middle of
-	// other milliseconds. So every lease begins in the middle of a millisecond, and readings of clocks can move the time
-	// on by some microseconds within the same millisecond.
+	// start is the virtual time at which a schedule begins: the middle of a millisecond. A choice that lets time pass
+	// leads to the middle of another millisecond. So every lease begins in the middle of a millisecond, and readings of
+	// clocks can move the time on by some microseconds within that millisecond.
 	start = keyspace.Grain / 2
 	// tick is how far one reading of a clock moves virtual time on. Until time next passes, all readings together move it
 	// by less than half a millisecond, since a schedule has at most schedule.MaxSteps steps.
@@ -107,7 +107,7 @@ func newExecution(spec *Spec, budget interleave.Budget, w *world) *execution {
 	}
 }
 
-// record keeps a finished operation. commands is the number of commands that it sent.
+// record keeps a finished operation. commands is the number of commands that the operation sent.
 func (ex *execution) record(op harness.Op, commands int) {
 	ex.ops, ex.idleFor = append(ex.ops, op), 0
 	if commands == 0 && !ex.sharesMemory() && op.Outcome == harness.OK && grantsExclusive(op) && ex.GrantedFree == "" {
@@ -143,8 +143,8 @@ func (ex *execution) history() harness.History {
 	return h
 }
 
-// abandon ends a schedule early by crashing every parked client. Errors are dropped, since the caller reports the one
-// that led here.
+// abandon ends a schedule early by crashing every parked client. It drops errors, since the caller reports the error
+// that made it end the schedule.
 func (ex *execution) abandon() {
 	if !ex.backend.hasRealClients() {
 		return

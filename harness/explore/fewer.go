@@ -33,7 +33,7 @@ func (s *search) budgets() []interleave.Budget {
 
 // stopsApart returns the budgets of further parts, one for each client that does something else
 // (Program.SpecialPlaces). In these parts time may also pass to shortly before the end of a lease, and no client
-// crashes. It returns none if these parts would have too many schedules, as they have if clients read the time.
+// crashes. There are none if they would have too many schedules, as they have if clients read the time.
 func (s *search) stopsApart(all []interleave.Budget) (out []interleave.Budget) {
 	if s.seen.Coverage.TellsTime || s.parts[0].Schedules > manySchedules || s.spec.Program.Timeless {
 		return nil
@@ -47,8 +47,8 @@ func (s *search) stopsApart(all []interleave.Budget) (out []interleave.Budget) {
 	return out
 }
 
-// closerLooks returns the budgets of the last parts, for clients that read the time. These parts have two clients,
-// since three would be too many schedules. In the first part time passes to more instants. This part is left out if an
+// closerLooks returns the budgets of up to two last parts, for clients that read the time. Both have two clients, since
+// three would be too many schedules. In the first part time passes to more instants. The first part is left out if an
 // earlier part with two clients had the same instants. In the second part a client may crash, and time does not pass
 // beyond the end of a lease.
 func (s *search) closerLooks(all []interleave.Budget) (out []interleave.Budget) {
@@ -73,9 +73,9 @@ func (s *search) mayLimitClients() bool {
 	return s.spec.anyNumber && s.spec.EveryPart() && s.spec.Random == nil && s.spec.Clients > fewerClients
 }
 
-// clientsWait runs a schedule in which each client runs to its end in turn, and one in which they alternate. It reports
-// whether a client starts a thread or waits in one of the two. Errors are ignored here, since the search itself finds
-// them.
+// clientsWait reports whether a client starts a thread or waits, in one of two schedules that it runs. In the first,
+// the clients run to their ends one after the other. In the second, they alternate. Errors are ignored here, since the
+// search itself finds them.
 func (s *search) clientsWait(ctx context.Context, w *world) (yes bool) {
 	r := runner{spec: s.spec, w: w}
 	_ = catchPanics(func() error {

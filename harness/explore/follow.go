@@ -8,7 +8,8 @@ import (
 
 // This file learns what clients do after what they have read.
 
-// noteAct adds an act to those since the actor's last wait. learnMind stores them when the actor waits again.
+// noteAct keeps what an actor has done without waiting: it ended an operation or went to sleep. When the actor waits
+// again, learnMind stores everything that was kept since its last wait.
 func (a *actor) noteAct(done model.Act) {
 	if a.live.memory != nil {
 		done.Op.Call, done.Op.Return = 0, 0
@@ -61,8 +62,8 @@ func (ex *live) learnMind(a *actor) error {
 	return err
 }
 
-// whyUnknowable says why a client's next action may depend on more than its mind holds; empty: it does not. a is the
-// client's thread that has just begun to wait.
+// whyUnknowable says why a client's next action may depend on more than what the client has read; empty: it does not. a
+// is the client's thread that has just begun to wait.
 func (ex *live) whyUnknowable(a *actor) string {
 	if len(ex.waiters) > 0 {
 		return "a client waits in Redis, or listens to messages"
@@ -79,7 +80,7 @@ func (ex *live) whyUnknowable(a *actor) string {
 }
 
 // cancelled returns Reaction.Cancelled for a client: bit i is set if its thread i sleeps and the context of the sleep
-// was canceled. Threads of a crashed client do not count: they do the same whether it was canceled or not.
+// was canceled. The bits of a crashed client are 0: its threads do the same whether or not their sleep was canceled.
 func (ex *live) cancelled(client int) (bits uint32) {
 	for _, t := range ex.threadsOf(client) {
 		if !t.done && !t.isCrashed() && t.parkedAt.Kind == model.InNap && t.parkedAt.isCancelled() {

@@ -62,7 +62,7 @@ func (g *gates) open(kind interleave.Gate, dialers []*dialer, announced func(add
 	return nil
 }
 
-// accept accepts connections as those of the client of d.
+// accept accepts the connections of one client, which connects to l. d is the client's dialer.
 func (g *gates) accept(l net.Listener, d *dialer) {
 	for {
 		outer, err := l.Accept()
@@ -73,9 +73,9 @@ func (g *gates) accept(l net.Listener, d *dialer) {
 	}
 }
 
-// serve relays an accepted connection to Redis. It opens the connection to Redis when the first bytes arrive. Libraries
-// reconnect on their own, even for a client that has crashed, so a connection belongs to the schedule in which it is
-// first used.
+// serve relays an accepted connection to Redis. It opens the connection to Redis only when the first bytes arrive. The
+// reason is that libraries reconnect on their own, even for a client that has crashed. So a connection belongs to the
+// schedule in which it is first used.
 func (g *gates) serve(outer net.Conn, d *dialer) {
 	defer outer.Close() // the error adds nothing
 	if !g.register(outer, nil) {
@@ -108,7 +108,7 @@ func (g *gates) serve(outer net.Conn, d *dialer) {
 }
 
 // passOn relays bytes between the client and Redis until one side ends. The first n bytes of in have been read from the
-// client already. read reads the next ones into in.
+// client already. The function read reads further bytes into in.
 func (c *conn) passOn(outer net.Conn, in []byte, n int, read func(net.Conn, []byte) (int, error)) (err error) {
 	out := make([]byte, 16<<10)
 	for ; err == nil; n, err = read(outer, in) {
@@ -131,7 +131,7 @@ func (c *conn) passOn(outer net.Conn, in []byte, n int, read func(net.Conn, []by
 // announcing begins the text of an announcement, which an adapter's program sends as an ECHO: see Program.Announced.
 const announcing = "dg "
 
-// read reads from a client. It answers announcements at the beginning of the bytes and removes them.
+// read reads bytes from a client into in. It answers the announcements with which the bytes begin, and removes them.
 func (g *gates) read(outer net.Conn, in []byte) (n int, err error) {
 	for n == 0 && err == nil {
 		if n, err = outer.Read(in); g.announced == nil || err != nil {
@@ -154,7 +154,7 @@ func (g *gates) read(outer net.Conn, in []byte) (n int, err error) {
 	return n, err
 }
 
-// register stores a connection so that close can end it. inner is nil as long as the connection does not lead to Redis.
+// register stores a connection so that close can end it. inner is the connection to Redis; nil: there is none yet.
 // register returns false if the gates are closed.
 func (g *gates) register(outer net.Conn, inner *conn) bool {
 	g.mu.Lock()
@@ -175,7 +175,7 @@ func (g *gates) unregister(outer net.Conn) {
 	delete(g.passing, outer)
 }
 
-// close closes the gates and all connections through them. The goroutines of running end soon after.
+// close closes the gates and all connections through them. Goroutines that still run end soon after.
 func (g *gates) close() (err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -15,8 +15,8 @@ func (w *world) standstills() int {
 // stoodStill reports whether this process stood still, or its Redis did not answer in time, since the schedule began.
 func (ex *execution) stoodStill() bool { return ex.w.standstills() > ex.stillBefore }
 
-// grace is the time that a client has to go on: parkWithin of the time during which this process was awake. If this
-// process or Redis stood still, the client gets the time again.
+// grace limits how long a client may take to reach its next command: parkWithin, while this process is awake. If this
+// process or Redis stood still meanwhile, the client gets the whole time again.
 type grace struct {
 	w           *world
 	until       time.Duration // on the world's clock
@@ -24,7 +24,7 @@ type grace struct {
 	given       int           // how often it was given
 }
 
-// mostGraces bounds how often a client gets the time again.
+// mostGraces bounds how often a client gets that time.
 const mostGraces = 20
 
 // newGrace starts a client's time. The caller has the turn.

@@ -11,9 +11,9 @@ import (
 // TIME, CLIENT SETNAME or SCRIPT LOAD. A greeting is learned when it is sent between operations. On later connections
 // it passes without a step, so a schedule does not depend on whether the client reconnects.
 
-// greets reports whether the next command is a greeting, which passes without a step. Between operations, any command
-// that may be a greeting counts as one, and is remembered. During an operation only remembered ones count. a is the
-// actor whose operation is under way; nil: none.
+// greets reports whether the next command is a greeting: one that a library sends on a new connection, and that passes
+// without a step. Between operations, every command for which command.Greets is true counts as a greeting, and is
+// remembered. During an operation only remembered ones count. a is the actor whose operation is under way; nil: none.
 func (c *conn) greets(a *actor) bool {
 	next, d := &c.Queue[0], c.dialer
 	if c.used || !d.client || c.Multi || !command.Greets(next.Args) {
@@ -52,5 +52,6 @@ func (w *world) noteOutOfTurn(c command.Command) {
 	}
 }
 
-// mostStrays bounds how many different commands out of turn are named.
+// mostStrays is how many different commands, of those that clients sent outside of their operations, a message can
+// name.
 const mostStrays = 3

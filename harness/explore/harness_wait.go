@@ -11,15 +11,16 @@ import (
 // This file lets time pass during a wait of the harness itself, and after the last step of a schedule. Threads that
 // still run act meanwhile.
 
-// forgoMemory disables the memory, since Program.Observe or Program.Finally waits while time passes.
+// forgoMemory makes the search run further schedules live, since Program.Observe or Program.Finally waits for an answer
+// or a message.
 func (w *world) forgoMemory() {
 	if ex := w.current; ex != nil && ex.learns() {
 		ex.memory.Disable("the program's look at the store waits")
 	}
 }
 
-// passUntilArrival lets time pass for a wait of the harness itself, until something arrives on c or d is over. If d is
-// 0 or less, the wait takes two leases at most.
+// passUntilArrival lets time pass for a wait of the harness itself, until something arrives on c or the time d has
+// passed. If d is 0 or less, the wait takes two leases at most.
 func (ex *live) passUntilArrival(c *conn, d time.Duration) error {
 	if d <= 0 {
 		d = 2 * ex.spec.Program.Lease
@@ -31,8 +32,8 @@ func (ex *live) passUntilArrival(c *conn, d time.Duration) error {
 	return err
 }
 
-// passBeside lets time pass to an instant after the last step of a schedule. Threads that still run act meanwhile, in
-// the order in which they wake. It stops early when enough returns true.
+// passBeside lets time pass after the last step of a schedule, up to the argument to. Threads that still run act
+// meanwhile, in the order in which they wake. passBeside stops early when the function enough returns true.
 func (ex *execution) passBeside(to time.Duration, enough func() bool) error {
 	for n := 0; ; n++ {
 		a := ex.nextAwake(to)
@@ -53,7 +54,8 @@ func (ex *execution) passBeside(to time.Duration, enough func() bool) error {
 	return ex.passTo(to)
 }
 
-// nextAwake returns the thread that acts next, if it does so by the time until; nil: none does.
+// nextAwake returns the thread that acts next, if there is one that acts no later than the argument until; nil: there
+// is none.
 func (ex *execution) nextAwake(until time.Duration) (next *actor) {
 	for _, a := range ex.all {
 		switch r := ex.readiness(a); {
@@ -80,8 +82,9 @@ func (ex *execution) stepAfter(a *actor) error {
 	return err
 }
 
-// askBlocking sends a blocking command of the harness itself, outside of a schedule's steps. It waits in the schedule's
-// time: for the command's time-out, or for two leases if it has none.
+// askBlocking sends a blocking command of the harness itself, outside of a schedule's steps. In Program.Finally it lets
+// time pass until the answer arrives: for the command's time-out at most, or for two leases if it has none. Everywhere
+// else the command times out at once.
 func (c *conn) askBlocking() error {
 	next := c.Queue[0]
 	c.dialer.world.forgoMemory()

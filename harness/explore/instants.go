@@ -18,21 +18,21 @@ import (
 // retention is the TTL from which a key of a Timeless program counts as permanent: time does not pass to its end.
 const retention = 24 * time.Hour
 
-// maxInstants bounds the instants of one kind at one moment of a schedule.
+// maxInstants bounds each list of instants at one moment of a schedule: reachableInstants and fineInstants.
 const maxInstants = interleave.MaxPerKind
 
 const (
-	// early is a moment after the beginning of a lease at which hardly any of the lease is over. Checkers ignore a
-	// difference of 1 ms, and early is 2 ms longer.
+	// early is how long after now the first of insideLeases is. Hardly any of a lease that begins now is over then.
+	// Checkers ignore a difference of 1 ms, and early is 2 ms longer.
 	early = 3 * keyspace.Grain
-	// margin bounds what an algorithm may add to a deadline. Time passes to a deadline only if it lies at most another
-	// lease and this margin beyond the ends of all leases.
+	// margin is the most that an algorithm is assumed to add to a deadline. Time passes to a deadline only if the deadline
+	// is at most another lease and this margin beyond the ends of all leases.
 	margin = time.Minute
 )
 
 // reachableInstants lists the instants to which time can pass from now, in order: shortly before the end of each lease,
 // and the first millisecond after it. Leases are those of keys and those that operations asked for. For a Timeless
-// program that reads a clock the list also has midnight. Other programs come to midnight without that: it is before the
+// program that reads a clock the list also has midnight. Other programs pass midnight anyway, since it comes before the
 // end of any lease of 3 ms or more.
 func (ex *execution) reachableInstants() ([]schedule.Instant, error) {
 	ends, err := ex.leaseEnds()
@@ -61,7 +61,8 @@ func inOrderOfTime(all []schedule.Instant) []schedule.Instant {
 	return slices.CompactFunc(all, func(a, b schedule.Instant) bool { return a.At == b.At })
 }
 
-// withChoices returns the instants, each with its choice.
+// withChoices returns the instants, each with the choice that lets time pass to it: choice(n) for instant n, from 0. If
+// there are more than maxInstants, it drops the last ones and records that.
 func (ex *execution) withChoices(all []schedule.Instant, choice func(n int) interleave.Choice) []schedule.Instant {
 	if len(all) > maxInstants {
 		ex.TooManyEnds = true
@@ -73,12 +74,12 @@ func (ex *execution) withChoices(all []schedule.Instant, choice func(n int) inte
 	return all
 }
 
-// fineInstants lists further instants, which only a clock or a TTL tells apart:
+// fineInstants lists further instants. They make a difference only to a client that reads a clock or a TTL:
 //
 // - in the lease that ends next: early in it, its middle, and its last millisecond, in which a TTL is 0;
 // - in all other leases: the last millisecond;
 // - for each instant that a stored value names: two, see namedNext;
-// - one far beyond the end of all leases, by a margin and another lease, for deadlines kept elsewhere.
+// - one far beyond the end of all leases, by a margin and another lease, for deadlines that are not stored in Redis.
 //
 // A Timeless program has last milliseconds only.
 func (ex *execution) fineInstants() ([]schedule.Instant, error) {
@@ -120,9 +121,9 @@ func (ex *execution) fineInstants() ([]schedule.Instant, error) {
 }
 
 // insideLeases lists up to three further instants: one shortly after now, the middle between now and the next end of a
-// lease, and one far beyond the ends of all leases. The third is left out if a lease that begins then would end beyond
-// the largest time.Duration. If no lease is running, the list has only the first: a client may still act later on a
-// time that it has read.
+// lease, and one far beyond the ends of all leases. The third is left out if a lease that begins at that instant would
+// end beyond the largest time.Duration. If no lease is running, the list has only the first instant: a client may still
+// act later on a time that it has read.
 func (ex *execution) insideLeases(ends []time.Duration) []time.Duration {
 	all := []time.Duration{ex.now + early}
 	if len(ends) == 0 {
@@ -135,15 +136,15 @@ func (ex *execution) insideLeases(ends []time.Duration) []time.Duration {
 	return all
 }
 
-// hasRoomAfter reports whether leases that begin at an instant can end before the largest time.Duration. A negative
-// instant is an overflow, and has no room.
+// hasRoomAfter reports whether leases that begin at an instant can end before the largest time.Duration. It is false
+// for a negative instant, which is the result of an overflow.
 func (ex *execution) hasRoomAfter(at time.Duration) bool {
 	return at > 0 && at < math.MaxInt64-4*ex.spec.Program.Lease
 }
 
-// moreInstants lists the instants that fineInstants uses only as far as the others leave room. They are the instants
-// that stored values name and, where there are few schedules, parts of a lease: sixteenths of the lease that ends next,
-// or, if time may pass only beyond ends of leases, twentiethsBeyond that end.
+// moreInstants lists those instants for fineInstants that are dropped first if there are too many. They are the
+// instants that stored values name and, where there are few schedules, parts of a lease. These are sixteenths of the
+// lease that ends next, or twentiethsBeyond its end if time may pass only beyond ends of leases.
 func (ex *execution) moreInstants(ends []time.Duration) ([]time.Duration, error) {
 	all, err := ex.namedNext(ends)
 	if len(ends) == 0 {
@@ -173,7 +174,7 @@ const sixteenths = 16
 // the margins that algorithms add when they compare deadlines.
 var twentiethsBeyond = []time.Duration{1, 2, 3, 4, 5, 6, 20, 40}
 
-// namedKept bounds the instants named by values: the next ones are kept.
+// namedKept is how many of the instants that stored values name are used: the next ones after now.
 const namedKept = 3
 
 // namedNext lists the next milliseconds that stored values name, such as deadlines, and the millisecond after each.

@@ -47,7 +47,7 @@ func (ex *execution) outcome() findings.Outcome {
 	return o
 }
 
-// covers returns what a schedule that has ended contained.
+// covers returns the coverage of a schedule that has ended.
 func (ex *execution) covers() findings.Coverage {
 	m := ex.Coverage
 	for _, c := range ex.path {

@@ -183,7 +183,8 @@ func (c *conn) askedByProgram(next *command.Command) (learned func(reply []byte)
 	}, err
 }
 
-// applyTransition changes the model's store as the command changed Redis, and marks the watched keys that it touched.
+// applyTransition changes the model's store in the same way as the command changed Redis. It marks the watched keys
+// that the command touched.
 func (ex *modelled) applyTransition(c *command.Command, t *model.Transition, a *actor) {
 	before := ex.store
 	ex.store = t.After
@@ -212,7 +213,8 @@ func (ex *live) learns() bool {
 	return ex.learning && ex.memory.Works() && !ex.Disturbed() && !ex.stoodStill()
 }
 
-// isWatching reports whether any key is watched.
+// isWatching reports whether a client watches keys, or has watched keys for a late command that is still to be
+// executed.
 func (ex *execution) isWatching() bool {
 	for _, a := range ex.actors {
 		if len(a.watched) > 0 {

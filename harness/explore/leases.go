@@ -77,9 +77,10 @@ func (ex *live) leasesGiven() (given []givenLease, err error) {
 	return given, nil
 }
 
-// mismatch compares the lease that a client's operation asked for with the leases that keys got from it. key is the key
-// whose lease comes closest. text describes the difference. It is empty if there is none, or if the same was reported
-// before for this kind of operation. The leases of other keys, such as a counter, may differ.
+// mismatch compares the lease that a client's operation asked for with the leases that keys got from the operation.
+// Only the key with the closest lease counts: other keys, such as a counter, may have other leases. mismatch returns
+// this key and describes the difference in text. Both are empty if there is no difference, or if the same was reported
+// before for this kind of operation.
 func (l *givenLeases) mismatch(client int, op harness.Op) (key, text string) {
 	given := l.byClient[client]
 	if len(given) == 0 || op.TTL <= 0 || op.Outcome != harness.OK || !begins(op) {

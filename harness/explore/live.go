@@ -250,8 +250,8 @@ func (ex *live) beginLearningNext(a *actor, c *conn) (*pendingOutcome, error) {
 	return ex.beginLearning(c.Next(), &c.Pending, a, a.watched)
 }
 
-// lacksAcks reports whether a WAIT got fewer acknowledgements than it asked for, and also fewer than there are replicas
-// that follow the primary.
+// lacksAcks reports whether a WAIT got too few acknowledgements: fewer than it asked for, and fewer than there are
+// replicas that follow the primary.
 func (ex *live) lacksAcks(c command.Command, reply []byte) bool {
 	wanted := min(c.WantedAcks(), ex.followers())
 	got, err := resp.Integer(reply)

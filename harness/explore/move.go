@@ -99,8 +99,8 @@ func (ex *execution) stepOf(a *actor) schedule.Move {
 }
 
 // addUnanswered adds the moves in which a client's command gets no answer: the answer is lost, the command is lost, or
-// it is late. If a command changes nothing, these are all the same. So it is late only if the budget has neither lost
-// answers nor lost commands.
+// the command is late. For a command that changes nothing, the three come to the same. Such a command is late only if
+// the budget has neither lost answers nor lost commands.
 func (ex *execution) addUnanswered(out []schedule.Move) []schedule.Move {
 	for _, run := range slices.Clip(out) {
 		a := ex.actorOf(run.Choice)
@@ -164,8 +164,8 @@ func (ex *execution) onlyWakesNext(a *actor) bool {
 	return err == nil && ends
 }
 
-// addArrivals adds the late commands that can be executed now: those after which something else has happened, or all of
-// them if nothing else is possible.
+// addArrivals adds the moves in which a late command is executed. This is possible once something else has happened
+// after the client went on without the answer, or if no other move is left.
 func (ex *execution) addArrivals(out []schedule.Move) []schedule.Move {
 	alone := len(out) == 0
 	for n, l := range ex.lateCommands {
@@ -197,7 +197,8 @@ func (ex *execution) addCrash(out []schedule.Move) []schedule.Move {
 	return out
 }
 
-// addInterferences adds failovers, script flushes and passing time, where they make a difference.
+// addInterferences adds failovers, script flushes and passing time, where they make a difference. scripts is true if
+// some client's next command needs a cached script.
 func (ex *execution) addInterferences(out []schedule.Move, scripts bool) ([]schedule.Move, error) {
 	passing, err := ex.timeMoves()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 const (
 	mostOrderRuns = 1000            // schedules that are run to reorder one counterexample
-	orderWithin   = 3 * time.Second // time for that, while this process is awake
+	orderWithin   = 3 * time.Second // time to reorder it, while this process is awake
 )
 
 // orderFound sorts the steps of counterexamples by client where their order does not matter. Many schedules may show
@@ -30,7 +30,8 @@ func (s *search) orderFound(ctx context.Context, w *world) error {
 	return nil
 }
 
-// order moves single steps as long as that makes the counterexample tidier.
+// order moves single steps to other places in the schedule as long as that makes the counterexample easier to read: see
+// isTidier.
 func (h *shrinker) order(ctx context.Context) error {
 	for from := 0; from < len(h.best.Schedule); from++ {
 		if h.best.Schedule[from].Kind() != interleave.Runs {
@@ -50,7 +51,8 @@ func (h *shrinker) order(ctx context.Context) error {
 	return nil
 }
 
-// moveStep moves a step to another place, and keeps the resulting schedule if it is tidier.
+// moveStep moves the step at index from to index to. It keeps the resulting schedule if that is tidier and still shows
+// the violation.
 func (h *shrinker) moveStep(ctx context.Context, from, to int) (tidier bool, err error) {
 	old := h.best.Schedule
 	schedule := slices.Insert(slices.Delete(slices.Clone(old), from, from+1), to, old[from])
@@ -65,8 +67,8 @@ func (h *shrinker) moveStep(ctx context.Context, from, to int) (tidier bool, err
 	return true, nil
 }
 
-// isTidier reports whether the steps of a are closer to the order of their clients than those of b. It is false if a
-// has more faults or more switches between clients.
+// isTidier reports whether schedule a is easier to read than schedule b: clients with smaller numbers act earlier. It
+// is false if a has more faults or more switches between clients.
 func isTidier(a, b []interleave.Choice) bool {
 	return slices.Compare(a, b) < 0 && findings.FaultsIn(a) <= findings.FaultsIn(b) &&
 		countSwitches(a) <= countSwitches(b)

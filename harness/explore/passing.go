@@ -34,7 +34,8 @@ func (ex *execution) timeMoves() (out []schedule.Move, err error) {
 	return out, err
 }
 
-// Instants lists the instants to which time can pass, including the fine ones if a client may notice them.
+// Instants lists the instants to which time can pass. These include fineInstants if the next step of some actor reads a
+// clock or a TTL.
 func (ex *execution) Instants() ([]schedule.Instant, error) {
 	instants, err := ex.reachableInstants()
 	if err != nil {
@@ -160,7 +161,7 @@ func (ex *execution) readClientClock(a *actor) time.Duration {
 	return ex.clock(a.index)
 }
 
-// readServerClock moves time on if the command that is about to be executed reads the time of day.
+// readServerClock moves time on by a tick if the command that is about to be executed reads the time of day.
 func (ex *execution) readServerClock(c *command.Command, on *command.Pending) {
 	if ex.readsClock(c, on) {
 		ex.tickClock()
@@ -182,7 +183,7 @@ func (ex *execution) anyCommand(c *command.Command, on *command.Pending, matches
 		command.Name(c.Args) == "exec" && slices.ContainsFunc(resp.ParseAll(on.OpenTransaction()), matches)
 }
 
-// clock returns the virtual time on a client's clock.
+// clock returns the virtual time on a client's clock. The clock of the last client is ahead by Spec.Skew.
 func (ex *execution) clock(client int) time.Duration {
 	if client == ex.budget.Clients-1 {
 		return ex.now + ex.spec.Skew

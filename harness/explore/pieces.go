@@ -70,8 +70,8 @@ type pieceState struct {
 	savedAt      time.Time // time of the last checkpoint
 }
 
-// Where schedules are run live, a piece takes about a second. Where they are run from memory, each piece has to learn
-// again, so it is larger.
+// The usual sizes. Where schedules are run live, a piece takes about a second. A piece that runs schedules from memory
+// has to learn them anew, so it gets more schedules.
 var (
 	piecesReallyRun  = pieceSizes{100, 500}
 	piecesFromMemory = pieceSizes{2000, 4000}
@@ -84,7 +84,7 @@ const MaxWorkers = piecesAtOnce
 var ErrWorker = errors.New("a worker was lost")
 
 type round struct {
-	// unfinished, or finished with results that are not merged yet; without the known states
+	// pieces whose results are not merged yet, finished or not. They do not contain the known states
 	pieces []Piece
 	fresh  []visited.ID
 }
@@ -109,7 +109,7 @@ func (s *search) runPieces(ctx context.Context, remembers bool) {
 	}
 }
 
-// planRound deals the planned branches out to pieces, in their order.
+// planRound deals the next planned branches out to the pieces of a new round, neighbouring branches to the same piece.
 func (s *search) planRound(remembers bool) *round {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,8 +152,8 @@ func (s *search) sizeOfPiece(first, remembers bool) int {
 	return sizes.later
 }
 
-// doPieces does pieces, up to Pieces.Workers concurrently, and calls add with their results in order. It returns when
-// all are done or the search has ended; remaining results are dropped.
+// doPieces does pieces, up to Pieces.Workers concurrently, and calls the function add with their results, in the order
+// of the pieces. It returns when all are done or the search has ended. Results that were not added by then are dropped.
 func (s *search) doPieces(ctx context.Context, pieces []Piece, known []byte, add func(PieceResult)) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer s.cancelWhenOver(cancel)()
@@ -193,7 +193,7 @@ func (s *search) doPieces(ctx context.Context, pieces []Piece, known []byte, add
 	working.Wait()
 }
 
-// cancelWhenOver calls cancel when the search ends, or when the caller calls stop.
+// cancelWhenOver calls the function cancel when the part or the search ends, or when the caller calls stop.
 func (s *search) cancelWhenOver(cancel func()) (stop func()) {
 	ended, done := false, make(chan struct{})
 	go func() {
@@ -261,8 +261,8 @@ func (s *search) afterPiece(res PieceResult) {
 	}
 }
 
-// noPieceDone says that no piece was finished in the time, and what to do about that; empty: one was finished. Going on
-// with such a search again and again would never finish a piece. The caller holds s.mu.
+// noPieceDone says that no piece was finished in the time, and what to do about that; empty: one was finished. Without
+// a finished piece a resumed search would begin the same pieces again, for ever. The caller holds s.mu.
 func (s *search) noPieceDone() string {
 	if s.spec.Pieces == nil || s.added > 0 {
 		return ""
@@ -320,7 +320,7 @@ func (s *search) earlierCounts() (schedules, pruned int) {
 	return schedules, pruned
 }
 
-// beginPart plans the first branch of a part, or those in a checkpoint.
+// beginPart plans the first branch of a part, or the branches that a checkpoint has left of the part.
 func (s *search) beginPart() {
 	s.mu.Lock()
 	s.branches = frontier.NewBranches(s.spec.WithoutReduction)

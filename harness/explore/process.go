@@ -62,8 +62,8 @@ func (ex *execution) dialerOf(client int) *dialer { return ex.w.dialers[ex.proce
 
 // awaitBeginning parks a client before its operation begins, if others of its process may act first. The first client
 // of a process begins its first operation at once, since it does not matter which client is first. A client also parks
-// if its last operation sent no command: such an operation takes no step, and a grant of it has to last until there is
-// one. The caller has the turn.
+// if its last operation sent no command. Such an operation takes no step, and a grant by it has to last until a step is
+// taken. The caller has the turn.
 func (a *actor) awaitBeginning() {
 	if (a.hasLiveMates() || a.lastOpSentNothing) && (a.records > 0 || a.ex.process(a.index) != a.index) {
 		a.wait(at(model.InWork))
@@ -78,8 +78,8 @@ var memoryWaits = []string{"sync.Mutex.Lock", "sync.RWMutex.Lock", "sync.RWMutex
 var ownFrames = []string{"explore.(*conn).", "explore.(*actor).wait", "explore.clientClock.", "explore.clientTimeline.",
 	"explore.(*dialer).", "explore.(*world)."}
 
-// memoryWait describes where a client's goroutines wait, if all of them wait in memory; empty: one does not. The caller
-// has the turn.
+// memoryWait describes where a client's goroutines wait, if each of them waits in memory: for another goroutine, such
+// as for a mutex. It is empty if one does not. The caller has the turn.
 func (a *actor) memoryWait() string {
 	if a.goroutine == 0 {
 		return ""
@@ -102,7 +102,8 @@ func (a *actor) memoryWait() string {
 	return where
 }
 
-// waitsInMemory reports whether a goroutine waits in the memory of the code under test.
+// waitsInMemory reports whether a goroutine waits for another one in the code under test, such as for a mutex, and not
+// for the explorer.
 func (g stack) waitsInMemory() bool {
 	_, state, _ := strings.Cut(g.text, "[")
 	state, _, _ = strings.Cut(state, "]")
@@ -125,7 +126,7 @@ func (g stack) waitsInMemory() bool {
 	return false
 }
 
-// lineage lists a goroutine's ID, then those of its ancestors, as far as all lists them.
+// lineage lists a goroutine's ID, then those of its ancestors, up to the first that is not in all.
 func lineage(all []stack, id int) (ids []int) {
 	for range 10 { // generations
 		ids = append(ids, id)
@@ -138,19 +139,20 @@ func lineage(all []stack, id int) (ids []int) {
 	return ids
 }
 
-// firstLook is how long a client may run without parking before the explorer checks whether it waits in memory. The
-// time to the next check doubles. It waits in memory if two checks in a row show the same stacks: a short wait would
+// firstLook is how long a client may run without parking before the explorer checks whether the client waits in memory.
+// The time to the next check doubles. If two checks in a row show the same stacks, the client waits: a short wait would
 // have ended.
 const firstLook = time.Millisecond
 
-// hasWaiters reports whether a goroutine of the actor's process waited in memory when it was last looked at.
+// hasWaiters reports whether a goroutine of the actor's process waited in memory when the explorer last checked.
 func (a *actor) hasWaiters() bool {
 	return a.ex.sharesMemory() && slices.ContainsFunc(a.ex.inProcess(a.index), func(b *actor) bool {
 		return b.parkedAt.Kind == model.InMemory && !b.done
 	})
 }
 
-// callingActor returns the actor of the process that the calling goroutine belongs to; nil: unknown.
+// callingActor returns the actor of a's process whose goroutine makes this call, or is an ancestor of the goroutine
+// that makes it; nil: there is none.
 func (a *actor) callingActor() *actor {
 	own, all := goroutineID(), []stack(nil)
 	mates := a.ex.inProcess(a.index)
@@ -200,9 +202,9 @@ func (ex *live) neverParks(a *actor) error {
 	return schedule.Stopped("%s neither sent a command nor finished within %v%s", a, parkWithin, ex.whyStuck(a))
 }
 
-// foreign returns the error for a command that the running client sent on c, which is a connection of another client:
-// a. It is nil if both are in one process, or if the command came from a goroutine or timer that is not the running
-// client's.
+// foreign returns the error for a command that the running client sent on c, a connection of another client: the client
+// of a. It returns nil if both clients are in one process. It also returns nil if the command came from a goroutine or
+// timer that does not belong to the running client.
 func (a *actor) foreign(c *conn) error {
 	r := a.live.running
 	if r == nil || c.ofAdapter || a.ex.process(r.index) == a.ex.process(a.index) || r.callingActor() != r {

@@ -20,15 +20,16 @@ import (
 type Random struct {
 	Strategy string `json:",omitempty"` // one of Strategies; default: the first
 
-	// Schedules is the number of schedules. 0: Spec.For decides. Up to three fifths of that time go to all schedules of
-	// 2 clients, then of 3, the rest to random ones.
+	// Schedules is the number of random schedules. 0: as many as Spec.For leaves time for. Then up to three fifths of that
+	// time first go to running all schedules of 2 clients, and all of 3.
 	Schedules int
 	// depth of the bugs to look for, 1 to MaxDepth; default 3. Only for strategies that make a promise by depth
 	Depth int
 	Seed  uint64 // equal seeds draw equal schedules; default: random, and stated in the result
 }
 
-// MaxDepth bounds the depth of the bugs to look for. At this depth no search comes near its promise.
+// MaxDepth bounds the depth of the bugs to look for. At this depth the promised probability is too small for any
+// search.
 const MaxDepth = 10
 
 // Strategies lists how random schedules may be drawn: "pct", probabilistic concurrency testing, and "pos", partial
@@ -78,8 +79,8 @@ func (r Random) withDefaults(s Spec) (Random, error) {
 // DrawSeed returns a seed for Random.
 func DrawSeed() uint64 { return 1 + rand.Uint64N(mostSeeds-1) }
 
-// runAtRandom draws and runs schedules in rounds. Each round knows the longest schedule of earlier rounds, whichever
-// worker ran it, so the seed alone decides what is drawn.
+// runAtRandom draws and runs schedules in rounds. Each round is drawn for the length of the longest schedule of all
+// earlier rounds. So the seed alone decides what is drawn, and not which worker is faster.
 func (s *search) runAtRandom(ctx context.Context, worlds []*world) {
 	if s.spec.Random.Schedules == 0 && !s.runFewerClients(ctx, worlds) {
 		return

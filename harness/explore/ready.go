@@ -52,7 +52,7 @@ func (ex *execution) readiness(a *actor) readiness {
 	return ready
 }
 
-// isUp reports whether the time that an actor waits for has come. Only its millisecond counts, since the microseconds
+// isUp reports whether the time for which an actor waits has come. Only its millisecond counts, since the microseconds
 // that steps take should not decide which of two waits ends first.
 func (ex *execution) isUp(a *actor) bool { return a.wakeAt.Truncate(keyspace.Grain) <= ex.now }
 
@@ -73,8 +73,8 @@ func (c *conn) hasArrived() bool {
 	return c.failed != nil || len(c.inbox) > 0
 }
 
-// ableActors lists the actors that can take a step, in the order in which they started. Those that first wait for time
-// come last.
+// ableActors lists the actors that can take a step, in the order in which they started. Actors whose step needs time to
+// pass first come last.
 func (ex *execution) ableActors() (out []*actor) {
 	var waiting []*actor
 	for _, a := range ex.all {
@@ -98,8 +98,8 @@ func (ex *execution) ableActors() (out []*actor) {
 	return out
 }
 
-// clientsDone reports whether every client's first thread is done. Waits of other threads are not part of the schedule
-// then.
+// clientsDone reports whether every client's first thread is done. After that, the schedule lets no time pass for the
+// waits of other threads.
 func (ex *execution) clientsDone() bool {
 	return !slices.ContainsFunc(ex.actors, func(a *actor) bool { return !a.done })
 }

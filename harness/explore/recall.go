@@ -23,7 +23,7 @@ import (
 // modelled is a schedule with a model of its store: one that the model learns from, or one that is run from memory.
 type modelled struct {
 	*execution
-	memory  *model.Memory // nil: neither, and there is no model
+	memory  *model.Memory // nil: neither is the case, and there is no model
 	store   *model.Contents
 	replica *model.Contents // what the replica to be promoted will have
 }
@@ -52,7 +52,7 @@ func beginning(b interleave.Budget, i int) model.Event {
 		Text: fmt.Sprintf("client %d of %d at place %d", i, b.Clients, placeOf(b, i))}
 }
 
-// placeOf returns the place of a client: see Program.Open.
+// placeOf returns the place of client i, which decides what the client does: see Program.Open.
 func placeOf(b interleave.Budget, i int) int {
 	if i > 0 {
 		i += b.Place
@@ -91,7 +91,8 @@ func (ex *recalled) notify(a *actor, event model.Event) error {
 	return ex.startThreads()
 }
 
-// recallThreads updates a client's threads after an action of one of them.
+// recallThreads updates the threads of a's client after a has acted and the client's mind is next. It adds the threads
+// that a has started, marks those whose sleep was canceled, and sets the thread for which a waits.
 func (ex *recalled) recallThreads(a *actor, next *model.Mind) {
 	all := ex.threadsOf(a.index)
 	for len(all) <= next.Threads {
@@ -174,7 +175,8 @@ func (ex *recalled) change(c interleave.Choice) error {
 	return nil
 }
 
-// losesState reports whether a connection cannot survive a failover: see conn.reconnectToPrimary.
+// losesState reports whether a connection leads to the old primary and has a state there, such as a MULTI, that is lost
+// with it: see conn.reconnectToPrimary.
 func (ex *execution) losesState(next *command.Pending) bool {
 	primary := server.FirstPrimary
 	if ex.promoted {

@@ -44,7 +44,7 @@ func Rerun(ctx context.Context, spec Spec, c interleave.Counterexample, times in
 	})
 }
 
-// inOwnWorld calls do with a runner for the counterexample, in a world that it starts and stops.
+// inOwnWorld calls the function do with a runner for the counterexample, in a world that it starts and stops.
 func inOwnWorld[T any](ctx context.Context, spec Spec, c interleave.Counterexample,
 	do func(runner) (T, error)) (T, error) {
 	return withReplicas(spec, func(spec Spec) (out T, err error) {
@@ -162,8 +162,8 @@ func compareReplay(want, got interleave.Counterexample) error {
 	return nil
 }
 
-// enoughAcks reports whether both steps are a WAIT that got the acknowledgements it asked for. It may have got more,
-// since the last replica answers at any time.
+// enoughAcks reports whether both steps are the same WAIT, and each got the acknowledgements that it asked for. One may
+// have got more than the other, since the last replica answers at any time.
 func enoughAcks(a, b interleave.Step) bool {
 	var n int
 	if _, err := fmt.Sscanf(a.Command, "WAIT %d", &n); err != nil || a.Command != b.Command {
@@ -174,8 +174,8 @@ func enoughAcks(a, b interleave.Step) bool {
 	return err1 == nil && err2 == nil && x >= n && y >= n
 }
 
-// sameReply reports whether two replies are equal. Numbers above 100 may differ by a hundredth, since a TTL runs on
-// Redis's own clock if that cannot be set.
+// sameReply reports whether two replies are equal. Numbers above 100 may differ by a hundredth: a number may be a TTL
+// in milliseconds, which runs on Redis's own clock if that clock cannot be set.
 func sameReply(a, b string) bool {
 	if a == b {
 		return true

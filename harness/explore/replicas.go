@@ -15,7 +15,7 @@ import (
 // errAwaitsReplicas ends a search whose clients wait for replicas when its Redis has none.
 var errAwaitsReplicas = errors.New("explore: clients wait for the acknowledgement of replicas, and there are none")
 
-// withReplicas calls do, and calls it again with replicas if clients turn out to wait for some.
+// withReplicas calls the function do. If clients turn out to wait for replicas, it calls do again, with replicas.
 func withReplicas[T any](spec Spec, do func(Spec) (T, error)) (T, error) {
 	out, err := do(spec)
 	if !errors.Is(err, errAwaitsReplicas) {
@@ -25,7 +25,7 @@ func withReplicas[T any](spec Spec, do func(Spec) (T, error)) (T, error) {
 	return do(spec)
 }
 
-// replace starts a world for s, stores it in at, and stops w.
+// replace starts a new world for s, and stops w. It stores the new world where the argument at points.
 func (w *world) replace(ctx context.Context, s *Spec, at **world) error {
 	other, err := newWorld(ctx, s)
 	if err != nil {

@@ -58,7 +58,7 @@ func (ex *execution) drive(ctx context.Context, s strategy.Strategy,
 	}
 }
 
-// An execution shows a strategy what it does itself.
+// A strategy sees the execution itself.
 var _ strategy.View = (*execution)(nil)
 
 func (ex *execution) Path() []interleave.Choice { return ex.path }
@@ -100,9 +100,9 @@ func (r runner) once(ctx context.Context, b interleave.Budget, s strategy.Strate
 	return ex.execution, err
 }
 
-// undisturbed calls attempt until a schedule is not disturbed, and returns this schedule with the attempt's error. If
-// every attempt is disturbed, the error wraps errDisturbed. But the last attempt counts if it succeeded and was
-// disturbed only by a standstill.
+// undisturbed calls the function attempt until a schedule is not disturbed, and returns this schedule with the
+// attempt's error. If every attempt is disturbed, the error wraps errDisturbed. But the last attempt counts if it
+// succeeded and was disturbed only by a standstill.
 func (r runner) undisturbed(ctx context.Context, b interleave.Budget,
 	attempt func() (*execution, error)) (ex *execution, err error) {
 	why := ""
@@ -139,8 +139,8 @@ func (ex *execution) disturbanceExplains(err error) bool {
 }
 
 // mayComeOfStandstill reports whether a standstill may have caused the outcome of an attempt, so that the schedule
-// should be run again. A success from memory (ex is nil) cannot come of one. If Redis does not answer any more, the
-// result is false, since running the schedule again is pointless.
+// should be run again. A success from memory, in which ex is nil, has no such cause. If Redis does not answer any more,
+// the result is false, since running the schedule again is pointless.
 func mayComeOfStandstill(ex *execution, err error) bool {
 	if err == nil {
 		return ex != nil
@@ -148,9 +148,9 @@ func mayComeOfStandstill(ex *execution, err error) bool {
 	return !errors.Is(err, resp.ErrSilent) && !errors.Is(err, errDisturbed)
 }
 
-// learnScripts runs a random schedule, so that clients load the scripts that Redis lacks. In the schedule that met the
-// lack they may not come to it, for example because of a crash, or of a release that stops a lock's watchdog. The same
-// may happen in one random schedule, so each number gives another.
+// learnScripts runs a random schedule, so that clients load the scripts that Redis lacks. In the schedule that lacked a
+// script, clients may never load it: one crashes first, for example, or a release stops a lock's watchdog. That may
+// happen in a random schedule as well, so each number draws another.
 func (r runner) learnScripts(ctx context.Context, b interleave.Budget, number, steps int) error {
 	r.traced = false
 	_, err := r.once(ctx, b, strategy.Draw(rand.New(rand.NewPCG(1, uint64(number))),

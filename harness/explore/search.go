@@ -241,7 +241,8 @@ func (s *search) workFromMemory(ctx context.Context, w *world, toJudge chan<- jo
 	s.goThrough(ctx, w, judge, s.memory.Works)
 }
 
-// goThrough is the loop of a worker: it takes, runs and judges schedules in one world while more returns true.
+// goThrough is the loop of a worker. It takes, runs and judges schedules in one world while the function more returns
+// true.
 func (s *search) goThrough(ctx context.Context, w *world, judge func(context.Context, jobRun), more func() bool) {
 	k := worker{runner{spec: s.spec, w: w}, s}
 	for more() {
@@ -300,7 +301,7 @@ func (s *search) workerDone() {
 // it.
 const mostPlanned = 2_000_000
 
-// plan calls change, which plans schedules, and ends the search if there are too many.
+// plan calls the function change, which plans schedules. It ends the search if too many are planned.
 func (s *search) plan(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 
 const (
 	mostShrinkRuns = 4000 // schedules that are run to shrink one counterexample
-	// time for that, while this process is awake
+	// time for shrinking one counterexample, counted while this process is awake
 	shrinkWithin   = 20 * time.Second
 	mostPolishRuns = 3000 // schedules that are run with the remaining clients and faults
 )
@@ -141,7 +141,8 @@ func (h *shrinker) dropClients(ctx context.Context) error {
 	return nil
 }
 
-// dropChunks removes choices: half of them, a quarter, ..., one.
+// dropChunks tries to remove choices that follow each other: half of the schedule at once, then a quarter, and so on to
+// single choices.
 func (h *shrinker) dropChunks(ctx context.Context) error {
 	for size := len(h.best.Schedule) / 2; size > 0; size /= 2 {
 		for at := 0; at < len(h.best.Schedule); {
@@ -159,7 +160,8 @@ func (h *shrinker) dropChunks(ctx context.Context) error {
 	return nil
 }
 
-// cutShort removes everything after a choice, and lets the clients run to their ends one after the other.
+// cutShort tries to keep only the beginning of the schedule. After it, a client takes a step, and then the clients run
+// to their ends one after the other.
 func (h *shrinker) cutShort(ctx context.Context) error {
 	for n := 0; n < len(h.best.Schedule); n++ {
 		for first := range h.best.Budget.Clients {
@@ -175,7 +177,8 @@ func (h *shrinker) cutShort(ctx context.Context) error {
 	return nil
 }
 
-// mend tries to let an unanswered command be answered, or time pass to an earlier instant.
+// mend tries to make single faults milder: an unanswered command is answered, or time passes only to an earlier
+// instant.
 func (h *shrinker) mend(ctx context.Context) error {
 	for at := 0; at < len(h.best.Schedule); at++ {
 		var others []interleave.Choice
@@ -299,7 +302,7 @@ func countSwitches(schedule []interleave.Choice) (n int) {
 	return n
 }
 
-// withoutClient removes a client's choices. Later clients move up.
+// withoutClient removes the choices of the client gone. The numbers of later clients become smaller by one.
 func withoutClient(schedule []interleave.Choice, gone int) (out []interleave.Choice) {
 	for _, c := range schedule {
 		i, ok := c.Client()

@@ -19,8 +19,8 @@ type Spec struct {
 
 	interleave.Bounds // what may happen in one schedule
 
-	// Random draws schedules at random. The search then has one part, with everything that the other parts have. nil:
-	// every schedule is run.
+	// Random draws schedules at random. The search then has one part, with all faults that the parts of another search
+	// have. nil: every schedule is run.
 	Random *Random
 	// schedules to run twice first; the search ends if a client behaves differently; default 0
 	RunTwice int
@@ -129,7 +129,8 @@ func (s Spec) withDefaults() (Spec, error) {
 	return s, nil
 }
 
-// symmetric reports whether the clients of a part are interchangeable. They are not if one does something else.
+// symmetric reports whether the clients of a part are interchangeable, as Program.Symmetric promises. They are not if
+// the last client's clock is ahead or behind, or if one client does something else.
 func (s Spec) symmetric(b interleave.Budget) bool {
 	return s.Program.Symmetric && s.Skew == 0 && !s.isApart(b)
 }
@@ -187,10 +188,13 @@ func (s Spec) replayBudget(c interleave.Counterexample) interleave.Budget {
 	return s.budgets()[0]
 }
 
-// manySchedules is the size of the first part above which the part of last instants has only two clients.
+// manySchedules is the size of the first part above which later parts are made smaller or left out, so that they do not
+// take too long: see fitToFirstPart and search.stopsApart.
 const manySchedules = 3000
 
-// fitToFirstPart adjusts a part's budget to the number of schedules in the first part.
+// fitToFirstPart returns the budget of a later part: b, but with only two clients if the part would take too long with
+// more. It would if time may pass to shortly before the end of a lease, and if the first part had more than
+// manySchedules schedules. The argument schedules is the number of schedules in the first part.
 func fitToFirstPart(b interleave.Budget, schedules int) interleave.Budget {
 	if b.Approaches > 0 && schedules > manySchedules {
 		b.Clients = 2

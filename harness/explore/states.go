@@ -42,7 +42,8 @@ func newStates(known *visited.Table) *states {
 	return &states{Table: known, suspects: map[visited.ID]bool{}}
 }
 
-// visit returns the ID of the schedule's current state, and whether the state was known. From now on it is.
+// visit returns the ID of the schedule's current state, and whether the state was known. A new state counts as known
+// from now on.
 func (t *states) visit(ctx context.Context, ex *execution, asleep []*schedule.Move) (id visited.ID, known bool) {
 	t.describing.Lock()
 	defer t.describing.Unlock()
@@ -62,7 +63,8 @@ func (t *states) visit(ctx context.Context, ex *execution, asleep []*schedule.Mo
 	return id, t.Visit(id)
 }
 
-// checkHistory reports whether a checker finds something in the history so far.
+// checkHistory reports whether a checker finds something in the history so far. The argument history is the hash of
+// this history, so that equal histories are checked once.
 func (t *states) checkHistory(ctx context.Context, history visited.ID, ex *execution) bool {
 	if len(ex.ops) == 0 {
 		return false
@@ -84,7 +86,7 @@ func (ex *execution) historySoFar() harness.History {
 	return h
 }
 
-// appendHistory describes the operations so far, client by client.
+// appendHistory appends to b the operations so far, client by client.
 func (ex *execution) appendHistory(b []byte) []byte {
 	of := harness.Meta{Workers: len(ex.actors) + 1}
 	for client := harness.HarnessClient; client <= len(ex.actors); client++ {
@@ -108,7 +110,7 @@ func (ex *execution) appendHistory(b []byte) []byte {
 	return append(b, 0)
 }
 
-// appendCall describes the times from which the current operation may count: see calledAt.
+// appendCall appends to b the times from which the current operation may count: see calledAt.
 func (a *actor) appendCall(b []byte) []byte {
 	if a.slept && a.countsFromEffect() {
 		b = append(b, 2)
@@ -123,12 +125,12 @@ func (a *actor) appendCall(b []byte) []byte {
 	return b
 }
 
-// appendInstant describes a time: its millisecond, and how many operations had ended before it.
+// appendInstant appends to b what matters of the time at: its millisecond, and how many operations had ended before it.
 func (ex *execution) appendInstant(b []byte, at time.Duration) []byte {
 	return ex.appendEndedBefore(visited.AppendInts(b, at/keyspace.Grain), at)
 }
 
-// appendEndedBefore describes how many operations of each client had ended before a time.
+// appendEndedBefore appends to b how many operations of each client had ended before the time at.
 func (ex *execution) appendEndedBefore(b []byte, at time.Duration) []byte {
 	of := harness.Meta{Workers: len(ex.actors) + 1}
 	var counts [interleave.MaxClients + 2]uint8
@@ -140,8 +142,8 @@ func (ex *execution) appendEndedBefore(b []byte, at time.Duration) []byte {
 	return append(b, counts[:len(ex.actors)+2]...)
 }
 
-// appendState appends to b what decides how the schedule can go on, apart from what the clients have seen: the state of
-// Redis, the budget that is left, late commands, and the moves asleep, which need not be tried here.
+// appendState appends to b what decides how the schedule can go on, apart from what the clients have seen. This is the
+// state of Redis, the budget that is left, the late commands, and the moves asleep, which need not be tried here.
 func (ex *execution) appendState(b []byte, asleep []*schedule.Move) []byte {
 	b = visited.AppendInts(b, len(ex.path))
 	b = ex.backend.describe(b)
@@ -183,7 +185,7 @@ func (ex *execution) appendState(b []byte, asleep []*schedule.Move) []byte {
 	return b
 }
 
-// appendMinds describes the store and each client, in a schedule from memory.
+// appendMinds appends to b the store and each client's state, in a schedule from memory.
 func (ex *modelled) appendMinds(b []byte) []byte {
 	ex.store = ex.store.At(ex.memory, ex.now)
 	b = visited.AppendID(b, ex.store.ID)
@@ -205,7 +207,7 @@ func (ex *modelled) appendMinds(b []byte) []byte {
 	return b
 }
 
-// appendState describes a client. If it is done or has crashed, what it has read does not matter.
+// appendState appends a client's state to b. If the client is done or has crashed, what it has read does not matter.
 func (a *actor) appendState(b []byte) []byte {
 	if a.done {
 		return append(b, 2)

@@ -62,8 +62,8 @@ func (ex *execution) step(ctx context.Context, c interleave.Choice) (did schedul
 	return did, err
 }
 
-// fingerprintAfter returns the fingerprint after a choice. Deterministic clients have equal fingerprints for equal
-// choices. Only the keys among a command's arguments count, since tokens may be random.
+// fingerprintAfter returns the fingerprint after a choice. If clients are deterministic, equal choices lead to equal
+// fingerprints. Only the keys among a command's arguments count, since tokens may be random.
 func (ex *live) fingerprintAfter(c interleave.Choice) uint64 {
 	h := fnv.New64a()
 	_ = binary.Write(h, binary.LittleEndian, ex.fingerprint) // never fails
@@ -142,8 +142,8 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 	return did, nil
 }
 
-// wake lets time pass until the client's sleep is over, if it sleeps. slept is true if waking up is a step of its own:
-// a lease ended meanwhile, so others may act before the client goes on.
+// wake lets time pass until the client's sleep is over, if the client sleeps. slept is true if waking up is a step of
+// its own. This is so if a lease ended meanwhile, since others may then act before the client goes on.
 func (ex *execution) wake(a *actor) (slept bool, err error) {
 	if a.wakeAt <= ex.now {
 		return false, nil

@@ -27,8 +27,8 @@ type subscription struct {
 	sharded bool // it has sharded channels; only set for adapters
 }
 
-// subscribe turns the connection into a subscription if the client has written a subscribing command. From then on an
-// actor of its own sends what the client writes on it.
+// subscribe turns the connection into a subscription if the client has written a subscribing command. From then on a
+// separate actor sends what the client writes on this connection.
 func (c *conn) subscribe() {
 	wants := slices.ContainsFunc(c.Queue, func(next command.Command) bool {
 		return command.Subscribes(command.Name(next.Args))
@@ -59,8 +59,8 @@ func (c *conn) subscribe() {
 	}
 }
 
-// unsubscribeNow sends leading UNSUBSCRIBE commands at once. Whether they take effect now or later only changes how
-// many unread messages arrive.
+// unsubscribeNow sends the UNSUBSCRIBE commands at the beginning of the queue at once. Whether they take effect now or
+// later only changes how many unread messages arrive.
 func (c *conn) unsubscribeNow() {
 	a := c.dialer.actor.Load()
 	for a != nil && c.failed == nil && len(c.Queue) > 0 &&
@@ -73,8 +73,8 @@ func (c *conn) unsubscribeNow() {
 	}
 }
 
-// senderOf returns the actor that sends the commands of a client's new subscription. It is the actor of a closed
-// subscription, or a new one. nil: the client has too many threads.
+// senderOf returns the actor that sends the commands of a client's new subscription. This is the actor of a closed
+// subscription, or else a new one. nil: the client has too many threads.
 func (ex *live) senderOf(client int) *actor {
 	for _, a := range ex.threadsOf(client) {
 		if a.subscriptionConn != nil && a.subscriptionConn.isGone() {
@@ -156,7 +156,8 @@ func (c *conn) awaitMessage() error {
 	return nil
 }
 
-// reader returns the actor that has to wait for a message. It is nil if a message has arrived, or if there is an error.
+// reader returns the actor that has to wait for a message. It returns nil if nothing has to be awaited, since a message
+// has arrived, or if there is an error.
 func (c *conn) reader() (*actor, error) {
 	defer c.dialer.takeTurn()()
 	if c.isGone() {

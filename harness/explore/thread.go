@@ -22,7 +22,7 @@ var (
 )
 
 // Go starts a goroutine of the client. The new goroutine begins when the calling one has come to its next command,
-// sleep or clock reading. Then it runs until it comes to one itself.
+// sleep or clock reading. Then the new goroutine runs until its own first command, sleep or clock reading.
 func (v clientClock) Go(ctx context.Context, f func(context.Context)) (wait func()) {
 	t := v.start()
 	if t == nil { // the client has crashed
@@ -117,7 +117,7 @@ func (a *actor) hasLiveThreads() bool {
 	})
 }
 
-// runningActor returns the actor that runs now, if it belongs to the same process, and a otherwise.
+// runningActor returns the actor that runs now. If that belongs to another process, or none runs, it returns a.
 func (a *actor) runningActor() *actor {
 	if a.hasWaiters() { // one that has waited may run as well
 		if b := a.callingActor(); b != nil {
@@ -213,7 +213,7 @@ func (a *actor) refuse() {
 	}
 }
 
-// endClient crashes a client with its process. What it sends or records afterwards does not count.
+// endClient crashes a client with its process. What clients of this process send or record afterwards does not count.
 func (ex *execution) endClient(client int) (err error) {
 	members := ex.members(client)
 	for _, i := range members {
@@ -238,8 +238,9 @@ func (ex *execution) endClient(client int) (err error) {
 	return err
 }
 
-// abandonDisturbed ends the clients of a schedule that a standstill disturbed. It crashes each client twice. A client
-// whose library had stopped waiting for a reply may answer the first crash with another command. Errors do not matter.
+// abandonDisturbed ends the clients of a schedule that a standstill disturbed. It crashes each client twice, since a
+// client whose library had stopped waiting for a reply may answer the first crash with another command. Errors do not
+// matter.
 func (w *world) abandonDisturbed() {
 	if ex := w.current; ex != nil {
 		_ = w.closeSubscriptions()

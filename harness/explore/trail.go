@@ -23,12 +23,13 @@ import (
 type trails struct {
 	byClient      []visited.ID   // by client
 	unpredictable bool           // the outcome of some command depends on more than the store
-	strays        int64          // the world's stray commands when the schedule began
+	strays        int64          // commands that clients had sent out of turn when the schedule began
 	stored        []keyspace.Key // current content of the store
 	loaded        []byte         // which scripts are cached, if the cache was emptied in this schedule
 }
 
-// followsTrails reports whether the search looks up states of live schedules.
+// followsTrails reports whether the search looks up states of live schedules: whether another schedule has reached
+// them.
 func (s *search) followsTrails(w *world) bool {
 	return !s.spec.WithoutMemory && !s.spec.WithoutReduction && w.SetsClocks() &&
 		s.spec.Program.Gate == interleave.InProcess
@@ -108,7 +109,7 @@ func (ex *live) hasState() (ok bool, err error) {
 	return err == nil, err
 }
 
-// describe describes the store, what every client has read, and what its threads wait for.
+// describe appends to b the store, what every client has read, and what its threads wait for.
 func (ex *live) describe(b []byte) []byte {
 	b = appendKeys(visited.AppendBools(b, false), ex.trails.stored)
 	if ex.replicationStopped {
@@ -123,7 +124,7 @@ func (ex *live) describe(b []byte) []byte {
 	return ex.appendWaiters(append(ex.appendThreads(b), 0))
 }
 
-// appendThreads describes the time and every thread, but not what clients have read.
+// appendThreads appends to b the time and the state of every thread, but not what clients have read.
 func (ex *execution) appendThreads(b []byte) []byte {
 	b = visited.AppendInts(b, ex.millisecond(ex.now), ex.idleFor.Round(keyspace.Grain))
 	b = visited.AppendBools(visited.AppendInts(b, ex.earlyWakes), ex.WakesCut)
@@ -152,7 +153,7 @@ func (ex *execution) millisecond(t time.Duration) time.Duration {
 	return t.Truncate(keyspace.Grain)
 }
 
-// appendThread describes a thread. Its position in the code follows from what its client has read.
+// appendThread appends a thread's state to b. The thread's position in the code follows from what its client has read.
 func (a *actor) appendThread(b []byte) []byte {
 	b = visited.AppendInts(b, a.index, a.thread, int(a.parkedAt.Kind))
 	if a.done {
@@ -178,8 +179,8 @@ func (ex *execution) sleepers() []*actor {
 	return out
 }
 
-// appendWaiters describes what Redis holds for clients and what they have not read: blocked commands in the order in
-// which Redis answers them, then subscriptions.
+// appendWaiters appends to b what Redis holds for clients and what they have not read. These are blocked commands, in
+// the order in which Redis answers them, and then subscriptions.
 func (ex *live) appendWaiters(b []byte) []byte {
 	for _, c := range ex.waiters {
 		if c.blockedID != "" {
@@ -197,7 +198,7 @@ func (ex *live) appendWaiters(b []byte) []byte {
 	return append(b, 0)
 }
 
-// appendWait describes a connection on which a client waits.
+// appendWait appends to b the state of a connection on which a client waits.
 func (ex *live) appendWait(b []byte, client int, c *conn) []byte {
 	b = visited.AppendInts(append(b, 1), client, c.Node, len(c.Queue))
 	b = visited.AppendBools(b, c.blockedID != "", c.subscription != nil, c.failed != nil, c.timedOut, c.isGone())

@@ -65,7 +65,7 @@ func (s *search) firstDifference(ctx context.Context, w *world) (string, error) 
 const notTheSame = "a client behaves differently each time: "
 
 // describeDifference describes the first step that differs between two runs of a schedule: what its client sent, or
-// else the answer. If a step was impossible the second time, second ends differently from there on.
+// else the answer. If a step was impossible in the second run, the two runs have different steps from there on.
 func describeDifference(first, second *execution) string {
 	common := 0
 	for common < min(len(first.path), len(second.path)) && first.path[common] == second.path[common] {
@@ -101,7 +101,7 @@ func describeDifference(first, second *execution) string {
 	return ""
 }
 
-// sentText says what a client did in a step.
+// sentText says what a client did in a step. command is the text of the step.
 func sentText(command string) string {
 	switch {
 	case command == "":
@@ -117,7 +117,8 @@ type renaming struct{ to, from map[string]string }
 
 func newRenaming() renaming { return renaming{map[string]string{}, map[string]string{}} }
 
-// pair reports whether a maps to b, or neither is mapped yet. It stores the pair.
+// pair reports whether token a of one run corresponds to token b of the other: they are paired already, or neither of
+// them has a partner. In the second case pair makes them partners.
 func (r renaming) pair(a, b string) bool {
 	to, known := r.to[a]
 	from, taken := r.from[b]

@@ -62,8 +62,8 @@ func (ex *live) watchScripts(l *pendingOutcome, next command.Command,
 	}, nil
 }
 
-// sendWatched sends a client's command by calling send, and records what follows from its reply: the first undeclared
-// key that its scripts touched, and what there is to learn. An empty reply says nothing.
+// sendWatched sends a client's command by calling the function send. From the reply it records the first undeclared key
+// that the command's scripts touched, and what there is to learn. After an empty reply it records nothing.
 func (ex *live) sendWatched(l *pendingOutcome, client int, c command.Command, transaction []byte,
 	send func() (reply []byte, err error)) (reply []byte, err error) {
 	touched, err := ex.watchScripts(l, c, transaction)

@@ -11,7 +11,7 @@ import (
 
 // This file decides whether a search that found nothing has shown anything.
 
-// vacuous returns why a search that ran every schedule and found nothing has shown nothing; empty: it has shown
+// vacuous says why a search proves nothing, although it ran every schedule and found no violation; empty: it proves
 // something.
 func (s *search) vacuous(worlds []*world, background string) string {
 	b := s.spec.budgets()[0]

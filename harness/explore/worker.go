@@ -38,7 +38,7 @@ type jobRun struct {
 	claimed  []visited.ID
 }
 
-// restart makes ready for the next attempt. What is known about looked-up states stays.
+// restart prepares for the next attempt. What is known about looked-up states stays.
 func (v *jobRun) restart() {
 	v.ex = nil
 	v.ended = strategy.Take
@@ -50,7 +50,7 @@ type worker struct {
 	search *search
 }
 
-// explore runs a schedule, again if it was disturbed.
+// explore runs a schedule, and again each time that it was disturbed.
 func (k worker) explore(ctx context.Context, v *jobRun) error {
 	_, err := k.undisturbed(ctx, k.search.budget, func() (*execution, error) { return k.attempt(ctx, v) })
 	if err != nil && len(v.claimed) > 0 {

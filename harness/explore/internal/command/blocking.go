@@ -20,8 +20,8 @@ func (c Command) Blocks() bool {
 // Monitors reports whether the command shows other clients' commands.
 func (c Command) Monitors() bool { return Name(c.Args) == "monitor" }
 
-// timeoutArg returns the index of a blocking command's time-out among its arguments, and its unit. ok is false for
-// other commands, and for one that Redis rejects.
+// timeoutArg returns the index of a blocking command's time-out among the arguments, and the unit of the time-out. ok
+// is false for a command that does not block, and for one that Redis rejects.
 func (c Command) timeoutArg() (place int, unit time.Duration, ok bool) {
 	n := len(c.Args)
 	switch Name(c.Args) {

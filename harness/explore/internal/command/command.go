@@ -49,8 +49,8 @@ func SeenByOthers(args [][]byte) bool {
 		second(args))
 }
 
-// DependsOnTime reports whether the command's effect or reply depends on the time of day: it reads a TTL, sets one, or
-// may do either.
+// DependsOnTime reports whether the command's effect or reply depends on the time of day: the command reads a TTL, sets
+// one, or may do either.
 func (c Command) DependsOnTime() bool {
 	switch Name(c.Args) {
 	case "ttl", "pttl", "expiretime", "pexpiretime", "xadd":

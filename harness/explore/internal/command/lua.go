@@ -9,7 +9,8 @@ import (
 // This file recognises Lua scripts whose outcome follows from the store, their arguments and the time.
 
 var (
-	// luaCall finds where a script calls a command. luaCommand finds the calls that name it.
+	// luaCall finds where a script calls a command. luaCommand finds only those calls in which the command's name is
+	// written.
 	luaCall    = regexp.MustCompile(`\b(?:redis|server)\s*\.\s*p?call\b`)
 	luaCommand = regexp.MustCompile(`\b(?:redis|server)\s*\.\s*p?call\s*\(\s*["'](\w+)["']\s*[,)]`)
 

@@ -30,9 +30,10 @@ func WhyRefused(args [][]byte) string {
 	return ""
 }
 
-// hasWord reports whether one of the arguments from index from on is one of words, in upper or lower case.
-func hasWord(args [][]byte, from int, words ...string) bool {
-	return slices.ContainsFunc(args[min(from, len(args)):], func(a []byte) bool {
+// hasWord reports whether one of words is among the arguments, in upper or lower case. Arguments before index first do
+// not count.
+func hasWord(args [][]byte, first int, words ...string) bool {
+	return slices.ContainsFunc(args[min(first, len(args)):], func(a []byte) bool {
 		return slices.Contains(words, strings.ToLower(string(a)))
 	})
 }

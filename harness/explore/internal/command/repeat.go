@@ -7,7 +7,7 @@ import (
 // This file knows which commands have an outcome that follows from the store and the time.
 
 // repeatable lists commands, in addition to those of touches, whose reply and effect follow from the store and the time
-// of day. One server also lists a set or a hash in the same order each time.
+// of day. Those that list a set or a hash are among them, since one server lists it in the same order each time.
 var repeatable = setOf("eval evalsha eval_ro evalsha_ro exec time getbit setbit bitcount incrbyfloat hincrbyfloat " +
 	"hstrlen hkeys hvals zincrby zcount zrank zrevrange zrangebyscore zremrangebyscore zremrangebyrank rpushx lpushx " +
 	"linsert lset lpos smove sunion sinter sdiff mset msetnx rename renamenx copy pfadd pfcount wait publish")
@@ -20,7 +20,7 @@ func setOf(words string) map[string]bool {
 	return m
 }
 
-// Repeats reports whether the outcome of a command follows from the store and the time.
+// Repeats reports whether a command has the same outcome each time that the store and the time are the same.
 func Repeats(args [][]byte) bool {
 	n := Name(args)
 	if n == "script" {

@@ -19,12 +19,12 @@ const (
 	mostCalls = 4   // most commands by which a script is shown
 )
 
-// Names maps short forms of words and scripts to what they stand for, so that each is unique in a schedule. With a nil
-// Names every text stands alone.
+// Names maps short forms of words and scripts to what they stand for. So no short form stands for two things in one
+// schedule. A nil Names keeps nothing: the same short form may stand for several things.
 type Names map[string]string // short form to original
 
-// Text writes the command for people. A script is shown by its title, else by its first comment and the commands that
-// it calls, or, if its text is unknown, by the beginning of its hash.
+// Text writes the command for people. A script is shown by its title. Without a title it is shown by its first comment
+// and the commands that it calls. If its text is unknown, it is shown by the beginning of its hash.
 func (c Command) Text(s *Scripts) string { return c.TextAmong(s, nil) }
 
 // TextAmong is Text with short forms that are unique among names.
@@ -105,7 +105,7 @@ func (s *Scripts) name(body string) string {
 	return "{" + calls + "}"
 }
 
-// saysLittle matches comments that are common to many scripts.
+// saysLittle matches comments that many scripts have, and that therefore identify none.
 var saysLittle = regexp.MustCompile(`\b(?:KEYS|ARGV)\b|(?i)copyright|licen[cs]e`)
 
 // callsText lists the commands that a script calls, in order, each once.

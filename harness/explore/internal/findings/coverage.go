@@ -55,7 +55,7 @@ func (m Coverage) SoleOwner() int {
 // Drawn is what a random search has seen. The search's lock guards it.
 type Drawn struct {
 	Drawn int `json:"drawn,omitempty"` // schedules that were drawn and run to their end
-	// how many of them were drawn with the final number in Steps: only these count for the promise
+	// how many of them were drawn when Steps had its final value: the promise holds for these only
 	Counted int `json:"judged,omitempty"`
 	Actors  int `json:"actors,omitempty"` // most actors in one schedule
 	Steps   int `json:"steps,omitempty"`  // steps of the longest schedule
@@ -90,7 +90,8 @@ func (r *Drawn) add(more Drawn) {
 	}
 }
 
-// note records that a schedule showed a class. number is 0 if the schedule was not drawn at random.
+// note records that schedule number showed a violation of class c. FirstAt keeps the smallest number of each class. If
+// number is 0, the schedule was not drawn at random, and note does nothing.
 func (r *Drawn) note(c harness.Class, number int) {
 	if number == 0 {
 		return

@@ -34,7 +34,7 @@ func possibleSituations(b interleave.Budget) (names []harness.SituationName) {
 	return names
 }
 
-// entry returns the encounter of a situation. It adds it if necessary.
+// entry returns the encounter of the situation with that name. If there is none, it adds one.
 func (e Encounters) entry(name harness.SituationName) *Encounter {
 	if e[name] == nil {
 		e[name] = &Encounter{Situation: harness.Situation{Name: name}}
@@ -55,8 +55,8 @@ func (e Encounters) add(b interleave.Budget, o Outcome, seen []harness.Situation
 	}
 }
 
-// update counts a situation of one schedule. It keeps the schedule if it is the shortest so far, or the first by its
-// choices among equally short ones.
+// update counts a situation that one schedule met. The encounter keeps the shortest of these schedules. Of equally
+// short ones it keeps the first in the order of their choices.
 func (e *Encounter) update(s harness.Situation, b interleave.Budget, path []interleave.Choice) {
 	if e.Count += s.Count; s.Count == 0 {
 		return

@@ -115,7 +115,8 @@ type Tally struct {
 	Random          Drawn            `json:"random"`
 }
 
-// Tally returns what was counted and found so far.
+// Tally returns what was counted and found so far. It adds strays to Tally.OutOfTurn: the commands that clients of this
+// process sent outside of their turns.
 func (f *Findings) Tally(strays int64) Tally {
 	t := Tally{
 		Schedules: f.Schedules, Pruned: f.Pruned, Steps: f.Steps, OutOfTurn: f.OutOfTurn + strays, Doubt: f.Doubt,
@@ -132,7 +133,7 @@ func (f *Findings) Tally(strays int64) Tally {
 	return t
 }
 
-// Add merges what another search, or a piece of this one, has counted and found.
+// Add adds to f what another search, or a piece of this one, has counted and found.
 func (f *Findings) Add(t Tally) {
 	f.Schedules += t.Schedules
 	f.Pruned += t.Pruned

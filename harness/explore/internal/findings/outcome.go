@@ -19,7 +19,8 @@ type Outcome struct {
 	Covers     Coverage
 	Deadlock   *harness.Anomaly // nil: no client waits for ever
 	Undeclared *harness.Anomaly // nil: every script declares the keys that it touched
-	// A violation at this time or later is dropped, since a clock may have shown a wrong time; math.MaxInt64: none is.
+	// A violation at this time or later is dropped, since a clock may have shown a wrong time; math.MaxInt64: no violation
+	// is dropped.
 	KnownUntil time.Duration
 	Draw       Draw // zero: not drawn at random
 }
@@ -54,7 +55,7 @@ func (o Outcome) Judge(ctx context.Context, checkers []harness.Checker) Judgemen
 	return v
 }
 
-// LengthUntil counts the steps and probes up to t. times are those of Outcome.Times.
+// LengthUntil counts the steps and probes of a schedule up to the virtual time t. times is Outcome.Times.
 func LengthUntil(times []time.Duration, t time.Duration) (n int) {
 	for _, at := range times {
 		if at <= t {

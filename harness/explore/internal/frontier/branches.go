@@ -16,8 +16,8 @@ type Branches struct {
 	unreduced bool
 }
 
-// NewBranches returns an empty source. With unreduced, schedules that differ only in the order of independent moves are
-// planned as well.
+// NewBranches returns an empty source. If unreduced is true, schedules that differ only in the order of independent
+// moves are planned as well.
 func NewBranches(unreduced bool) *Branches { return &Branches{unreduced: unreduced} }
 
 // Plan adds branches.

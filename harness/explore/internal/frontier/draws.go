@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 )
 
-// Round is a round of random schedules. Each is drawn for the length of the longest schedule of earlier rounds. So the
-// seed alone decides what is drawn, whichever worker is faster.
+// Round is a round of random schedules. Each schedule is drawn for the length of the longest schedule of all earlier
+// rounds. So the seed alone decides what is drawn, and not which worker is faster.
 type Round struct {
 	From       int   `json:"next"`            // number of the next schedule, from 1; 0: no round has begun
 	To         int   `json:"to"`              // number after the last schedule of the round
@@ -35,7 +35,8 @@ func (r Round) Numbers() []int {
 	return all
 }
 
-// Split deals the remaining schedules out to rounds of up to n.
+// Split splits what remains of the round: first one round of the schedules to run again, if there are any, then rounds
+// of up to n new schedules.
 func (r Round) Split(n int) (parts []Round) {
 	if len(r.Retry) > 0 {
 		parts = append(parts, Round{From: r.From, To: r.From, KnownSteps: r.KnownSteps, Retry: slices.Clone(r.Retry)})
@@ -46,8 +47,9 @@ func (r Round) Split(n int) (parts []Round) {
 	return parts
 }
 
-// MarkRun records that part was run, except for the schedules with the numbers in undrawn. part has to be the first of
-// the parts that Split returns. The error says that undrawn has a number that is not in part, or has one twice.
+// MarkRun records that part was run, except for the schedules with the numbers in undrawn. The argument part has to be
+// the first of the rounds that Split returns. The error says that undrawn has a number that is not in part, or has one
+// twice.
 func (r *Round) MarkRun(part Round, undrawn []int) error {
 	all := part.Numbers()
 	for i, n := range undrawn {
@@ -85,7 +87,7 @@ type Draws struct {
 // Planned counts the schedules that remain of the round.
 func (f *Draws) Planned() int { return f.Remaining() }
 
-// Next takes the next number of the round.
+// Next takes the next schedule of the round. Schedules to run again come first.
 func (f *Draws) Next() (Job, bool) {
 	if n := len(f.Retry); n > 0 {
 		j := &drawJob{from: f, number: f.Retry[n-1]}

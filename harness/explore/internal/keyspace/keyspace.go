@@ -102,8 +102,8 @@ func textInstants(text string) (all []time.Duration) {
 	return all
 }
 
-// appendInstant appends the instants that n stands for in any unit, if they are within horizon after Epoch. A float
-// with today's nanoseconds is exact to a quarter of a microsecond.
+// appendInstant appends the instants that n stands for in any unit, if they are within horizon after Epoch. A float64
+// holds today's time in nanoseconds to a quarter of a microsecond, and instants are in whole milliseconds.
 func appendInstant(all []time.Duration, n float64) []time.Duration {
 	for _, unit := range units {
 		// false for NaN

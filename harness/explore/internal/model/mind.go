@@ -151,8 +151,8 @@ func (m *Memory) child(parent *Mind, event Event) (next *Mind, isNew bool) {
 	return next, true
 }
 
-// IDAfter returns the ID of the mind that a client has after the event. before is the ID of the mind that it had
-// before.
+// IDAfter returns the ID of the mind that a client has after the event. The argument before is the ID of the client's
+// mind before the event.
 func (e Event) IDAfter(before visited.ID) visited.ID {
 	b := visited.AppendInts(visited.AppendID(nil, before), e.Kind)
 	if e.Thread > 0 {
@@ -161,9 +161,9 @@ func (e Event) IDAfter(before visited.ID) visited.ID {
 	return visited.IDOf(visited.AppendText(visited.AppendInts(visited.AppendBools(b, e.Promoted), e.At), e.Text))
 }
 
-// Learn stores what a client did after an event, and returns its mind from then on. before is its mind before the
-// event. The error wraps schedule.ErrNotRepeated if the client did something else the last time. scripts names scripts
-// in the error.
+// Learn stores what a client did after an event, and returns the client's mind from then on. The argument before is its
+// mind before the event. The error wraps schedule.ErrNotRepeated if the client did something else the last time. The
+// error takes the names of scripts from the table scripts.
 func (m *Memory) Learn(client fmt.Stringer, before *Mind, event Event, did Reaction,
 	scripts *command.Scripts) (*Mind, error) {
 	next, isNew := m.child(before, event)
@@ -191,7 +191,7 @@ func (m *Memory) Learn(client fmt.Stringer, before *Mind, event Event, did React
 }
 
 // LearnLook stores what Observe or Finally did after an event, and what it asked for next. It returns the mind from
-// then on.
+// then on. The argument before is the mind before the event.
 func (m *Memory) LearnLook(before *Mind, event Event, acts []Act, next Ask) *Mind {
 	n, isNew := m.child(before, event)
 	if isNew {
@@ -219,8 +219,8 @@ func (d Reaction) endedText() string {
 	return fmt.Sprintf("%d operations", n)
 }
 
-// sameCommand reports whether two stops have the same kind and, if a command comes next, the same command name and
-// keys.
+// sameCommand reports whether two stops have the same kind. If the client waits for a reply, its command has to have
+// the same name and keys as well.
 func (s Stop) sameCommand(other Stop) bool {
 	if s.Kind != other.Kind || s.Kind != InCommand {
 		return s.Kind == other.Kind
@@ -237,7 +237,7 @@ func (s Stop) sameBytes(other Stop) bool {
 		})
 }
 
-// inWords describes the stop, after a client's name.
+// inWords describes the stop in words that follow a client's name, such as "sent GET k".
 func (s Stop) inWords(scripts *command.Scripts) string {
 	switch s.Kind {
 	case InCommand:

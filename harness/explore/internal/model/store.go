@@ -54,7 +54,7 @@ type Transition struct {
 	Reply   string
 	After   *Contents
 	Touched []string // watched keys that were written
-	Watched int      // the first so many keys of Memory.Watched were checked for Touched
+	Watched int      // how many keys of Memory.Watched, from the first on, were checked for Touched
 
 	Undeclared string // describes the first key that a script touched and did not declare; empty: none
 }
@@ -88,7 +88,7 @@ func (m *Memory) Contents(keys []keyspace.Key, scripts string) *Contents {
 	return c
 }
 
-// At returns the contents without the keys that have expired by now.
+// At returns the contents without the keys that have expired by the virtual time now.
 func (c *Contents) At(m *Memory, now time.Duration) *Contents {
 	if c.first == keyspace.NoEnd || !keyspace.HasEnded(c.first, now) {
 		return c
@@ -133,7 +133,7 @@ type Watched struct {
 	Touched bool // it was written since then
 }
 
-// Touch records that keys were written.
+// Touch marks each watched key that is among keys as written.
 func Touch(watched []Watched, keys []string) {
 	for i := range watched {
 		watched[i].Touched = watched[i].Touched || slices.Contains(keys, watched[i].Name)

@@ -121,7 +121,7 @@ func (c *Conn) Ask(request []byte, n int) ([]byte, error) {
 	return c.buf, nil
 }
 
-// wholeReplies returns the number of whole replies at the start of b, up to most, and their size.
+// wholeReplies counts the whole replies at the start of b, but no more than most. size is their total size.
 func wholeReplies(b []byte, most int) (n, size int, err error) {
 	for ; n < most; n++ {
 		next, err := ReplySize(b[size:])
@@ -133,7 +133,8 @@ func wholeReplies(b []byte, most int) (n, size int, err error) {
 	return n, size, nil
 }
 
-// ReadUntil returns what Redis sends by itself, up to end. It keeps what follows for the next call.
+// ReadUntil returns what Redis sends without being asked, up to and including the bytes in end. It keeps what follows
+// for the next call.
 func (c *Conn) ReadUntil(end []byte) ([]byte, error) {
 	c.buf, c.rest = append(c.buf[:0], c.rest...), nil
 	for searched := 0; ; {

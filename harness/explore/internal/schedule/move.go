@@ -33,7 +33,7 @@ type Move struct {
 	Memory int
 }
 
-// ClockKey stands for the time that clients see. Clients' keys never have this name.
+// ClockKey stands, in a list of keys, for the time that clients see. No key of a client has this name.
 const ClockKey = "\x00clock"
 
 // Instant is an instant to which time can pass.

@@ -52,7 +52,7 @@ func (s *Server) SetTime(now time.Duration) {
 }
 
 // SetTimeDuring lets time pass to another instant while a server executes the next command: see
-// cluster.FixedClock.SetDuring. SetTime ends it.
+// cluster.FixedClock.SetDuring. It has an effect until SetTime is called.
 func (s *Server) SetTimeDuring(then time.Duration) {
 	for _, clock := range s.fixed {
 		clock.SetDuring(keyspace.Epoch.Add(then))
@@ -85,7 +85,7 @@ const ageScript = `for _, k in ipairs(redis.call('keys', '*')) do
 end
 return 1`
 
-// endsScript lists the end and the name of each key that has a TTL. ARGV[1] is endCommand.
+// endsScript lists the end and the name of each key that has a TTL. ARGV[1] is the result of endCommand.
 const endsScript = `local out = {}
 for _, k in ipairs(redis.call('keys', '*')) do
   local at = redis.call(ARGV[1], k)
@@ -93,7 +93,8 @@ for _, k in ipairs(redis.call('keys', '*')) do
 end
 return out`
 
-// endCommand returns the Redis command that returns a key's end in ms: the time of day if clocks are set, else the TTL.
+// endCommand returns the Redis command that returns a key's end in ms: as a time of day if clocks can be set, else as
+// the TTL that is left.
 func (s *Server) endCommand() string {
 	if s.fixed != nil {
 		return "pexpiretime"
@@ -120,7 +121,7 @@ func (s *Server) KeyEnds(now, unit time.Duration) ([]keyspace.End, error) {
 	return out, err
 }
 
-// virtualEnd returns the virtual time at which a key ends. ms is the answer to endCommand.
+// virtualEnd returns the virtual time at which a key ends. ms is Redis's answer to the command of endCommand.
 func (s *Server) virtualEnd(ms int64, now, unit time.Duration) time.Duration {
 	if s.fixed != nil {
 		return time.UnixMilli(ms).Sub(keyspace.Epoch)

@@ -20,10 +20,10 @@ import (
 // Nodes of a server, by number. A server without replicas has only the first, one without failovers the first three.
 const (
 	FirstPrimary = iota
-	Lagging      // its replica, which gets nothing once replication has stopped
-	Bystander    // its other replica, which gets everything. Once replication has stopped, it alone acknowledges a WAIT
+	Lagging      // a replica of FirstPrimary. It gets nothing once replication has stopped
+	Bystander    // the other replica. It gets everything; once replication has stopped, it alone acknowledges a WAIT
 	Successor    // the primary after a promotion
-	follower     // its replica, if clients wait for acknowledgements
+	follower     // the replica of Successor, if clients wait for acknowledgements
 )
 
 // replicaData is the content of a replica.
@@ -35,8 +35,8 @@ type replicaData struct {
 // AckWithinMillis is how long a replica may take to acknowledge, in milliseconds: far more than it needs.
 const AckWithinMillis = "2000"
 
-// replicateAll has both replicas acknowledge everything so far. It writes first, since WAIT counts from its own
-// connection's last write.
+// replicateAll waits until both replicas have acknowledged everything so far. It begins with a write, since WAIT counts
+// from the last write of its own connection.
 var replicateAll = slices.Concat(resp.Request("SET", "{doublegrant}", ""), resp.Request("DEL", "{doublegrant}"),
 	resp.Request("WAIT", "2", AckWithinMillis))
 
@@ -101,13 +101,13 @@ func (s *Server) Promote(now time.Duration) error {
 	return s.resumeIfStopped()
 }
 
-// HearingReplicas returns Followers for the present state of the server.
+// HearingReplicas returns the number of replicas that now get what is written to the primary.
 func (s *Server) HearingReplicas() int64 {
 	return s.Followers(s.resumeReplication != nil, s.Primary != FirstPrimary)
 }
 
-// Followers returns the number of replicas that get what is written to the primary. stopped says that replication to
-// the lagging replica is stopped, and promoted that the successor is the primary.
+// Followers returns the number of replicas that get what is written to the primary. stopped is true if replication to
+// the lagging replica is stopped. promoted is true if the successor is the primary.
 func (s *Server) Followers(stopped, promoted bool) int64 {
 	switch {
 	case len(s.Names) == 1:

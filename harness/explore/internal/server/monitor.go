@@ -42,7 +42,8 @@ func (s *Server) WatchScripts() error {
 	return nil
 }
 
-// ScriptCalls lists what ran at the primary since WatchScripts or the last call, including the explorer's own scripts.
+// ScriptCalls lists the scripts that ran at the primary since WatchScripts or the last call of ScriptCalls. The
+// explorer's own scripts are among them.
 func (s *Server) ScriptCalls() (all []ScriptCall, err error) {
 	s.marks++
 	mark := "doublegrant-" + strconv.Itoa(s.marks)

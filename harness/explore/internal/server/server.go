@@ -249,7 +249,7 @@ func (s *Server) NoteWrites() { s.clean = false }
 // SetsClocks reports whether the servers' clocks can be set. If not, WhyNoClock says why.
 func (s *Server) SetsClocks() bool { return s.fixed != nil }
 
-// HeldKeys lists the lagging replica's keys when replication stopped.
+// HeldKeys lists the keys that the lagging replica had when replication stopped.
 func (s *Server) HeldKeys() []keyspace.Key { return s.lagging.keys }
 
 // Flush empties the script cache.
@@ -259,8 +259,9 @@ func (s *Server) Flush() error {
 	return err
 }
 
-// Post sends a request on a connection to a node and returns when Redis has read it. The answer may come later. Redis
-// reads in the order in which bytes arrive, so once it has answered the PING it has read the request.
+// Post sends a request on a connection to a node and returns when Redis has read the request. To find out, it awaits
+// the answer to a PING on another connection: Redis reads in the order in which bytes arrive. The answer to the request
+// may come later.
 func (s *Server) Post(to *resp.Conn, node int, request []byte) error {
 	if err := to.Post(request); err != nil {
 		return err

@@ -18,9 +18,9 @@ type settings struct {
 	before    map[string]string // previous values of changed settings
 }
 
-// NoteSettings notes what has to be restored after a command: the script cache, functions and settings. Call it before
-// the command. stays is true for a command outside of operations. Of what such a command changes, only the script cache
-// is restored.
+// NoteSettings records what has to be restored after the schedule because of a command: the script cache, functions and
+// settings. Call it before the command. stays is true for a command outside of operations. What such a command changes
+// stays, except that the script cache is restored.
 func (s *Server) NoteSettings(args [][]byte, stays bool) error {
 	if command.FlushesScripts(args) {
 		s.Flushed = true
@@ -49,7 +49,7 @@ func (s *Server) NoteSettings(args [][]byte, stays bool) error {
 	return nil
 }
 
-// KeepSettings keeps the functions that a command outside of operations has loaded.
+// KeepSettings keeps the functions that a command outside of operations has loaded, for all later schedules.
 func (s *Server) KeepSettings(args [][]byte) error {
 	if !command.Loads(args) {
 		return nil

@@ -26,7 +26,8 @@ func (s *Server) WatchKeys(keys []string) error {
 	return nil
 }
 
-// TouchedKeys lists the keys that were written since WatchKeys, according to EXEC.
+// TouchedKeys lists which of the keys were written since WatchKeys. Redis then refuses an EXEC on the connection that
+// watches the key. The argument keys has to be that of WatchKeys.
 func (s *Server) TouchedKeys(keys []string) (touched []string, err error) {
 	for i, k := range keys {
 		reply, err := s.witnesses[i].Ask(slices.Concat(resp.Request("MULTI"), resp.Request("EXEC")), 2)

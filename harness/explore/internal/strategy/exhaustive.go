@@ -39,8 +39,8 @@ type Exhaustive struct {
 	next   *schedule.Move   // the move that is being made; nil: it belongs to Prefix
 }
 
-// NewExhaustive returns the strategy for the first schedule of a branch. With unreduced it also plans schedules that
-// differ from another only in the order of independent moves.
+// NewExhaustive returns the strategy for the first schedule of a branch. If unreduced is true, it also plans schedules
+// that differ from another only in the order of independent moves.
 func NewExhaustive(b Branch, unreduced bool) *Exhaustive {
 	return &Exhaustive{Branch: b, unreduced: unreduced, asleep: b.SleepSet, cost: b.Cost}
 }
@@ -75,9 +75,9 @@ func (e *Exhaustive) Next(v View) (c interleave.Choice, decision Decision, err e
 }
 
 // branch returns the first move that is not asleep, and plans a branch for each other move that is not; nil: all are
-// asleep. In the branch of a later move the earlier moves are asleep. Crashes are different, since a crash is only
-// possible right after its client's step. It is never asleep in another branch, and in its own branch it puts no move
-// to sleep.
+// asleep. In the branch of a later move the earlier moves are asleep. Crashes are an exception, since a crash is only
+// possible right after its client's step. A crash is not asleep in the branches of later moves. In the branch of a
+// crash the earlier moves are not asleep.
 func (e *Exhaustive) branch(v View, moves []schedule.Move) (next *schedule.Move) {
 	tried := e.asleep
 	for i := range moves {

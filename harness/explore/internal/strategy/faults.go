@@ -12,10 +12,10 @@ import (
 // This file draws the faults of a random schedule: how many of the budget, which, and the earliest step of each. A
 // fault happens as soon as it can from that step on.
 
-// placedFault is a fault and its earliest step.
+// placedFault is a fault of a random schedule, and the earliest step at which it happens.
 type placedFault struct {
 	kind  faultKind
-	place int // smallest number of steps before it
+	place int // number of steps that come before it, at least
 }
 
 // faultKind is what a fault does.
@@ -35,10 +35,12 @@ const (
 	slows
 )
 
-// completes maps the first half of a fault that has two to its second half, which happens at a later place.
+// completes lists the faults that happen in two halves, such as replication that stops and then the promotion of a
+// replica. It maps the first half to the second.
 var completes = map[faultKind]faultKind{stopsReplication: promotes, delays: arrives}
 
-// drawFaults draws the faults of a schedule of that many steps, sorted by place.
+// drawFaults draws the faults of a random schedule, each with its place among that many steps. They are sorted by
+// place.
 func drawFaults(rng *rand.Rand, steps int, budget interleave.Budget) (faults []placedFault) {
 	possible := faultsOf(budget)
 	rng.Shuffle(len(possible), func(i, j int) { possible[i], possible[j] = possible[j], possible[i] })
@@ -73,7 +75,8 @@ func faultsOf(b interleave.Budget) (all []faultKind) {
 }
 
 // move returns a choice that causes the fault now, drawn at random if there are several. ok is false if there is none.
-// next is the step that would be taken without a fault: only its command can be lost, late or slow.
+// The argument next is the step that would be taken without a fault: only the command of this step can be lost, late or
+// slow.
 func (k faultKind) move(rng *rand.Rand, moves []schedule.Move, next interleave.Choice,
 	instants []schedule.Instant) (c interleave.Choice, ok bool) {
 	var all []interleave.Choice
@@ -88,7 +91,8 @@ func (k faultKind) move(rng *rand.Rand, moves []schedule.Move, next interleave.C
 	return all[rng.IntN(len(all))], true
 }
 
-// matches reports whether a choice is a fault of this kind. A fault of a command has to be one of the command in next.
+// matches reports whether the choice c is a fault of this kind. A fault that concerns a command, such as a lost answer,
+// has to concern the command of the step next.
 func (k faultKind) matches(c, next interleave.Choice, instants []schedule.Instant) bool {
 	happensToNext := c.Number() == next.Number() && c.Thread() == next.Thread()
 	switch k {

@@ -124,8 +124,8 @@ func (r *Random) choose(moves []schedule.Move, instants []schedule.Instant) (nex
 	return next
 }
 
-// note keeps those moves that are steps of actors. It also updates Actors and Instants, from which the search's promise
-// is computed.
+// note stores those of the moves that are steps of actors, for the sampler. It also updates Actors and Instants, from
+// which the search's promise is computed.
 func (r *Random) note(moves []schedule.Move, instants []schedule.Instant) {
 	r.steps = r.steps[:0]
 	for _, m := range moves {

@@ -14,8 +14,8 @@ import (
 
 // Strategy chooses the moves of one schedule.
 type Strategy interface {
-	// Next returns the choice to take, if the decision is Take. An error ends the schedule: with Leave, clients first run
-	// to some end.
+	// Next returns the choice to take, if the decision is Take. An error ends the schedule. If the decision is Leave, its
+	// clients first run to some end.
 	Next(View) (interleave.Choice, Decision, error)
 
 	// Took tells the strategy which move was made. It is called after each move that Next has chosen.
@@ -45,8 +45,8 @@ type View interface {
 	// Instants lists the instants to which time can pass next.
 	Instants() ([]schedule.Instant, error)
 
-	// Fingerprint distinguishes the schedule so far from others with the same choices in which clients sent something
-	// else; 0: unknown.
+	// Fingerprint returns a hash of the schedule so far; 0: unknown. Two schedules with the same choices have different
+	// fingerprints if clients sent something else.
 	Fingerprint() uint64
 
 	// FingerprintAfter returns the fingerprint after a choice; 0: unknown.
@@ -60,11 +60,11 @@ type View interface {
 	// more than one without a failover.
 	Unpromoted() bool
 
-	// Disturbed reports whether something happened that is not part of the schedule.
+	// Disturbed reports whether something happened that is not part of the schedule, such as that Redis lacked a script.
 	Disturbed() bool
 }
 
-// end returns how a schedule without moves ends.
+// end returns how a schedule ends in which no move is left.
 func end(v View) Decision {
 	if v.Unpromoted() {
 		return Stop

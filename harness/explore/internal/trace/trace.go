@@ -22,7 +22,8 @@ type Trace struct {
 	names   command.Names    // short forms of words and scripts in the steps so far
 }
 
-// New returns a trace without steps. scripts names scripts. With stores the store after each step is written as well.
+// New returns a trace without steps. The table scripts holds the names of scripts. If stores is true, the store after
+// each step is written as well.
 func New(scripts *command.Scripts, stores bool) *Trace {
 	return &Trace{Stores: stores, scripts: scripts, names: command.Names{}}
 }
@@ -50,7 +51,7 @@ func (t *Trace) Current() *interleave.Step {
 	return &t.Steps[len(t.Steps)-1]
 }
 
-// also appends what happened to the text of a step. If the text is not empty, sep comes between.
+// also appends the argument what to the text of a step. If the text is not empty, sep comes between.
 func also(s *interleave.Step, sep, what string) {
 	if s.Command != "" {
 		s.Command += sep
@@ -106,7 +107,7 @@ func (t *Trace) Sent(c command.Command, reply []byte, lost error) {
 	}
 }
 
-// Unsent writes a command that is not executed now.
+// Unsent writes a command that Redis does not execute in this step, and why.
 func (t *Trace) Unsent(c command.Command, why string) {
 	t.Sent(c, nil, nil)
 	t.Unanswered(why)
@@ -119,7 +120,7 @@ func (t *Trace) Unanswered(why string) {
 	}
 }
 
-// Crashed writes that the other members of client's process crash with it.
+// Crashed writes that a client's crash also ends the other members of its process. members and client count from 0.
 func (t *Trace) Crashed(members []int, client int) {
 	if t == nil {
 		return
@@ -175,8 +176,8 @@ func (t *Trace) Waited(d time.Duration) {
 	}
 }
 
-// Passed writes that the time d passes, and that the keys in gone have ended. It also writes timeLeft, such as "1ms
-// remains of", and the keys in last.
+// Passed writes that the time d passes, and that the keys in gone have ended. The keys in last are about to end:
+// timeLeft says when, as in "1ms remains of".
 func (t *Trace) Passed(d time.Duration, gone []string, timeLeft string, last []string) {
 	s := t.Current()
 	if s == nil {
@@ -191,11 +192,11 @@ func (t *Trace) Passed(d time.Duration, gone []string, timeLeft string, last []s
 	}
 }
 
-// rounded returns d without the microseconds that steps took.
+// rounded returns d rounded up to whole milliseconds, since the missing microseconds passed in earlier steps.
 func rounded(d time.Duration) time.Duration { return keyspace.RoundUp(d, keyspace.Grain) }
 
-// FinishStep ends a step. ended lists the operations that ended in it. seen lists the operations of the program's
-// Observe, which read the store after them.
+// FinishStep ends a step. ended lists the operations that ended in the step. seen lists the operations of
+// Program.Observe, which then read the store.
 func (t *Trace) FinishStep(ended, seen []harness.Op) {
 	s := t.Current()
 	if s == nil {

@@ -40,7 +40,7 @@ func (t *Table) AddKnown(all []ID) {
 	}
 }
 
-// Visit reports whether a state is known. If not, it is from now on.
+// Visit reports whether a state is known. If not, the state counts as known from then on.
 func (t *Table) Visit(id ID) (known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
