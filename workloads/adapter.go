@@ -74,8 +74,8 @@ type AdapterRunner interface {
 	// Kill ends the process of the search client whose Redis is at address. In the next schedule the client has a new
 	// process.
 	Kill(address string)
-	// StartAnnouncing starts a process for one schedule. The process announces its operations. It is the search client
-	// whose Redis is at address.
+	// StartAnnouncing starts, for one schedule, the process of the search client whose Redis is at address. The process
+	// announces its operations.
 	StartAnnouncing(address string, environment ...string) (AnnouncingProcess, error)
 	// OnAnnounced takes an announcement from the process of the search client whose Redis is at address. It returns when
 	// the process may go on.

@@ -72,8 +72,8 @@ func (d *dedups) Finish(ctx context.Context, s *harness.Session) error {
 	return nil
 }
 
-// messagesToAsk lists the messages to claim at about now: those that were claimed and not delivered, the latest, and
-// some that came so long ago that their marks have to be gone.
+// messagesToAsk lists the messages to claim at about the time now. These are the messages that were claimed and not
+// delivered, the latest, and some that came so long ago that their marks have to be gone.
 func (d *dedups) messagesToAsk(now time.Duration) []int64 {
 	all := d.claimed.latest(mostProbed)
 	end := (d.delivered.Load() + int64(d.opts.FanOut) - 1) / int64(d.opts.FanOut)

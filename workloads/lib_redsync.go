@@ -39,8 +39,8 @@ func libRedsyncRetries() Variant {
 		Explored: 2,
 		Source:   "github.com/go-redsync/redsync",
 		Claim:    OneNode,
-		// Both tries have one token. The first SET may come after the lock was lost and another owner has released it:
-		// then it is taken again.
+		// Both tries have the same token. The SET of the first try may arrive after its caller has lost the lock and the
+		// next owner has released it. Then the lock is taken again.
 		Flaws: []Flaw{{harness.SilentReacquire, LateCommand}, {harness.DoubleGrant, Failover}},
 	})
 }

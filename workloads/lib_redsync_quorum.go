@@ -42,7 +42,8 @@ func newRedsyncQuorum(masters []redis.UniversalClient) Locker {
 	return &redsyncQuorumLock{redsyncOn(pools...), len(pools)}
 }
 
-// Acquire returns false only if every master refused. After any other error the library has released what it took.
+// Acquire returns false only if every master refused. Any other failure is errGivenBack, since the library has released
+// what it took.
 func (l *redsyncQuorumLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 	m := l.mutex(key, owner, ttl)
 	err := m.TryLockContext(ctx)

@@ -162,8 +162,8 @@ func foreignLock(id string, can []string, l Library, v Variant) Variant {
 // variants.
 func (v Variant) Library() (Library, bool) { return v.library, v.library.File != "" }
 
-// RunBy returns v, the variant of a library, with a runner for the library's adapter. Without a runner it cannot be
-// run.
+// RunBy returns v, the variant of a library, with a runner for the library's adapter. The variant cannot be run without
+// a runner.
 func (v Variant) RunBy(runner AdapterRunner) Variant {
 	c := Adapter{As: Lock, Name: v.ID, Command: []string{v.library.File}, Can: v.can, Symmetric: true}
 	made, _ := c.variant(runner) // only an unknown family is an error

@@ -286,7 +286,7 @@ func exploredSequenceClient(generator Sequencer, o Options, i int) harness.Clien
 	})
 }
 
-// observe records, after each draw, what is stored for the sequence.
+// observe records, after each draw, what is stored for the sequence that was drawn from.
 func (v Variant) observe(ctx context.Context, s *harness.Session, r redis.UniversalClient, op harness.Op) {
 	if op.Kind == harness.Next {
 		s.Invoke(harness.Op{Kind: harness.Inspect, Key: op.Key}, func(op *harness.Op) { v.inspect(ctx, r, op) })

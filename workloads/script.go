@@ -103,7 +103,7 @@ func ScriptVariant(s Script) (Variant, error) {
 	}
 }
 
-// validate returns the first mistake that shows without Redis.
+// validate returns the first mistake in the settings that can be found without Redis.
 func (s Script) validate() error {
 	if s.Name == "" {
 		return errors.New("script: it has no name: give it one, such as the base name of its file")

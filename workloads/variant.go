@@ -97,8 +97,8 @@ type Variant struct {
 	Explored int
 
 	// ExploredBriefly says that a search of the whole catalogue omits expiries, lost answers and late commands for this
-	// variant, unless they are asked for. They take minutes if clients wait or have watchdogs. A search of this variant
-	// alone has them.
+	// variant, unless they are asked for. With them a search takes minutes if clients wait or have watchdogs. A search of
+	// this variant alone has them.
 	ExploredBriefly bool
 
 	// ExploredUncrashed says that a search of the whole catalogue also omits crashes, unless they are asked for.

@@ -94,7 +94,7 @@ func (t *Team) watch(lost <-chan EndedError) {
 	}
 }
 
-// taskOnce returns the task of the run. Only the first call makes the task, unless that fails.
+// taskOnce returns the task of the run. The first call makes the task. If that fails, the next call tries again.
 func (t *Team) taskOnce(ctx context.Context) ([]byte, error) {
 	t.taskMu.Lock()
 	defer t.taskMu.Unlock()

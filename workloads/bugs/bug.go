@@ -85,7 +85,7 @@ var files embed.FS
 // Entry is the name of the file that describes a bug, in the bug's folder.
 const Entry = "bug.yaml"
 
-// All lists the entries, by library and id. An error is a defect of an entry.
+// All lists the entries, sorted by library and id. An error means that an entry is defective.
 func All() (all []Bug, err error) {
 	folders, err := fs.Glob(files, "*/"+Entry)
 	if err != nil {
