@@ -30,8 +30,8 @@ var (
 	ScanOnPrimary             = source("scan_on_primary.lua")
 )
 
-// source returns the text of an embedded script. It panics if the file is missing, which is a mistake in the list above
-// that any test shows.
+// source returns the text of an embedded script. It panics if there is no such file: then the list above has a wrong
+// name, which any test shows.
 func source(name string) string {
 	b, err := files.ReadFile(name)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Adapter describes an adapter: a program in any language that runs an algorithm. It is told what to do in lines of
-// JSON: see adapters/README.md. AdapterVariant makes a variant of it.
+// Adapter describes an adapter: a program in any language that runs an algorithm. The harness tells the program what to
+// do in lines of JSON: see adapters/README.md. AdapterVariant makes a variant of an Adapter.
 type Adapter struct {
 	// As is Lock, Dedup or Sequence. By default it is derived from what the program can do.
 	As      Family   `json:"as,omitempty" yaml:"as,omitempty"`
@@ -30,7 +30,7 @@ type Adapter struct {
 	Announces bool `json:"announces,omitempty" yaml:"announces,omitempty"`
 	// Processes is how many processes share the clients of each client group under load; default 1.
 	Processes int `json:"processes,omitempty" yaml:"processes,omitempty"`
-	// RealCrash says that a crash in a search kills the process. Otherwise it only cuts the connection to Redis.
+	// RealCrash says that a crash in a search kills the process. Otherwise a crash only cuts the connection to Redis.
 	RealCrash bool `json:"realCrash,omitempty" yaml:"realCrash,omitempty"`
 
 	// Can lists the operations that the program can do, by their names in the protocol. The program's answer to init
@@ -49,7 +49,8 @@ type AdapterClock string
 // The clocks of adapters.
 const (
 	AskedClock AdapterClock = "asked" // the adapter asks the harness for the time and for sleep, or needs neither
-	// PreloadedClock is the C library's, by which the adapter also sleeps. A preloaded library replaces its functions.
+	// PreloadedClock is the clock of the C library, by which the adapter also sleeps. A preloaded library replaces the C
+	// library's functions for both.
 	PreloadedClock AdapterClock = "preloaded"
 	RealClock      AdapterClock = "real" // the machine's: a search can say nothing about the passing of time
 )
@@ -62,26 +63,27 @@ func (c AdapterClock) IsKnown() bool {
 // AdapterRunner runs an Adapter. Package harness/adapter has one.
 type AdapterRunner interface {
 	// SearchClient returns the operations of one client for one schedule of a search. address is where the client's
-	// process finds Redis. If the process breaks down later, it calls harness.Abandon.
+	// process finds Redis. If the process breaks down later, its operations call harness.Abandon.
 	SearchClient(address string) (Operations, error)
 	// LoadClient returns the operations of one more client of a load, given a Redis client for each master. Without a
-	// first Redis client, the operations only tell which there are.
+	// first Redis client, the result only shows which operations exist.
 	LoadClient(masters ...redis.UniversalClient) Operations
-	// Observer returns the operations by which the harness itself looks at Redis at the end of a schedule. The same r
-	// always gets the same ones.
+	// Observer returns the operations by which the harness itself looks at Redis at the end of a schedule. Calls with the
+	// same r return the operations of the same client.
 	Observer(r redis.UniversalClient) Operations
-	// Kill ends the process of the search client whose Redis is at address. The next schedule has a new one.
+	// Kill ends the process of the search client whose Redis is at address. In the next schedule the client has a new
+	// process.
 	Kill(address string)
-	// StartAnnouncing starts a process that announces its operations, as the search client whose Redis is at address, for
-	// one schedule.
+	// StartAnnouncing starts, for one schedule, the process of the search client whose Redis is at address. The process
+	// announces its operations.
 	StartAnnouncing(address string, environment ...string) (AnnouncingProcess, error)
-	// OnAnnounced passes an announcement to the search client whose Redis is at address. It returns when the client's
-	// process may go on.
+	// OnAnnounced takes an announcement from the process of the search client whose Redis is at address. It returns when
+	// the process may go on.
 	OnAnnounced(address, text string)
 	// LogTo writes the standard error of processes that start from now on to files in the folder dir.
 	LogTo(dir string)
-	// ConnectDirectly lets processes of a load connect to nodes themselves. For the Redis client of their group, address
-	// returns the node's address, or "" if they still have to connect through this process.
+	// ConnectDirectly lets processes of a load connect to nodes themselves. The function address gets the Redis client of
+	// a client group and returns the node's address. It returns "" if the group still has to connect through this process.
 	ConnectDirectly(address func(redis.UniversalClient) string)
 	// Close ends all processes. It may be called twice.
 	Close()
@@ -92,15 +94,15 @@ type Operations interface {
 	Extender
 	Deduper // First marks the message for a window, or claims it for a lease if Confirm is to follow
 	Sequencer
-	// Confirm marks the message id as delivered. The caller has claimed it before: see Confirmer.
+	// Confirm marks the message id as delivered. The caller has claimed the message before: see Confirmer.
 	Confirm(ctx context.Context, id string, window time.Duration) (bool, error)
 }
 
 // ErrNoEffect is wrapped by the errors of operations that certainly changed nothing.
 var ErrNoEffect = errors.New("certainly nothing was done")
 
-// requiredOperations lists the operations that a program of each family has to offer, the one that names the family
-// first.
+// requiredOperations lists the operations that a program of each family has to offer. The first in each list shows
+// which family the program belongs to.
 var requiredOperations = map[Family][]string{Lock: {DoAcquire, DoRelease}, Dedup: {DoClaim}, Sequence: {DoNext}}
 
 // WithDescription returns the adapter completed by what its program says about itself. The error says why the program
@@ -136,8 +138,8 @@ func (c Adapter) WithDescription(can []string, symmetric bool, clock AdapterCloc
 	return c, nil
 }
 
-// FamilyUnknown reports whether the program's family is still open: its user has not named it, and the program was not
-// asked. A nil adapter has none, so it returns false.
+// FamilyUnknown reports whether nobody has said to which family the program belongs: its user has not, and the program
+// was not asked yet. For nil it returns false.
 func (c *Adapter) FamilyUnknown() bool { return c != nil && c.As == "" && len(c.Can) == 0 }
 
 // mostMasters is the largest number of masters that a topology has.
@@ -201,7 +203,8 @@ func (c Adapter) variant(run AdapterRunner) (Variant, error) {
 	}
 }
 
-// onMasters makes the variant of a lock on several masters. It cannot be explored, since a search has one Redis.
+// onMasters makes the variant of a lock on several masters. The variant cannot be explored, since a search has one
+// Redis.
 func (c Adapter) onMasters(id string, runner AdapterRunner, v Variant) Variant {
 	v.Flaws = forgottenByAMaster()
 	v = quorumVariant(id, func(masters []redis.UniversalClient) Locker { return c.locker(runner.LoadClient(masters...)) },
@@ -228,8 +231,9 @@ func (c Adapter) adapterProgram(
 	}, kill)
 }
 
-// gatedProgram returns p with clients that connect to Redis themselves, each by a gate: an address of its own, at which
-// the search holds back each command until the schedule lets it pass. openAt makes the client at place i.
+// gatedProgram returns p with clients that connect to Redis themselves, each by a gate. A gate is an address at which
+// the search holds back each command until the schedule lets it pass. openAt makes the client at place i, whose gate is
+// at address.
 func (c Adapter) gatedProgram(
 	p interleave.Program, openAt func(i int, address string) (harness.Client, error), kill func(address string),
 ) interleave.Program {
@@ -293,7 +297,8 @@ func (c Adapter) ID() string { return AdapterPrefix + c.name() }
 // AdapterPrefix begins the ids of variants that are adapters.
 const AdapterPrefix = "client/"
 
-// name returns the adapter's name: the one in its settings, or the last file name in its command.
+// name returns the adapter's name. By default it is the last file name in the command, or the name of the socket,
+// without the extension.
 func (c Adapter) name() string {
 	if c.Name != "" {
 		return c.Name
@@ -312,7 +317,7 @@ func (c Adapter) name() string {
 	return strings.TrimSuffix(base, filepath.Ext(base))
 }
 
-// locker returns a lock that has the methods which the program can do.
+// locker returns a lock that runs the operations o. The lock has the method Extend only if the program can extend.
 func (c Adapter) locker(o Operations) Locker {
 	if slices.Contains(c.Can, DoExtend) {
 		return struct{ Extender }{o}
@@ -320,7 +325,8 @@ func (c Adapter) locker(o Operations) Locker {
 	return struct{ Locker }{o}
 }
 
-// deduper returns a filter that has the methods which the program can do.
+// deduper returns a filter that runs the operations o. The filter has the method Confirm only if the program can
+// confirm.
 func (c Adapter) deduper(o Operations) Deduper {
 	if slices.Contains(c.Can, DoConfirm) {
 		return adapterClaims{o}

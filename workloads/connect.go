@@ -18,14 +18,14 @@ import (
 )
 
 // Connector returns the Redis client of a client group. Package harness/cluster has one. The client must not retry by
-// itself (MaxRetries -1) unless retries are under test: a SET NX that is sent again may be refused because the first
-// one took the lock.
+// itself (MaxRetries -1) unless retries are under test. Otherwise a SET NX that is sent again may be refused because
+// the first SET NX took the lock.
 type Connector interface {
 	Connect(group int) (redis.UniversalClient, error)
 }
 
-// call traces the commands of one operation, to decide what an error means. An operation certainly did not happen only
-// if none of its commands can have been executed.
+// call traces the commands of one operation, to decide what an error of the operation means. The operation certainly
+// had no effect only if none of its commands can have been executed.
 type call struct {
 	sent       atomic.Bool // the tracer has seen a command
 	mayHaveRun atomic.Bool // a command may have been executed
@@ -45,7 +45,7 @@ func withCall(ctx context.Context) (context.Context, *call) {
 	return context.WithValue(ctx, callKey{}, c), c
 }
 
-// finish sets the outcome of op from its error. It reports whether there was no error.
+// finish sets the outcome of op from err, the error of the operation. It returns true if err is nil.
 func (c *call) finish(op *harness.Op, err error) bool {
 	if err == nil {
 		op.Outcome = harness.OK
@@ -94,8 +94,8 @@ func (t tracer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	}
 }
 
-// trace sends the commands, which are one command or those of a pipeline, and notes whether any of them can have been
-// executed. Before and after it the client may crash or be paused.
+// trace sends the commands: a single command, or the commands of a pipeline. It notes whether any of the commands can
+// have been executed. The client may crash or be paused just before they are sent and just after.
 func (t tracer) trace(ctx context.Context, cmds []redis.Cmder, pipeline bool, send func(context.Context) error) error {
 	c, ok := ctx.Value(callKey{}).(*call)
 	if !ok {
@@ -124,13 +124,13 @@ func (t tracer) trace(ctx context.Context, cmds []redis.Cmder, pipeline bool, se
 	return err
 }
 
-// mayHaveRun reports whether any command that ended in err can have been executed.
+// mayHaveRun reports whether any of the commands can have been executed. err is the error of sending them.
 func (a *attempt) mayHaveRun(err error, cmds []redis.Cmder, pipeline bool) bool {
 	return !a.unsent.Load() && !(notExecuted(err) && (!pipeline || noneExecuted(cmds)))
 }
 
-// onlyCleansUp reports whether the only command is an UNWATCH or DISCARD. These are sent even for a crashed client,
-// since other clients go on to use its connection, which would end in a real crash.
+// onlyCleansUp reports whether the only command is an UNWATCH or DISCARD. These are sent even for a crashed client. A
+// real crash would close the client's connection, but here other clients use the connection next.
 func onlyCleansUp(cmds []redis.Cmder) bool {
 	return len(cmds) == 1 && (cmds[0].Name() == "unwatch" || cmds[0].Name() == "discard")
 }

@@ -20,8 +20,8 @@ type Deduper interface {
 }
 
 // Confirmer is a Deduper that marks in two steps: First only claims the message for a lease, and Confirm marks it as
-// delivered. A message that is claimed and never confirmed can be claimed again after the lease, so none is lost when
-// its worker crashes.
+// delivered. A message that is claimed and never confirmed can be claimed again after the lease. So no message is lost
+// when its worker crashes.
 type Confirmer interface {
 	Deduper
 	// Lease returns how long an unconfirmed claim lasts, for messages that stay marked for window.
@@ -36,7 +36,7 @@ type Confirmer interface {
 type Inspector interface {
 	Deduper
 	// Inspect reports whether the message id is marked, and for how long still. It changes nothing. For a marked message,
-	// remaining is 0 only if the mark never ends. An error leaves both open.
+	// remaining is 0 only if the mark never ends. After an error both results are unknown.
 	Inspect(ctx context.Context, id string) (marked bool, remaining time.Duration, err error)
 }
 
@@ -78,7 +78,7 @@ func (d *dedups) Name() string { return d.opts.Name }
 
 func (d *dedups) Kinds() []harness.Kind { return dedupKinds(d.newDeduper) }
 
-// Situations lists what the load meets if it lasts for several windows.
+// Situations lists the critical moments that the load brings about if it lasts for several windows.
 func (d *dedups) Situations() []harness.SituationName {
 	return []harness.SituationName{harness.AskedAgainAtEnd, harness.AskedAgainAfter}
 }
@@ -110,8 +110,8 @@ type dedupClient struct {
 	load *dedups
 }
 
-// Step receives one message and claims it. It delivers a message that is new and, if the filter asks for it, confirms
-// that.
+// Step receives one message and claims it. If the message is new, Step delivers it and, for a Confirmer, confirms the
+// delivery.
 func (c *dedupClient) Step(ctx context.Context, s *harness.Session) {
 	number, again := c.load.receive(s)
 	id := c.load.message(number)
@@ -132,8 +132,8 @@ func (c *dedupClient) Step(ctx context.Context, s *harness.Session) {
 	}
 }
 
-// confirmClaim confirms a claimed message if the filter asks for it. It returns the operation that set the mark for the
-// whole window: the confirm, or else the claim.
+// confirmClaim confirms a claimed message if the filter is a Confirmer. It returns the operation that marked the
+// message for the whole window: the confirm, or for other filters the claim.
 func (c *dedupClient) confirmClaim(ctx context.Context, s *harness.Session, number int64, claim harness.Op) harness.Op {
 	if _, ok := c.filter.(Confirmer); !ok {
 		return claim
@@ -182,8 +182,8 @@ func (c *dedupClient) confirm(ctx context.Context, s *harness.Session, id string
 	})
 }
 
-// receive returns the number of the message that the caller gets next. again is true if the message was delivered
-// before and now is repeated.
+// receive returns the number of the message that the caller gets next. again is true if the message repeats an earlier
+// one.
 func (d *dedups) receive(s *harness.Session) (number int64, again bool) {
 	if s.Rand.Float64() < redelivered {
 		if number, ok := d.drawRepeated(s); ok {

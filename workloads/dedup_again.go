@@ -10,17 +10,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file chooses which messages come again, and when: at ages spread around their window, where a filter may forget
-// them too early or has to have forgotten them.
+// This file chooses which messages come again, and when. Their ages are spread over the window and some time after it.
+// Inside the window a filter must remember a message, and after the window it has to have forgotten the message.
 
 // redelivered is the share of deliveries that repeat an earlier message.
 const redelivered = 0.05
 
-// ageBand is a range of ages, in windows, and the share of repeated messages with such an age.
+// ageBand is a range of ages, and the share of the repeated messages that have such an age. from and to are in windows:
+// at age 1 the window ends.
 type ageBand struct{ share, from, to float64 }
 
-// ageBands cover the window and the time after it, except for a hundredth on both sides of its end: clocks may be wrong
-// by that much, so an answer there proves nothing.
+// ageBands cover the window and some time after it. They leave out about a hundredth of a window on both sides of the
+// window's end. Clocks may be wrong by that much, so an answer there proves nothing.
 var ageBands = []ageBand{
 	{0.15, 0, 0.1},
 	{0.30, 0.1, 0.94},
@@ -28,8 +29,8 @@ var ageBands = []ageBand{
 	{0.20, 1.012, 1.2},
 }
 
-// drawRepeated draws an earlier message to deliver again, of an age that it draws first. It returns false if there is
-// no message of that age.
+// drawRepeated chooses an earlier message to deliver again. It draws an age and takes a message of about that age, or
+// now and then a message whose confirm is delayed. It returns false if there is no such message.
 func (d *dedups) drawRepeated(s *harness.Session) (int64, bool) {
 	if number, ok := d.slow.draw(s.Rand); ok && s.Rand.IntN(4) == 0 {
 		return number, true
@@ -44,7 +45,7 @@ func (d *dedups) drawRepeated(s *harness.Session) (int64, bool) {
 }
 
 // sampledTimes keeps messages with a time each, such as when they were marked. Of messages that come close together it
-// keeps only one. It is safe for concurrent use. The zero value with window set is empty.
+// keeps only one. It is safe for concurrent use. A new value needs only its window.
 type sampledTimes struct {
 	window time.Duration
 
@@ -93,7 +94,7 @@ func (d *sampledTimes) draw(rng *rand.Rand, from, to time.Duration) (number int6
 	return d.latest[i+rng.IntN(j-i)].number, true
 }
 
-// oldest lists the earliest n messages, leaving out those with a time after until.
+// oldest lists the earliest n messages. It leaves out messages whose time is after the argument until.
 func (d *sampledTimes) oldest(n int, until time.Duration) (numbers []int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -105,8 +106,8 @@ func (d *sampledTimes) oldest(n int, until time.Duration) (numbers []int64) {
 	return numbers
 }
 
-// timeOf returns about when a message came: the time of the kept message with its number or the next smaller one, or 0
-// if there is none. Numbers have to grow with time.
+// timeOf returns about when a message came: the time of the kept message with that number or with the next smaller one.
+// It returns 0 if there is no such message. Numbers have to grow with time.
 func (d *sampledTimes) timeOf(number int64) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -130,8 +131,8 @@ const (
 	slowAtOnce    = 3     // how many workers delay at a time
 )
 
-// wait delays the confirm of a claim by 0.3 to 1.6 times the claim's lease, unless slowAtOnce others are delayed
-// already.
+// wait delays the confirm of a claim by 0.3 to 1.6 times the claim's lease. It returns at once if slowAtOnce other
+// confirms are delayed already.
 func (c *slowClaims) wait(s *harness.Session, number int64, claim harness.Op) {
 	if !c.begin(number) {
 		return

@@ -13,9 +13,9 @@ import (
 //
 //	first    GET id; if absent SET id 1, EXPIRE id seconds, and deliver
 //
-// Source: "Atomic operations by Lua", plan one. Two workers that GET before either has SET both deliver. A mark that
-// never ends remains after a crash between SET and EXPIRE, after a failover to a replica that has only the SET, and,
-// without any fault, if the answer to SET comes too late for its client, which then sends no EXPIRE.
+// Source: "Atomic operations by Lua", plan one. Two workers that GET before either has SET both deliver. A crash
+// between SET and EXPIRE leaves a mark that never ends, and so does a failover to a replica that has only the SET.
+// Without any fault the same happens if the answer to SET comes too late for its client, which then sends no EXPIRE.
 func dedupGetSet() Variant {
 	return dedupVariant("dedup/get-set", newDedupGetSet, Variant{
 		Doc:    "GET; if absent SET, EXPIRE, deliver",

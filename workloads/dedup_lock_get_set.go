@@ -81,14 +81,14 @@ func (f *dedupLockGetSetFilter) underLock(ctx context.Context, id, token string,
 	return first, err
 }
 
-// dedupLease returns how long a worker may take over a message that stays marked for window: a quarter of it, in whole
-// milliseconds, as Redis takes it.
+// dedupLease returns how long a worker may work on a message before its claim or lock ends. It is a quarter of the
+// message's window, in whole milliseconds, as Redis takes it.
 func dedupLease(window time.Duration) time.Duration {
 	return max(time.Millisecond, (window / 4).Truncate(time.Millisecond))
 }
 
 // newToken returns a token that nobody else has. It is random and not from a seed, since only equality matters. Under
-// the explorer it is the same in each replay.
+// the explorer the tokens are the same in each replay of a schedule.
 func newToken(ctx context.Context) string {
 	if next, ok := ctx.Value(tokensKey{}).(func() string); ok {
 		return next()

@@ -16,7 +16,7 @@ import (
 
 const (
 	mostProbed = 1000 // how many undelivered messages are probed at most, and how many of the latest
-	// the longest lease that the harness waits for; a run has little more time to end
+	// the longest lease whose end the harness waits for after the load; a run has little more time to end
 	longestLeaseAwaited = 15 * time.Second
 )
 
@@ -49,7 +49,7 @@ func (c *undelivered) latest(n int) []int64 {
 	return all[max(0, len(all)-n):]
 }
 
-// Finish claims messages and records the answers. A wrong answer is not an error of Finish.
+// Finish claims messages and records the answers for the checkers. A wrong answer is not an error of Finish.
 func (d *dedups) Finish(ctx context.Context, s *harness.Session) error {
 	c, err := d.open(0)
 	if err != nil {
@@ -72,8 +72,8 @@ func (d *dedups) Finish(ctx context.Context, s *harness.Session) error {
 	return nil
 }
 
-// messagesToAsk lists the messages to claim at about now: those that were claimed and not delivered, the latest, and
-// some that came so long ago that their marks have to be gone.
+// messagesToAsk lists the messages to claim at about the time now. These are the messages that were claimed and not
+// delivered, the latest, and some that came so long ago that their marks have to be gone.
 func (d *dedups) messagesToAsk(now time.Duration) []int64 {
 	all := d.claimed.latest(mostProbed)
 	end := (d.delivered.Load() + int64(d.opts.FanOut) - 1) / int64(d.opts.FanOut)
@@ -88,19 +88,19 @@ func (d *dedups) messagesToAsk(now time.Duration) []int64 {
 const mostOldProbed = 100 // old messages that are probed
 
 // certainlyGoneAge returns the age from which a message has to be new again: three windows and a quarter, and a second.
-// The load may have repeated the message after its window, which marks it again. A filter may round windows up to
-// seconds, and keep marks in buckets of two windows.
+// That leaves time for a message that the load repeated after its window, which marks the message again. It also leaves
+// time for filters that round windows up to seconds, or keep marks in buckets of two windows.
 func (d *dedups) certainlyGoneAge() time.Duration { return d.opts.TTL*13/4 + time.Second }
 
-// isConclusive reports whether the answer to a claim at now proves anything: inside the message's window and long after
-// it does, around the window's end it does not.
+// isConclusive reports whether the answer to a claim at the time now proves anything. It does inside the message's
+// window and long after the window, but not around the window's end.
 func (d *dedups) isConclusive(number int64, now time.Duration) bool {
 	age := now - d.received.timeOf(number)
 	return age < d.opts.TTL*97/100 || age > d.certainlyGoneAge()
 }
 
-// probe inspects the message's mark, if the filter can, and claims the message. If it gets no answer, it tries again,
-// up to three times in all: after a fault, a connection may fail once before it is replaced.
+// probe inspects the message's mark, if the filter is an Inspector, and claims the message. If it gets no answer, it
+// tries again, up to three times in all: after a fault, a connection may fail once before it is replaced.
 func (c *dedupClient) probe(ctx context.Context, s *harness.Session, number int64) {
 	id := c.load.message(number)
 	if f, ok := c.filter.(Inspector); ok {
@@ -132,7 +132,7 @@ func (c *dedupClient) inspect(ctx context.Context, s *harness.Session, f Inspect
 	})
 }
 
-// markedByKey is embedded in filters whose mark is a Redis key with the message's name, which ends by its TTL alone.
+// markedByKey is embedded in filters whose mark is a Redis key with the message's name. The key ends by its TTL alone.
 type markedByKey struct{ redis redis.UniversalClient }
 
 func (f markedByKey) Inspect(ctx context.Context, id string) (marked bool, remaining time.Duration, err error) {
@@ -146,7 +146,7 @@ func (f markedByKey) Inspect(ctx context.Context, id string) (marked bool, remai
 	return true, max(time.Millisecond, remaining), nil
 }
 
-// The values by which go-redis returns the replies of PTTL that are not times.
+// go-redis returns these two values for the replies of PTTL that are not times.
 const (
 	noEnd = time.Duration(-1)
 	noKey = time.Duration(-2)

@@ -13,8 +13,8 @@ import (
 //
 //	first    SETNX id 1; if it was set EXPIRE id seconds, and deliver
 //
-// Source: "Lua in Redis". SETNX lets exactly one worker be first, on one node. A crash after it leaves a mark that
-// never ends, and so does a failover to a replica that has the SETNX but not the EXPIRE.
+// Source: "Lua in Redis". SETNX lets exactly one worker be first, on one node. A crash after the SETNX leaves a mark
+// that never ends. So does a failover to a replica that has the SETNX but not the EXPIRE.
 func dedupSetnxExpire() Variant {
 	return dedupVariant("dedup/setnx-expire", newDedupSetnxExpire, Variant{
 		Doc:    "SETNX, then EXPIRE: each a command of its own",

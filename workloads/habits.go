@@ -15,7 +15,7 @@ import (
 
 const (
 	placeRenews = interleave.MaxClients + iota // the place of the client that renews its lease again and again
-	// the place of the client that uses two names at once, then one of them again
+	// the place of the client that uses two names at once, and then one of the two again
 	placeTwoNames
 	placeComesBack // the place of the client that comes back after its lease or window
 )
@@ -36,8 +36,8 @@ var (
 	sequenceRoles = map[int]string{placeTwoNames: "draws from two sequences"}
 )
 
-// lockHabits returns the places of clients that use a lock more than once. A lock that cannot be renewed has no client
-// that renews.
+// lockHabits returns the places of clients that use a lock more than once. Only a lock that can be renewed has the
+// client at placeRenews.
 func lockHabits(o Options, newLocker func(redis.UniversalClient) Locker) []int {
 	places := habits(o.Habits, placeTwoNames, placeComesBack)
 	if o.Habits {
@@ -49,17 +49,17 @@ func lockHabits(o Options, newLocker func(redis.UniversalClient) Locker) []int {
 }
 
 // otherName returns the second name of a lock, message or sequence for a client that uses two. It begins with the first
-// name. Other clients do not use it.
+// name, and no other client uses it.
 func otherName(name string) string { return name + "-2" }
 
-// IsOtherName reports whether name is the second lock or message that one client of a search uses. Other clients do not
-// use it.
+// IsOtherName reports whether name is the second lock or message that one client of a search uses. No other client uses
+// it.
 func IsOtherName(name string) bool {
 	return name == otherName(exploredLock) || name == otherName(exploredMessage)
 }
 
-// useTwoLocks takes a lock that no other client uses, then the lock that all clients try. It releases them in the same
-// order, and then tries the lock of all once more.
+// useTwoLocks takes a lock that no other client uses, then the lock that all clients try. It releases both in the same
+// order. Then it tries the common lock once more.
 func (c *lockClient) useTwoLocks(ctx context.Context, s *harness.Session, key, owner string) {
 	names, granted := []string{otherName(key), key}, [2]bool{}
 	for i, name := range names {
@@ -73,8 +73,8 @@ func (c *lockClient) useTwoLocks(ctx context.Context, s *harness.Session, key, o
 	c.attempt(ctx, s, key, owner)
 }
 
-// useAfterLease takes a lock and is busy until long after its lease. It takes the lock again under another token, and
-// only then renews and releases what it had first.
+// useAfterLease takes a lock and does nothing until long after its lease. Then it takes the lock again under a second
+// token. Only after that it renews and releases the lock under the first token.
 func (c *lockClient) useAfterLease(ctx context.Context, s *harness.Session, key, owner string) {
 	first, second := owner+"-first", owner+"-second"
 	if c.acquire(ctx, s, key, first).Outcome == harness.Fail || harness.Sleep(ctx, afterLease(c.opts.TTL)) != nil {
@@ -90,8 +90,8 @@ func (c *lockClient) useAfterLease(ctx context.Context, s *harness.Session, key,
 	}
 }
 
-// renewAfter lists how long the client waits before each renewal, as parts of the lease: the first comes late in the
-// lease, the second soon after it, the third in the first half of the renewed lease.
+// renewAfter lists how long the client waits before each renewal, as parts of the lease. The first renewal comes late
+// in the lease, and the second soon after the first. The third comes in the first half of the renewed lease.
 var renewAfter = [...]float64{0.65, 0.1, 0.35}
 
 // renewAgain takes a lock, renews its lease several times, and releases it.
@@ -108,8 +108,8 @@ func (c *lockClient) renewAgain(ctx context.Context, s *harness.Session, key, ow
 	c.release(ctx, s, key, owner)
 }
 
-// handleTwo claims a message that no other client gets, then the message that all clients get, and only then delivers
-// those of them that are new.
+// handleTwo claims a message that no other client gets, then the message that all clients get. Only after both claims
+// it delivers the messages that are new.
 func (c *dedupClient) handleTwo(ctx context.Context, s *harness.Session, id string) {
 	other := otherName(id)
 	claims := []harness.Op{c.claim(ctx, s, other), c.claim(ctx, s, id)}
@@ -128,7 +128,7 @@ func (c *dedupClient) handleAgain(ctx context.Context, s *harness.Session, id st
 	}
 }
 
-// deliverIfNew delivers and confirms a message that its claim says is new.
+// deliverIfNew delivers and confirms the message of a claim, if the claim's answer was that the message is new.
 func (c *dedupClient) deliverIfNew(ctx context.Context, s *harness.Session, claim harness.Op) {
 	// Delivery takes time, in which a worker may crash.
 	if claim.Outcome == harness.OK && claim.Result == harness.ResultFirst && s.Sleep(time.Millisecond) {

@@ -39,8 +39,8 @@ func libRedsyncRetries() Variant {
 		Explored: 2,
 		Source:   "github.com/go-redsync/redsync",
 		Claim:    OneNode,
-		// Both tries have one token. The first SET may come after the lock was lost and another owner has released it:
-		// then it is taken again.
+		// Both tries have the same token. The SET of the first try may arrive after its caller has lost the lock and the
+		// next owner has released it. Then the lock is taken again.
 		Flaws: []Flaw{{harness.SilentReacquire, LateCommand}, {harness.DoubleGrant, Failover}},
 	})
 }
@@ -51,7 +51,7 @@ type redsyncLock struct {
 	tries   int // number of tries; 0: one
 }
 
-// grant names a lock that a library has granted and keeps an object for.
+// grant identifies a granted lock for which the library keeps an object.
 type grant struct{ key, owner string }
 
 func newRedsync(r redis.UniversalClient) Locker {
@@ -93,7 +93,7 @@ func (l *redsyncLock) Acquire(ctx context.Context, key, owner string, ttl time.D
 	return ok, err
 }
 
-// Extend renews the lease for its first length, since the library takes no other.
+// Extend renews the lease for the length that the acquire asked for, since the library takes no other length.
 func (l *redsyncLock) Extend(ctx context.Context, key, owner string, _ time.Duration) (bool, error) {
 	m := l.held[grant{key, owner}]
 	if m == nil {
@@ -111,8 +111,8 @@ func (l *redsyncLock) Release(ctx context.Context, key, owner string) (bool, err
 	return redsyncAnswer(m.UnlockContext(ctx))
 }
 
-// redsyncAnswer separates the library's refusals from its errors. The library may report an error although it did as
-// asked.
+// redsyncAnswer returns the answer that a result of the library stands for. A refusal comes as an error and becomes
+// false. Any other error stays an error. It leaves open what was done, since the library may have done what was asked.
 func redsyncAnswer(ok bool, err error) (bool, error) {
 	var taken *redsync.ErrTaken
 	if errors.As(err, &taken) || errors.Is(err, redsync.ErrLockAlreadyExpired) {

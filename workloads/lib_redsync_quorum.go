@@ -19,8 +19,8 @@ import (
 //	release  on all pools at once, script: GET, compare, DEL
 //
 // Source: the library, after Redis documentation, "Distributed Locks with Redis". Unlike lock/redlock it asks all
-// masters at once, so clients that come at the same time split the masters more often, and none is granted the lock.
-// Extending and releasing have no time limit but the client's own.
+// masters at once. So clients that come at the same time split the masters more often, and then none of these clients
+// is granted the lock. Extending and releasing have no time limit but the client's own.
 func libRedsyncQuorum() Variant {
 	return quorumVariant("lib/redsync-quorum", newRedsyncQuorum, Variant{
 		Doc:    "go-redsync/redsync v4 with a pool for each master, one try",
@@ -42,7 +42,8 @@ func newRedsyncQuorum(masters []redis.UniversalClient) Locker {
 	return &redsyncQuorumLock{redsyncOn(pools...), len(pools)}
 }
 
-// Acquire returns false only if every master refused. After any other error the library has released what it took.
+// Acquire returns false only if every master refused. Any other failure is errGivenBack, since the library has released
+// what it took.
 func (l *redsyncQuorumLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 	m := l.mutex(key, owner, ttl)
 	err := m.TryLockContext(ctx)
@@ -88,11 +89,12 @@ func (l *redsyncQuorumLock) Release(ctx context.Context, key, owner string) (boo
 	return false, err
 }
 
-// outvoted reports whether so many masters said no that the others are no majority.
+// outvoted reports whether so many masters said no that the other masters are not a majority.
 func (l *redsyncQuorumLock) outvoted(err error) bool { return countNoes(err) > l.pools-(l.pools/2+1) }
 
-// countNoes counts the masters that said no: the lock was taken, another's, or gone. The library joins one error for
-// each master. If a majority refused, it names those in one error and drops the others.
+// countNoes counts the masters that said no: their key was taken, another owner's, or gone. The library joins one error
+// for each master. But if a majority refused, one error names the masters that refused, and the other errors are
+// dropped.
 func countNoes(err error) int {
 	switch e := err.(type) {
 	case *redsync.ErrTaken:

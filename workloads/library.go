@@ -75,8 +75,8 @@ func libRQScheduler() Variant {
 	})
 }
 
-// lib/rq-scheduler-two-queues, schedulers of two queues each. A scheduler that stops deletes the locks of both queues,
-// even one that another scheduler has.
+// lib/rq-scheduler-two-queues, schedulers of two queues each. A scheduler that stops deletes the locks of both its
+// queues, even a lock that another scheduler has.
 func libRQSchedulerTwoQueues() Variant {
 	return foreignLock("lib/rq-scheduler-two-queues", canLock, rqScheduler("two-queues"), Variant{
 		Doc: "rq's schedulers (Python) of two queues; one that stops deletes locks that it never got", Claim: Nothing,
@@ -88,7 +88,7 @@ func libRQSchedulerTwoQueues() Variant {
 	})
 }
 
-// rqLease is a lease that an rq scheduler can ask for: its interval, 10 s here, plus a minute.
+// rqLease is the lease of an rq scheduler whose interval is 10 s: the interval plus a minute.
 const rqLease = 70 * time.Second
 
 func rqScheduler(args ...string) Library {
@@ -150,18 +150,20 @@ func phpHas(files ...string) string {
 // canLock lists what most adapters of locks can do, by the names of the protocol.
 var canLock = []string{DoAcquire, DoRelease, DoExtend}
 
-// foreignLock makes the variant of a library. It can do nothing until RunBy gives it a program.
+// foreignLock makes the variant of a library in another language. The variant cannot be run until RunBy gives it a
+// runner.
 func foreignLock(id string, can []string, l Library, v Variant) Variant {
 	v.library, v.can = l, can
 	v.Source = "the library, from Debian's " + l.Packages
 	return lockVariant(id, func(redis.UniversalClient) Locker { return Adapter{Can: can}.locker(notRun{}) }, v)
 }
 
-// Library returns how to run the library of another language that is this variant. It returns false for all other
+// Library returns how to run the library in another language that is this variant. It returns false for all other
 // variants.
 func (v Variant) Library() (Library, bool) { return v.library, v.library.File != "" }
 
-// RunBy returns the variant of a library with a runner for its adapter. Only a variant with a runner can be run.
+// RunBy returns v, the variant of a library, with a runner for the library's adapter. The variant cannot be run without
+// a runner.
 func (v Variant) RunBy(runner AdapterRunner) Variant {
 	c := Adapter{As: Lock, Name: v.ID, Command: []string{v.library.File}, Can: v.can, Symmetric: true}
 	made, _ := c.variant(runner) // only an unknown family is an error

@@ -35,14 +35,14 @@ type Extender interface {
 // resource can refuse an owner with an older one.
 type Fencer interface {
 	Locker
-	// Fence returns the token of the last grant, a decimal number.
+	// Fence returns the token of this Locker's last grant, a decimal number.
 	Fence() string
 }
 
 // Locks lets clients race for locks that newLocker makes. Each time, a client tries a random lock once. If it is
 // granted the lock, it holds the lock and releases it.
 //
-//   - Most holds last about as long as Hold says. In one of eight an [Extender] renews its lease half way.
+//   - Most holds last about as long as Options.Hold says. In one of eight an [Extender] renews its lease half way.
 //   - Now and then each lock is held to the end of its lease or beyond, in the ways that lock_late.go lists. Beyond its
 //     lease it does not count as held.
 //   - In the instant in which such a lease ends, other clients try to take the lock. Some use names that resemble the
@@ -51,8 +51,8 @@ type Fencer interface {
 // Without a TTL in the options the locks have leases of different lengths, none a whole number of seconds: 1337ms,
 // 350ms and, if there are at least three locks, 77ms for one in five.
 //
-// After the load, when every lease has ended, the harness itself tries each lock. If it is refused, the lock is stuck.
-// The harness does not wait for leases of more than a minute; then a refusal proves nothing.
+// After the load, when every lease has ended, the harness itself tries each lock. A lock that refuses the harness is
+// stuck. If leases are longer than a minute, the harness does not wait for their end. Then a refusal proves nothing.
 func Locks(c Connector, o Options, newLocker func(redis.UniversalClient) Locker) harness.Workload {
 	o.Name = cmp.Or(o.Name, "lock")
 	o.Keys = cmp.Or(o.Keys, 5)
@@ -95,7 +95,7 @@ func (l *locks) Kinds() []harness.Kind {
 	return kinds
 }
 
-// Situations lists what the load meets if it lasts for several leases.
+// Situations lists the critical moments that the load brings about if it lasts for several leases.
 func (l *locks) Situations() []harness.SituationName {
 	return []harness.SituationName{harness.LeaseEndedInside}
 }
@@ -111,8 +111,8 @@ func (l *locks) Fenced() (yes bool) {
 	return yes
 }
 
-// unconnected returns a lock without a connection, whose type shows what it can do. It returns nil if the constructor
-// needs a connection.
+// unconnected returns a lock that has no connection. The lock's type shows what the lock can do. It returns nil if the
+// constructor needs a connection.
 func (l *locks) unconnected() (one Locker) {
 	defer func() { _ = recover() }()
 	if l.newQuorum != nil {
@@ -134,8 +134,8 @@ func (l *locks) open(group int) (*lockClient, error) {
 // longestWait is the longest lease whose end the harness waits for after the load.
 const longestWait = time.Minute
 
-// Finish reads what the locks guard and tries every lock. Before that it waits for all leases to end, unless they are
-// longer than longestWait. It records each answer; a refusal is not an error of Finish.
+// Finish waits for all leases to end, unless they are longer than longestWait. Then it reads what the locks guard,
+// tries every lock and records the answers. A refusal is not an error of Finish.
 func (l *locks) Finish(ctx context.Context, s *harness.Session) error {
 	c, err := l.open(0)
 	if err != nil {
@@ -154,7 +154,7 @@ func (l *locks) Finish(ctx context.Context, s *harness.Session) error {
 	return nil
 }
 
-// waitOutLease waits until a lease that nobody renews has ended, with 5 % and 50 ms to spare for clocks that differ.
+// waitOutLease waits until a lease that nobody renews has ended. It waits 5 % and 50 ms longer, since clocks differ.
 func waitOutLease(s *harness.Session, lease time.Duration) {
 	s.Sleep(lease + lease/20 + 50*time.Millisecond)
 }
@@ -187,8 +187,8 @@ func (c *lockClient) lease(key string) time.Duration {
 	return c.opts.TTL
 }
 
-// Step tries one lock once. If it is granted the lock, it updates the resource if there is one, holds the lock and
-// releases it.
+// Step tries one lock once. If the client is granted the lock, it updates the resource if there is one, holds the lock
+// and releases it.
 func (c *lockClient) Step(ctx context.Context, s *harness.Session) {
 	key := c.opts.key(s.Rand.IntN(c.opts.Keys))
 	k := c.keys[key]
@@ -218,13 +218,13 @@ func (c *lockClient) Step(ctx context.Context, s *harness.Session) {
 	}
 }
 
-// renewsOneIn is how many usual holds there are for each one with a renewal. A load that is shorter than its leases has
-// no other renewals.
+// renewsOneIn says how many of the usual holds have a renewal: one in eight. In a load that is shorter than its leases
+// hardly any other hold has one.
 const renewsOneIn = 8
 
-// hold keeps a lock until the given time. granted is the acquire that took it. Some owners renew their lease half way.
-// An owner whose renewal is refused goes on until that time, so that the load shows whether others are refused
-// meanwhile.
+// hold keeps a lock until the given time. granted is the acquire that took the lock. In one of renewsOneIn holds the
+// owner renews its lease half way. After a refused renewal the owner keeps the lock all the same, so that the load
+// shows whether others are refused meanwhile.
 func (c *lockClient) hold(ctx context.Context, s *harness.Session, granted harness.Op, until time.Duration) {
 	if _, extender := c.lock.(Extender); extender && s.Rand.IntN(renewsOneIn) == 0 {
 		if s.Sleep((until - s.Now()) / 2) {
@@ -234,8 +234,8 @@ func (c *lockClient) hold(ctx context.Context, s *harness.Session, granted harne
 	s.Sleep(until - s.Now())
 }
 
-// probe tries the lock until it is granted, at most probes times. After a fault, a connection may fail once before it
-// is replaced, and an algorithm may repair a lock while it refuses it.
+// probe tries the lock until it is granted, at most probes times. One try may fail for other reasons: after a fault, a
+// connection may fail once before it is replaced, and an algorithm may repair a lock while it refuses a client.
 func (c *lockClient) probe(ctx context.Context, s *harness.Session, key string) {
 	for range probes {
 		owner := c.newOwner(s)
@@ -250,7 +250,7 @@ func (c *lockClient) probe(ctx context.Context, s *harness.Session, key string) 
 	}
 }
 
-// acquire tries the lock once and records it.
+// acquire tries the lock once and records the try.
 func (c *lockClient) acquire(ctx context.Context, s *harness.Session, key, owner string) harness.Op {
 	op := harness.Op{Kind: harness.Acquire, Key: key, Arg: owner, TTL: c.lease(key)}
 	return s.Invoke(op, func(op *harness.Op) {
@@ -263,7 +263,7 @@ func (c *lockClient) acquire(ctx context.Context, s *harness.Session, key, owner
 	})
 }
 
-// extend renews the lease of a lock that is an Extender and records it.
+// extend renews the lease of a lock that is an Extender and records the renewal.
 func (c *lockClient) extend(ctx context.Context, s *harness.Session, key, owner string) harness.Op {
 	op := harness.Op{Kind: harness.Extend, Key: key, Arg: owner, TTL: c.lease(key)}
 	return s.Invoke(op, func(op *harness.Op) {
@@ -273,7 +273,7 @@ func (c *lockClient) extend(ctx context.Context, s *harness.Session, key, owner 
 	})
 }
 
-// release releases the lock and records it.
+// release releases the lock and records the release.
 func (c *lockClient) release(ctx context.Context, s *harness.Session, key, owner string) harness.Op {
 	return s.Invoke(harness.Op{Kind: harness.Release, Key: key, Arg: owner}, func(op *harness.Op) {
 		ctx, call := withCall(ctx)
@@ -282,7 +282,8 @@ func (c *lockClient) release(ctx context.Context, s *harness.Session, key, owner
 	})
 }
 
-// setOutcome sets the outcome of op from a lock's answer. If that is a definite no, refusal is recorded as the reason.
+// setOutcome sets the outcome of op from a lock's answer. If the answer is a definite no, it records the argument
+// refusal as the reason.
 func setOutcome(op *harness.Op, c *call, yes bool, err error, refusal string) {
 	switch {
 	case !yes && c.masters.markInDoubt(op, err):

@@ -18,14 +18,15 @@ type watchedLease struct {
 	end   time.Duration // its approximate end
 }
 
-// watch announces that the owner holds the lock until end.
+// watch tells the other clients that owner holds the lock until end. Then they can try to take the lock in that
+// instant.
 func (k *lockKeyState) watch(owner string, end time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.watched, k.names = watchedLease{owner, end}, 0
 }
 
-// renewed notes the new end of the owner's lease, if that lease is watched.
+// renewed sets the new end of the watched lease, if that lease is the given owner's.
 func (k *lockKeyState) renewed(owner string, end time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -40,8 +41,9 @@ const (
 	ambushTries   = 8                    // tries of each client, at most
 )
 
-// ambush lets a client that was just refused a lock wait for the end of the owner's lease, if that end is close, and
-// try several times around it. It returns the last try; last is the one that was refused.
+// ambush is for a client that was just refused a lock. If the owner's lease ends soon, the client waits for the lease's
+// end and tries several times around that time. The argument last is the refused try. ambush returns the latest try,
+// which is last if the client did not try again.
 func (c *lockClient) ambush(ctx context.Context, s *harness.Session, key string, last harness.Op) harness.Op {
 	k := c.keys[key]
 	end, ok := k.joinAmbush(s.Now())
@@ -80,13 +82,13 @@ func (k *lockKeyState) leaveAmbush() {
 	k.waiting--
 }
 
-// nameTail ends every owner's name, so that names differ neither in their first nor in their last letters.
+// nameTail ends every owner's name. So names begin and end alike, and differ in between.
 const nameTail = "owner"
 
 // likeHolder is the share of tries at a watched lock that use a name like its owner's.
 const likeHolder = 0.4
 
-// nameFor returns the name for a try at a lock.
+// nameFor returns the owner's name for a try at a lock. It is a new name, or one that resembles the watched owner's.
 func (c *lockClient) nameFor(s *harness.Session, k *lockKeyState) string {
 	if s.Rand.Float64() < likeHolder {
 		if name := k.similarName(); name != "" {
@@ -96,7 +98,7 @@ func (c *lockClient) nameFor(s *harness.Session, k *lockKeyState) string {
 	return c.newOwner(s)
 }
 
-// similarName returns a name like the watched owner's, which nobody else gets. It returns "" if nobody is watched.
+// similarName returns a name like the watched owner's, which nobody else gets. It returns "" if no lease is watched.
 func (k *lockKeyState) similarName() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -108,8 +110,8 @@ func (k *lockKeyState) similarName() string {
 }
 
 // nameLike returns the n-th name, from 1, that resembles owner: it has digits added before or behind, is a prefix, or
-// differs in the last letter or in case. All these names are different. An owner whose own name was made so, and no
-// longer ends in nameTail, only gets digits added, so that no two owners ever have the same name.
+// differs in the last letter or in case. All these names are different. An owner's own name may have been made so and
+// no longer end in nameTail. Then it only gets digits added, so that no two owners ever have the same name.
 func nameLike(owner string, n int) string {
 	const kinds = 5
 	round, whole := (n-1)/kinds, strings.HasSuffix(owner, "-"+nameTail)

@@ -68,7 +68,7 @@ func signalLock(r redis.UniversalClient, wait time.Duration) *blpopSignalLock {
 	return &blpopSignalLock{redis: r, releaseScript: redis.NewScript(lua.LockSignalRelease), maxWait: wait}
 }
 
-// signalKept is how long a signal is kept that nobody waits for.
+// signalKept is how long a signal stays if nobody waits for it.
 const signalKept = time.Second
 
 // signalKey names the list of signals of a lock. It shares the lock's slot on a Cluster.

@@ -68,8 +68,8 @@ func (l *getsetDeadlineLock) Acquire(ctx context.Context, key, _ string, ttl tim
 	return l.takeOver(ctx, key, held, ttl)
 }
 
-// takeOver sets a new deadline. It is granted the lock only if this replaces passed, the deadline that the caller has
-// read.
+// takeOver sets a new deadline. The lock is granted only if the old deadline still is the argument passed, which the
+// caller has read.
 func (l *getsetDeadlineLock) takeOver(ctx context.Context, key, passed string, ttl time.Duration) (bool, error) {
 	old, err := l.redis.GetSet(ctx, key, harness.Now(ctx).Add(ttl).UnixMilli()).Result()
 	if err == redis.Nil {

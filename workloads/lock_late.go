@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file has what owners do when they hold a lock to the end of its lease and beyond, as every application does that
+// This file has what owners do when they hold a lock to the end of its lease and beyond. An application does so when it
 // is paused for too long. Each lock is held late for about half of the time, and at most half of the locks at one time.
 // The ways to do so take turns:
 //
@@ -26,7 +26,7 @@ const (
 	shortestLease = 77 * time.Millisecond // for a lock whose lease ends often in a load
 )
 
-// leaseOf returns the default lease of lock i of a load with that many locks.
+// leaseOf returns the default lease of lock i in a load with the given number of locks.
 func leaseOf(i, locks int) time.Duration {
 	switch {
 	case i%5 == 2 && locks > 2:
@@ -70,8 +70,8 @@ var (
 		releaseAtEnd, extendLate, extendAtEnd}
 )
 
-// beginLate begins a late hold of a lock that was granted at now, and returns true. It returns false if no late hold is
-// due or no place is free.
+// beginLate decides whether the hold that begins at the time now is a late one: to the end of its lease or beyond. It
+// returns false if no late hold is due, or if enough locks are held late already.
 func (k *lockKeyState) beginLate(now time.Duration) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -82,8 +82,8 @@ func (k *lockKeyState) beginLate(now time.Duration) bool {
 	return true
 }
 
-// endLate ends a late hold at now. Only usual holds follow for half a lease, or for ten times their mean length if that
-// is longer.
+// endLate ends a late hold at the time now. Only usual holds follow for half a lease, or for ten times their mean
+// length if that is longer.
 func (k *lockKeyState) endLate(now, mean time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -95,20 +95,20 @@ func (k *lockKeyState) endLate(now, mean time.Duration) {
 	}
 }
 
-// lateHolds bounds how many locks are held late at one time: to the end of their lease or beyond. So there are always
-// other locks to race for.
+// lateHolds bounds how many locks are held late at the same time: to the end of their lease or beyond. So there are
+// always other locks to race for.
 type lateHolds struct {
 	places  chan struct{} // has an element for each lock that is held late
 	started atomic.Int64  // locks that were held late at least once
 }
 
-// takeFirstWay returns the turn with which a lock's late holds begin: 0 for the first lock that is held late, 1 for the
-// second, and so on. So several ways are tried even in a load that is over after one late hold of each lock.
+// takeFirstWay returns with which of the ways a lock's late holds begin: 0 for the first lock that is held late, 1 for
+// the second, and so on. So a load tries several ways even if it is over after one late hold of each lock.
 func (l *lateHolds) takeFirstWay() int {
 	return int(l.started.Add(1) - 1)
 }
 
-// begin takes a place and returns true, if one is free.
+// begin takes a place for a late hold. It returns false if no place is free.
 func (l *lateHolds) begin() bool {
 	select {
 	case l.places <- struct{}{}:
@@ -152,12 +152,12 @@ func (c *lockClient) holdLate(ctx context.Context, s *harness.Session, k *lockKe
 	}
 }
 
-// lastInstant is the length of a lease's last instant: more than the millisecond in which Redis counts.
+// lastInstant is the length of a lease's last instant. It is longer than a millisecond, in which Redis counts.
 const lastInstant = 1500 * time.Microsecond
 
-// aroundEnd draws when to extend a lease, as a time relative to the lease's end. Half of the times are up to 6 ms
-// before the end, since timers may be late by that much; the others are close to the end on either side. trip is how
-// long a request takes.
+// aroundEnd draws when to renew a lease, relative to the lease's end; below 0: before the end. Half of the times are up
+// to 6 ms before the end, since timers may be late by that much. The other half is close to the end on either side.
+// trip is how long a request takes.
 func aroundEnd(rng *rand.Rand, trip time.Duration) time.Duration {
 	if rng.IntN(2) == 0 {
 		return -drawPart(rng, lastInstant, 0, 4)
@@ -170,12 +170,12 @@ func drawPart(rng *rand.Rand, d time.Duration, from, to float64) time.Duration {
 	return time.Duration((from + (to-from)*rng.Float64()) * float64(d))
 }
 
-// lateExtends bounds how often an owner tries to renew a lease after its end. It tries more than once, since a faulty
-// lock may grant such a renewal only while the lock is free, or only while another owner has it.
+// lateExtends bounds how often an owner tries to renew a lease after its end. The owner tries more than once, since a
+// faulty lock may grant such a renewal in one state only: while the lock is free, or while another owner has it.
 const lateExtends = 4
 
-// extendLate tries to renew a lease after its end, until a renewal is granted or lateExtends were refused. If one is
-// granted, the owner keeps the lock for a part of the lease.
+// extendLate tries to renew a lease after its end. It stops at the first renewal that is not refused, or after
+// lateExtends renewals. If a renewal is granted, the owner keeps the lock for a part of the lease.
 func (c *lockClient) extendLate(
 	ctx context.Context, s *harness.Session, k *lockKeyState, got harness.Op, end time.Duration,
 ) {
@@ -209,7 +209,8 @@ func (c *lockClient) extendAtEnds(ctx context.Context, s *harness.Session, k *lo
 	s.Sleep(drawPart(s.Rand, k.lease, 0.1, 0.5))
 }
 
-// renew renews the lease at the given time. It returns false if that was not granted, or if the load ended.
+// renew renews the lease at the given time. It returns false if the renewal was not granted, or if the load ended
+// first.
 func (c *lockClient) renew(
 	ctx context.Context, s *harness.Session, k *lockKeyState, got harness.Op, at time.Duration,
 ) (x harness.Op, ok bool) {

@@ -37,11 +37,11 @@ func redisson() Variant {
 type redissonLock struct {
 	redis                                      redis.UniversalClient
 	acquireScript, extendScript, releaseScript *redis.Script
-	// releases is the subscription of a caller that waits; nil until the first one does.
+	// releases is the subscription by which a refused caller hears of releases; nil until a caller first waits.
 	releases *redis.PubSub
 	maxWait  time.Duration // how long to wait for releases; 0: a quarter of the lease
 	tries    int           // how often to try
-	// lease is the lease that was last asked for, which a release renews if entries are left.
+	// lease is the lease that was last asked for. A release that leaves entries renews the lock for as long.
 	lease time.Duration
 }
 
@@ -118,7 +118,7 @@ func (l *redissonLock) Extend(ctx context.Context, key, owner string, ttl time.D
 	return saysYes(l.extendScript.Run(ctx, l.redis, []string{key}, ttl.Milliseconds(), owner))
 }
 
-// Release gives up one entry. It returns true even if entries are left.
+// Release gives up one entry of the owner. It returns true even if the owner has further entries.
 func (l *redissonLock) Release(ctx context.Context, key, owner string) (bool, error) {
 	err := l.releaseScript.Run(ctx, l.redis, []string{key, redissonChannel(key)}, l.lease.Milliseconds(), owner).Err()
 	if err == redis.Nil {

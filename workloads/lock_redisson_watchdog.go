@@ -17,8 +17,8 @@ import (
 //
 // Source: the CSDN collection on Redis locks; Redisson (scheduleExpirationRenewal). A renewal may be under way while
 // the lock is released. It then finds no entry of its owner and changes nothing. The watchdog ends with its process, so
-// a crash costs one lease. Safe on one node. After a failover that forgot the lock, the watchdog finds none and ends,
-// and its owner does not hear of it.
+// a crash costs one lease. Safe on one node. After a failover that forgot the lock, the watchdog finds no lock and
+// ends, and the lock's owner does not learn that the lock is lost.
 func redissonWatchdog() Variant {
 	return lockVariant("lock/redisson-watchdog", newRedissonWatchdog, Variant{
 		OwnKeys: true,
@@ -50,7 +50,7 @@ func (l *redissonWatchdogLock) Acquire(ctx context.Context, key, owner string, t
 	return granted, err
 }
 
-// watch starts the watchdog. It outlives the call that started it.
+// watch starts the watchdog, which goes on after the call that started it has returned.
 func (l *redissonWatchdogLock) watch(ctx context.Context, key, owner string, ttl time.Duration) {
 	ctx, l.stop = context.WithCancel(context.WithoutCancel(ctx))
 	harness.Go(ctx, func(ctx context.Context) {

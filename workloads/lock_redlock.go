@@ -62,7 +62,7 @@ func newRedlock(masters []redis.UniversalClient) Locker {
 }
 
 // Acquire returns false if no master said yes and a majority said no. If it got too few masters, or was too late, it
-// returns errGivenBack: perhaps nobody has the lock, and a caller that tries again should wait for a random time, as
+// returns errGivenBack. Perhaps nobody has the lock then. A caller that tries again should wait for a random time, as
 // the documentation asks.
 func (l *redlockLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 	l.timeout = min(masterTimeout(ttl), l.maxTimeout)
@@ -122,7 +122,7 @@ func (l *redlockLock) deleteAll(ctx context.Context, key, owner string) votes {
 	})
 }
 
-// ask asks every master the question, one after the other, and counts the answers.
+// ask puts the question to the masters, one after the other, and counts the answers.
 func (l *redlockLock) ask(
 	ctx context.Context, question func(context.Context, redis.UniversalClient) (bool, error),
 ) votes {
@@ -142,8 +142,8 @@ func leaseLeft(ctx context.Context, start time.Time, ttl time.Duration) bool {
 	return harness.Now(ctx).Sub(start) < ttl-ttl/100-expiryStep
 }
 
-// masterTimeout returns how long a quorum lock waits for one master: a twentieth of its lease, so that masters which do
-// not answer leave time to ask the others.
+// masterTimeout returns how long a quorum lock waits for one master: a twentieth of the lock's lease. So there is time
+// to ask the other masters after some that do not answer.
 func masterTimeout(ttl time.Duration) time.Duration { return max(ttl/20, minMasterTimeout) }
 
 const minMasterTimeout, maxMasterTimeout = 5 * time.Millisecond, 50 * time.Millisecond

@@ -36,7 +36,7 @@ func newSetNXPX(r redis.UniversalClient) Locker {
 	return &l
 }
 
-// compareDeleteLock returns the lock whose release other variants share.
+// compareDeleteLock returns a reference lock. Other variants embed it for its release.
 func compareDeleteLock(r redis.UniversalClient) setNXPXLock {
 	return setNXPXLock{redis: r, compareDelete: redis.NewScript(lua.CompareDelete)}
 }

@@ -54,10 +54,12 @@ func (l *setNXPXWaitLock) Acquire(ctx context.Context, key, owner string, ttl ti
 	return false, l.giveBack(ctx, key, owner)
 }
 
-// errGone says that a lock which was to be released is no longer on the primary. Its SET may be on another one.
+// errGone says that a lock which was to be released is no longer on the primary. The SET that took the lock may be on
+// another primary.
 var errGone = errors.New("gone before it was given back")
 
-// giveBack releases a lock that was certainly taken. It returns errGivenBack if the lock was still there.
+// giveBack releases a lock that was certainly taken. It returns errGivenBack if it has released the lock, and errGone
+// if there was no such lock.
 func (l *setNXPXWaitLock) giveBack(ctx context.Context, key, owner string) error {
 	mine, err := l.Release(ctx, key, owner)
 	switch {

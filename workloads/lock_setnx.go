@@ -45,7 +45,7 @@ func (l *setnxLock) Release(ctx context.Context, key, _ string) (bool, error) {
 	return deletedOne(l.redis.Del(ctx, key))
 }
 
-// deletedOne reads the reply of DEL of one key.
+// deletedOne reports, from the reply of a DEL, whether its key was deleted.
 func deletedOne(cmd *redis.IntCmd) (bool, error) {
 	n, err := cmd.Result()
 	return n == 1, err

@@ -51,7 +51,7 @@ func (l *watchdogRearmsLock) Acquire(ctx context.Context, key, owner string, ttl
 	return granted, err
 }
 
-// set sets the next timer.
+// set starts the timer for the next renewal.
 func (l *watchdogRearmsLock) set(ctx context.Context, key, owner string, ttl time.Duration) {
 	timer, stop := context.WithCancel(ctx)
 	l.stop = stop

@@ -11,7 +11,8 @@ import (
 
 // Mechanism explains in one clause how the violations in the evidence come about. It uses the flaws that the variant
 // documents and, where that helps, numbers from the evidence. It ignores anomalies that happened during a fault, since
-// the fault may have caused them. It returns "" if there are no others, or if no documented flaw explains them.
+// the fault may have caused them. It returns "" if there are no other anomalies, or if no documented flaw explains
+// them.
 func (v Variant) Mechanism(evidence []harness.Anomaly) string {
 	evidence = slices.DeleteFunc(slices.Clone(evidence), func(a harness.Anomaly) bool { return len(a.Faults) > 0 })
 	if v.mechanism != nil {
@@ -61,7 +62,7 @@ func anyProposed(evidence []harness.Anomaly, n string) bool {
 }
 
 // comparesDoubles explains violations by a script that turns numbers into Lua's doubles. Its example is a number that a
-// double changes: one that was proposed, or the one after a number that was drawn.
+// double changes: a proposed number, or the number after a drawn one.
 func comparesDoubles(evidence []harness.Anomaly) string {
 	for _, a := range evidence {
 		for _, op := range a.Ops {
@@ -94,7 +95,7 @@ func next(s string) string {
 	return new(big.Int).Add(number(s), big.NewInt(1)).String()
 }
 
-// double returns the number s as a double holds it.
+// double returns what becomes of the number s when it is stored as a double.
 func double(s string) string {
 	f, _ := strconv.ParseFloat(s, 64)
 	n, _ := big.NewFloat(f).Int(nil)

@@ -56,7 +56,7 @@ func (v Variant) Program(o Options) (interleave.Program, bool) {
 	return p, true
 }
 
-// scripts returns the names of the Lua texts that the variant may run, by text.
+// scripts returns the names of the Lua texts that the variant may run. The map's keys are the texts.
 func (v Variant) scripts() map[string]string {
 	names := map[string]string{}
 	for name, text := range lua.All() {
@@ -75,7 +75,7 @@ func (v Variant) symmetric() bool {
 }
 
 // exploredNames lists the names of explored clients. The first is a prefix of the second, differs from the third in
-// case only, and is a suffix of the fourth. So an algorithm that confuses such names shows it.
+// case only, and is a suffix of the fourth. So a search shows whether an algorithm confuses such names.
 var exploredNames = [interleave.MaxPlaces]string{
 	"client-1", "client-12", "CLIENT-1", "my-client-1", "client-2", "client-123", "CLIENT-2", "my-client-2",
 	"client-3", "client-32", "CLIENT-3", "my-client-3", "client-4", "client-42", "CLIENT-4", "my-client-4",
@@ -87,10 +87,10 @@ type clientFunc func(ctx context.Context, s *harness.Session)
 
 func (f clientFunc) Step(ctx context.Context, s *harness.Session) { f(ctx, s) }
 
-// LockProgram lets each client try one lock once. If the client is granted the lock, it renews it, if it can be
-// renewed, and releases it. A client that gets no answer on the way releases the lock, whether or not it has it, and
-// acquires it once more. It does not release this second grant, unless goroutines of harness.Go might renew it for
-// ever.
+// LockProgram lets each client try one lock once. A client that is granted the lock renews it, if the lock can be
+// renewed, and releases it. A client that gets no answer on the way releases the lock, whether or not it has the lock,
+// and acquires it once more. It leaves this second grant to end with its lease. But it releases the grant if goroutines
+// of harness.Go might renew the lease for ever.
 //
 // When all clients are done or crashed, and a release or renewal of the lock's owner was refused, the harness tries the
 // lock. When every lease has ended, the lock has to be free.
@@ -126,8 +126,8 @@ func LockProgram(o Options, newLocker func(redis.UniversalClient) Locker) interl
 	}, newLocker, func(lock Locker, i int) harness.Client { return exploredLockClient(lock, o, i) })
 }
 
-// withClients returns p with the clients that client makes. Each uses an algorithm of its own, made by newAlgorithm.
-// Clients that are goroutines of one process share one.
+// withClients returns p with the clients that the function client makes. Each client uses an algorithm of its own, made
+// by newAlgorithm. Clients that are goroutines of one process share one algorithm.
 func withClients[A any](p interleave.Program, newAlgorithm func(redis.UniversalClient) A,
 	client func(algorithm A, place int) harness.Client) interleave.Program {
 	p.Open = func(i int, r redis.UniversalClient) harness.Client { return client(newAlgorithm(r), i) }
@@ -138,8 +138,8 @@ func withClients[A any](p interleave.Program, newAlgorithm func(redis.UniversalC
 	return p
 }
 
-// afterLease returns the time after which a lease has certainly ended: twice its length, and at least a second more
-// than its length, since an algorithm may round it up to seconds.
+// afterLease returns the time after which a lease has certainly ended. It is twice the lease, and at least a second
+// more than the lease, since an algorithm may round a lease up to seconds.
 func afterLease(lease time.Duration) time.Duration { return max(2*lease, lease+time.Second) }
 
 // exploredLock is the name of the lock that explored clients try.
@@ -170,8 +170,8 @@ func exploredLockClient(lock Locker, o Options, place int) harness.Client {
 	})
 }
 
-// attempt acquires, extends and releases a lock once, as an explored client does. It reports whether each step was
-// answered. A release without an answer is tried again.
+// attempt acquires, extends and releases a lock once, as an explored client does. It reports whether each step got an
+// answer. A release without an answer is tried again.
 func (c *lockClient) attempt(ctx context.Context, s *harness.Session, key, owner string) (answered bool) {
 	got := c.acquire(ctx, s, key, owner).Outcome
 	if got == harness.Fail {
@@ -189,9 +189,9 @@ func (c *lockClient) attempt(ctx context.Context, s *harness.Session, key, owner
 }
 
 // DedupProgram gives one message to every client. A client whose claim got no answer claims once more, as if a queue
-// had sent the message again. A client that is told that the message is new delivers it, and confirms it if the filter
-// asks for that. When all are done or crashed, the message has to be delivered or free to be claimed again, and its
-// mark has to end.
+// had sent the message again. A client that is told that the message is new delivers it and, for a Confirmer, confirms
+// the delivery. When all are done or crashed, the message has to be delivered or free to be claimed again, and its mark
+// has to end.
 func DedupProgram(o Options, newDeduper func(redis.UniversalClient) Deduper) interleave.Program {
 	o.TTL = cmp.Or(o.TTL, 2*ExploredLease)
 	o.AtMostOnce = o.AtMostOnce && !slices.Contains(dedupKinds(newDeduper), harness.Confirm)
@@ -286,14 +286,15 @@ func exploredSequenceClient(generator Sequencer, o Options, i int) harness.Clien
 	})
 }
 
-// observe inspects what is stored after each draw.
+// observe records, after each draw, what is stored for the sequence that was drawn from.
 func (v Variant) observe(ctx context.Context, s *harness.Session, r redis.UniversalClient, op harness.Op) {
 	if op.Kind == harness.Next {
 		s.Invoke(harness.Op{Kind: harness.Inspect, Key: op.Key}, func(op *harness.Op) { v.inspect(ctx, r, op) })
 	}
 }
 
-// inspectSequence inspects what the sequences of the catalogue store, either in a key of their own or in a shared hash.
+// inspectSequence sets the result of op to the number that is stored for the sequence op.Key, and op.TTL to its
+// remaining time. The catalogue's sequences store the number in a key of their own or in a shared hash.
 func inspectSequence(ctx context.Context, r redis.UniversalClient, op *harness.Op) {
 	key := op.Key
 	value, err := r.Get(ctx, key).Result()

@@ -21,9 +21,9 @@ type QuorumConnector interface {
 // quorumLocks is [Locks] for a lock that asks several masters, and needs at least minMasters. newLocker gets a client
 // for each master. The Locker answers for all masters together.
 //
-// A no counts as a fail only if it is known what the operation left on every master: the last command to it was
-// answered, or no command can have been executed there. Otherwise the no counts as info: a SET without an answer, or
-// whose DEL had none, may have left a key that keeps others out until its lease is over.
+// A no counts as a fail only if it is known what the operation left on every master: the last command to the master was
+// answered, or no command can have been executed there. Otherwise the no counts as info. A SET that got no answer, or
+// whose DEL got none, may have left a key that keeps others out until its lease is over.
 func quorumLocks(
 	c Connector, o Options, newLocker func([]redis.UniversalClient) Locker, minMasters int,
 ) harness.Workload {
@@ -32,7 +32,7 @@ func quorumLocks(
 	return l
 }
 
-// locker makes the lock of a client in that group.
+// locker makes the lock of a client in the given client group.
 func (l *locks) locker(group int) (Locker, error) {
 	if l.newQuorum == nil {
 		r, err := l.pool.client(group)
@@ -68,7 +68,7 @@ const (
 	masterUnknown                         // a command without an answer may have been executed
 )
 
-// note records a command to a master: whether it may have run, and its error.
+// note records a command to a master: whether the command may have run, and its error.
 func (l *ballot) note(master int, ran bool, err error) {
 	if master == 0 {
 		return
@@ -92,8 +92,8 @@ func (l *ballot) note(master int, ran bool, err error) {
 // errInDoubt is the reason of an operation that ended without success and may have left something on a master.
 var errInDoubt = errors.New("not known to every master")
 
-// markInDoubt decides about an operation that ended with a no, or in errGivenBack. If it may have left something on a
-// master and its algorithm cannot know, the outcome becomes info and markInDoubt returns true.
+// markInDoubt decides whether an operation that ended with a no, or in errGivenBack, may have left something on a
+// master without the algorithm's knowledge. If so, it sets the outcome to info and returns true.
 func (l *ballot) markInDoubt(op *harness.Op, err error) bool {
 	if err != nil && !errors.Is(err, errGivenBack) {
 		return false // the error decides the outcome
@@ -128,7 +128,7 @@ func (v *votes) cast(yes bool, err error) {
 	}
 }
 
-// majorityYes reports whether a majority said yes, and majorityNo whether the masters that did not say no are no
-// majority.
+// majorityYes reports whether a majority said yes. majorityNo reports whether so many masters said no that the other
+// masters are not a majority.
 func (v *votes) majorityYes() bool { return v.yes >= v.all/2+1 }
 func (v *votes) majorityNo() bool  { return v.no > v.all-(v.all/2+1) }

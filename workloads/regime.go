@@ -69,7 +69,7 @@ const (
 	zeroPads = 8       // the width of padded numbers: more digits than a run draws
 )
 
-// generator returns fresh proposals of the regime.
+// generator returns a function that makes the regime's proposals, one with each call.
 func (r Regime) generator() proposals {
 	switch r {
 	case Timestamp17:
@@ -90,7 +90,8 @@ func (r Regime) generator() proposals {
 	}
 }
 
-// growingFrom returns a function that counts up from start, and returns the count less a small random lag.
+// growingFrom returns a function that counts its calls up from start. It returns the count less a small random lag, but
+// never less than start.
 func growingFrom(start int64) func(*rand.Rand) int64 {
 	var n atomic.Int64
 	return func(rng *rand.Rand) int64 { return start + max(0, n.Add(1)-1-rng.Int64N(growingLag)) }
@@ -101,7 +102,7 @@ func timestamp17(t time.Time, rng *rand.Rand) string {
 	return fmt.Sprintf("%s%03d%02d", t.Format("060102150405"), t.Nanosecond()/int(time.Millisecond), rng.IntN(100))
 }
 
-// clockBack returns t as a caller's clock shows it. Some clocks have stepped back, by a second or more.
+// clockBack returns t as a caller's clock shows it. In a few calls that clock has stepped back, by a second or more.
 func clockBack(t time.Time, rng *rand.Rand) time.Time {
 	if rng.Float64() >= steppedBack {
 		return t
@@ -117,9 +118,10 @@ func padAtRandom(n int64, rng *rand.Rand) string {
 	return fmt.Sprintf("%0*d", zeroPads, n)
 }
 
-// sample returns what a client proposes in its call, both counted from 0. It is the regime for the explorer, which
-// repeats every schedule and has up to four clients, of which the first calls three times and the others once. The
-// effect of each regime shows in some order of the first two calls of client 0 and the first of client 1:
+// sample returns what a client proposes in its call, both counted from 0. The explorer uses it in place of generator,
+// since it repeats every schedule and needs the same proposals each time. It has up to four clients, of which the first
+// calls three times and the others once. The effect of each regime shows in some order of the first two calls of client
+// 0 and the first of client 1:
 //
 //	fixed          99 from everybody: the number after it has one digit more
 //	timestamp17    16081817202494579 from everybody, the sample of "Unique serial numbers"

@@ -55,8 +55,8 @@ func (r *guardedResource) drawNumber() int64 {
 	return r.nextNumber - 1
 }
 
-// read returns the value. ok is false if a later token than this one was seen. The caller then must not write either:
-// the resource has refused its update.
+// read returns the value that a lock guards. ok is false if the resource has seen a larger token than this one. It has
+// then refused the caller's update, so the caller must not write.
 func (r *guardedResource) read(lock, token string) (latest *guardedUpdate, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,7 +64,8 @@ func (r *guardedResource) read(lock, token string) (latest *guardedUpdate, ok bo
 	return v.latest, v.admit(token)
 }
 
-// write makes u the value, unless token is older than one that was seen.
+// write makes u the value that a lock guards. It does nothing and returns false if the resource has seen a larger
+// token.
 func (r *guardedResource) write(lock, token string, u *guardedUpdate) (ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,8 +77,8 @@ func (r *guardedResource) write(lock, token string, u *guardedUpdate) (ok bool) 
 	return true
 }
 
-// admit reports whether a fencing token is at least as large as the largest seen, and keeps it if it is larger. An
-// owner without a token is always admitted.
+// admit reports whether a fencing token is at least as large as the largest one seen so far. It remembers a larger
+// token. An owner without a token is always admitted.
 func (v *guardedValue) admit(token string) bool {
 	if token == "" {
 		return true
@@ -98,7 +99,7 @@ func isOlder(a, b string) bool {
 	return a < b
 }
 
-// numbers lists the numbers of the value, in ascending order.
+// numbers lists the numbers that the updates in the value have added, in ascending order.
 func (r *guardedResource) numbers(lock string) (all []int64) {
 	r.mu.Lock()
 	u := r.value(lock).latest
@@ -120,8 +121,8 @@ func (r *guardedResource) readAll(s *harness.Session, lock string) {
 // tokenTooOld is the reason that a resource gives when it refuses a write.
 const tokenTooOld = "stale token"
 
-// update reads the guarded value, thinks, and writes it back. The client may be paused or crash between its read and
-// its write. It does not check the clock before it writes, since a pause might come just after the check.
+// update reads the guarded value, thinks, and writes the value back. The client may be paused or crash between the read
+// and the write. It does not check the clock before the write, since a pause might come just after the check.
 func (c *lockClient) update(s *harness.Session, key, owner, token string) harness.Op {
 	read, admitted := c.resource.read(key, token)
 	s.Sleep(thinkTime(s.Rand, c.lease(key)))
@@ -136,8 +137,8 @@ func (c *lockClient) update(s *harness.Session, key, owner, token string) harnes
 	})
 }
 
-// thinkTime draws how long an owner thinks between its read and its write: as long as it usually holds a lock, and at
-// most an eighth of the lease.
+// thinkTime draws how long an owner thinks between its read and its write. It thinks for about usualHoldMean, and for
+// at most an eighth of the lease.
 func thinkTime(rng *rand.Rand, ttl time.Duration) time.Duration {
 	return min(time.Duration(rng.ExpFloat64()*float64(usualHoldMean)), ttl/8)
 }

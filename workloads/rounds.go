@@ -15,7 +15,8 @@ import (
 // RoundsOptions shape the workload of a published experiment. Zero values mean the defaults, which are those of
 // Jepsen's Redis of 2013.
 type RoundsOptions struct {
-	// Clients is n, which must equal the number of clients of the run, Spec.Clients or Rider.Clients; default 5.
+	// Clients is the n in the description of Rounds. It must equal the number of clients of the run, Spec.Clients or
+	// Rider.Clients; default 5.
 	Clients int
 	Rounds  int           // rounds of each client; default 400
 	Every   time.Duration // time from one round of a client to its next; default 100ms
@@ -26,18 +27,18 @@ type RoundsOptions struct {
 // roundsLease is the lease of the rounds' locks, longer than the experiment.
 const roundsLease = time.Minute
 
-// Rounds repeats the workload of published experiments, in which it is known who wrote what when, and everybody wants
+// Rounds repeats the workload of published experiments. In these it is known who wrote what when, and everybody wants
 // the same thing at the same time. In round i, client w of n adds the unique integer w + i*n to a set. With Lock it
-// then tries once to take the lock "round-i" of that round, in its own name (SET NX PX), and never releases it. Exactly
-// one client should get it.
+// then tries once to take the lock "round-i", in its own name (SET NX PX), and never releases it. Exactly one client
+// should get it.
 //
 // A client's round i begins Every*i after its first. A client does one thing at a time, so overdue rounds follow at
 // once until it has caught up. After its last round it idles until the load ends: make Spec.Duration some seconds
 // longer than Rounds*Every, and end faults before that.
 //
-// With Acks each write is followed by WAIT on the same connection. If too few replicas have the write, an integer ends
-// in info, and a lock is released again, if its value is the client's own name: a fail if the lock was still there,
-// else info.
+// With Acks each write is followed by WAIT on the same connection. If too few replicas have an integer, its write ends
+// in info. If too few have a lock, the lock is released again, unless its value is no longer the client's name. The
+// acquire ends in fail if that release found the lock, and in info otherwise.
 //
 // At the end the harness reads the set, as writes/sadd does. Checkers: Writes, and Mutex with Lock.
 //
@@ -69,8 +70,8 @@ type rounds struct {
 	extra        int // workers beyond opts.Clients
 }
 
-// participant is a worker's place in the experiment. It stays when a client of the worker crashes and the next one has
-// another id.
+// participant is a worker's place in the experiment. A worker keeps its place when its client crashes and its next
+// client has another id.
 type participant struct {
 	number  int // w; opts.Clients if all places were taken: such a worker does nothing
 	round   int // the next round
@@ -100,8 +101,8 @@ func (w *rounds) Open(_ context.Context, group int) (harness.Client, error) {
 		lock: &lockClient{lock: newLocker(r), opts: Options{TTL: roundsLease}}}, nil
 }
 
-// participantOf returns a worker's place. It gives out w by the worker's number, so that the first integers are those
-// of the first client group.
+// participantOf returns a worker's place. It chooses w by the worker's number, so that the first integers come from the
+// first client group.
 func (w *rounds) participantOf(s *harness.Session) *participant {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -128,7 +129,7 @@ type roundsClient struct {
 	place *participant
 }
 
-// Step does one round, at its time. After the last round it idles until the load ends.
+// Step does one round, when the round is due. After the last round it idles until the load ends.
 func (c *roundsClient) Step(ctx context.Context, s *harness.Session) {
 	if c.place == nil {
 		c.place = c.participantOf(s)

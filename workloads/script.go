@@ -33,8 +33,8 @@ type Script struct {
 	Name   string `json:"name" yaml:"name"`
 	Source string `json:"source" yaml:"source"` // Lua text that acquires, claims or draws
 
-	// File and ReleaseFile are the paths of the files that Source and Release were read from, if any, for the command that
-	// repeats the run. They are not stored with results, since the files may change.
+	// File and ReleaseFile are the paths of the files from which Source and Release were read, if any. The command that
+	// repeats the run needs them. They are not stored with results, since the files may change.
 	File        string `json:"-" yaml:"file,omitempty"`
 	ReleaseFile string `json:"-" yaml:"releaseFile,omitempty"`
 
@@ -50,8 +50,8 @@ type Script struct {
 	// nothing. Any other error leaves open what was done.
 	NoErrors []string `json:"noErrors,omitempty" yaml:"noErrors,omitempty"`
 
-	// Release is the Lua text that releases a lock; default: lua.CompareDelete. It has the same KEYS. Its yes is 1, OK
-	// or true, whatever Yes is.
+	// Release is the Lua text that releases a lock; default: lua.CompareDelete. It gets the same KEYS as Source. It says
+	// yes by 1, OK or true, whatever Yes is.
 	Release string `json:"release,omitempty" yaml:"release,omitempty"`
 	// ReleaseName is the name of Release in counterexamples; default "release.lua".
 	ReleaseName string   `json:"releaseName,omitempty" yaml:"releaseName,omitempty"`
@@ -103,7 +103,7 @@ func ScriptVariant(s Script) (Variant, error) {
 	}
 }
 
-// validate returns the first mistake that shows without Redis.
+// validate returns the first mistake in the settings that can be found without Redis.
 func (s Script) validate() error {
 	if s.Name == "" {
 		return errors.New("script: it has no name: give it one, such as the base name of its file")
@@ -158,7 +158,8 @@ func (s Script) validateTemplates() error {
 	return nil
 }
 
-// usesKey reports whether the script is told the name of its lock, message or sequence. Otherwise it knows only one.
+// usesKey reports whether the script is told the name of its lock, message or sequence. Without the name, all locks or
+// sequences are the same to the script.
 func (s Script) usesKey() bool { return s.uses("{key}") }
 
 // uses reports whether a placeholder is among the script's arguments when it acquires, claims or draws.

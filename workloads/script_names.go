@@ -27,8 +27,8 @@ var (
 		"ttl pttl hget hset hsetnx hexists hdel hlen hincrby incr decr incrby nx px ex xx ok")
 )
 
-// comparesNames reports whether a script may do more with owners' tokens than compare them for equality. It may also if
-// a token is a key or part of an argument, or if an argument is the name of a client of the explorer.
+// comparesNames reports whether a script may do more with owners' tokens than compare them for equality. A token that
+// is a key or part of an argument counts as more. So does an argument that is the name of a client of the explorer.
 func (s Script) comparesNames() bool {
 	s = s.withDefaults()
 	for i, t := range slices.Concat(s.Keys, s.Args, s.ReleaseArgs) {

@@ -30,7 +30,7 @@ func (s Script) releaseText(r redis.UniversalClient) luaText {
 	return luaText{name, s.As, r, redis.NewScript(s.Release), s.Keys, s.ReleaseArgs, defaultYes, nil}
 }
 
-// asReply returns what a Lua value becomes in a reply: 1 for true, nil for false.
+// asReply returns what a Lua value becomes in a reply of Redis: 1 for true, nil for false.
 func asReply(yes string) string {
 	switch yes {
 	case "true":
@@ -60,7 +60,7 @@ func (t *luaText) isNoError(err error) bool {
 	})
 }
 
-// answer runs the text and returns the reply as words.
+// answer runs the text and returns the reply in words, see the method words.
 func (t *luaText) answer(ctx context.Context, v values) (string, error) {
 	reply, err := t.script.Run(ctx, t.redis, v.keys(t.keys), v.args(t.args)...).Result()
 	switch {
@@ -80,7 +80,7 @@ func (t *luaText) says(ctx context.Context, v values) (bool, error) {
 	return err == nil && slices.Contains(t.yes, reply), err
 }
 
-// decimal matches what a sequence returns. The checkers judge numbers below zero.
+// decimal matches what a sequence may return. That includes numbers below zero, which the checkers judge.
 var decimal = regexp.MustCompile(`^-?[0-9]+$`)
 
 // number runs the text and returns the number that it drew.
@@ -92,7 +92,7 @@ func (t *luaText) number(ctx context.Context, v values) (string, error) {
 	return reply, err
 }
 
-// noReply stands for a nil reply in text.
+// noReply is the word for a nil reply.
 const noReply = "nil"
 
 // words returns a reply as text. A boolean, which only RESP3 has, counts as its equivalent in RESP2.
@@ -124,7 +124,7 @@ func kindOf(reply any) string {
 	}
 }
 
-// expected says what the text should return.
+// expected says what the text should return, for an error message.
 func (t *luaText) expected() string {
 	if t.family == Sequence {
 		return "a sequence returns a number"
@@ -132,7 +132,7 @@ func (t *luaText) expected() string {
 	return fmt.Sprintf("%s would be a yes; any other integer or string, and nil, a no", t.yesInLua())
 }
 
-// yesInLua says what a script has to return for a yes.
+// yesInLua says what a script has to return for a yes, for an error message.
 func (t *luaText) yesInLua() string {
 	if slices.Equal(t.yes, defaultYes) {
 		return alternatives(append(defaultYes[:len(defaultYes):len(defaultYes)], "true"))

@@ -13,7 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// trialValues returns the values of the trial's two callers, which ask one after the other.
+// trialValues returns the values of the two callers by which Load and Constant try a script. The callers ask one after
+// the other.
 func trialValues() []values {
 	const term = 10 * time.Second
 	callers := []values{lockValues(TrialKey, TrialKey+"-1", term), lockValues(TrialKey, TrialKey+"-2", term)}
@@ -24,10 +25,10 @@ func trialValues() []values {
 	return callers
 }
 
-// Load compiles the script on the server of r and tries it under a name that nobody else uses, so that mistakes show
-// before a run. The first caller must be granted the lock, be first, or get a number. The owner of a lock must be able
-// to release it, and the next caller must then be granted it within a second. Load deletes the KEYS of the trial before
-// and after, including those that are the same for every name. A mistake in the script is a ScriptError.
+// Load compiles the script on the server of r and tries it, so that mistakes show before a run. It uses TrialKey, a
+// name that nobody else uses. The first caller must be granted the lock, be first, or get a number. The owner of a lock
+// must be able to release it, and the next caller must then be granted it within a second. Load deletes the KEYS of the
+// trial before and after, including those that are the same for every name. A mistake in the script is a ScriptError.
 func (s Script) Load(ctx context.Context, r redis.UniversalClient) error {
 	if err := s.validate(); err != nil {
 		return err
@@ -57,7 +58,7 @@ func (s Script) onLoad(err error) error {
 	return fmt.Errorf("script %s: try it: %w", s.Name, err)
 }
 
-// try makes the calls of the trial.
+// try runs the script for the callers that Load describes.
 func (s Script) try(ctx context.Context, r redis.UniversalClient) error {
 	callers, main := trialValues(), s.mainText(r)
 	switch s.As {
@@ -71,9 +72,9 @@ func (s Script) try(ctx context.Context, r redis.UniversalClient) error {
 	}
 }
 
-// Constant asks the script for two callers in a row. If both get the same yes, or the same number, it returns that
-// answer: the script answers without looking. Otherwise it returns "". It deletes the KEYS of the trial as Load does.
-// Call Load first.
+// Constant asks the script for two callers in a row. If both get the same yes, or the same number, Constant returns
+// that answer: the script then answers without looking at what is stored. Otherwise it returns "". It deletes the KEYS
+// of the trial as Load does. Call Load first.
 func (s Script) Constant(ctx context.Context, r redis.UniversalClient) (answer string, err error) {
 	main := s.mainText(r)
 	var answers []string
@@ -108,7 +109,8 @@ func (s Script) tryLock(ctx context.Context, r redis.UniversalClient, callers []
 	return err
 }
 
-// coolDown bounds how long a lock may still be refused after its release: some algorithms release it a little later.
+// coolDown bounds how long a lock may still be refused after its release, since some algorithms free a lock a little
+// later.
 const coolDown = time.Second
 
 // mustSayYes runs the text and returns an error unless it says yes. reason completes the error's "since", such as "the

@@ -14,7 +14,7 @@ import (
 // This file lets the regimes take turns on a generator that knows only one sequence. Proposed together, the numbers of
 // one regime would hide the effects of another.
 
-// sequenceTurn is the length of a regime's turn: a run of a second has them all.
+// sequenceTurn is the length of a regime's turn. It is so short that every regime has a turn in a run of one second.
 const sequenceTurn = 150 * time.Millisecond
 
 // sequenceTurns holds the sequence whose turn it is. Clients hold the read lock while they draw, so that no turn ends
@@ -35,8 +35,8 @@ func (c *sequenceClient) drawFromTurn(ctx context.Context, s *harness.Session) {
 	c.draw(ctx, s, t.current)
 }
 
-// nextTurn begins the next turn, with an empty store and a new name, if the current one is over. If the store cannot be
-// emptied, the current turn goes on.
+// nextTurn begins the next turn if the current one is over. The next turn has an empty store and a new name. If the
+// store cannot be emptied, the current turn goes on.
 func (c *sequenceClient) nextTurn(ctx context.Context, now time.Duration) {
 	t := &c.load.turns
 	if t.RLock(); t.count > 0 && now < t.endsAt {

@@ -22,7 +22,7 @@ type Share struct {
 // isPart reports whether there are other generators.
 func (s Share) isPart() bool { return s.Of > 1 }
 
-// nth returns this generator's n-th unique number. Numbers of different generators differ.
+// nth returns this generator's n-th unique number. No two generators have a number in common.
 func (s Share) nth(n int64) int64 {
 	if !s.isPart() {
 		return n
@@ -41,15 +41,15 @@ func (s Share) part(n int) int {
 	return n*(s.Number+1)/s.Of - n*s.Number/s.Of
 }
 
-// assumedRate is the rate assumed for a load without a limit, and maxClientRate the most that a client is expected to
-// do in a second. If messages came faster than clients take them, hardly any would go to several clients.
+// assumedRate is how many steps a second are assumed for a load without a limit. maxClientRate is the most that a
+// client is expected to do. If messages came faster than clients take them, hardly any would go to several clients.
 const (
 	assumedRate   = 20000
 	maxClientRate = 300
 )
 
 // message returns the number of the message to give out when this generator's clock shows now. All generators give out
-// the same message at the same time, as well as they know the run's clock, to about fanOut workers together.
+// the same message at about the same time, to about fanOut workers together. How exact that is depends on Ahead.
 func (s Share) message(now time.Duration, fanOut int) int64 {
 	rate := s.Rate
 	if rate <= 0 {
@@ -61,8 +61,8 @@ func (s Share) message(now time.Duration, fanOut int) int64 {
 	return int64((now + s.Ahead()).Seconds() * rate / float64(fanOut))
 }
 
-// Observe learns from the operations of all generators' clients which messages Finish has to claim. Operations come in
-// order of Return.
+// Observe takes the operations of all generators' clients, in order of Return. It learns from them which messages
+// Finish has to claim.
 func (d *dedups) Observe(op harness.Op) {
 	_, text, ok := strings.Cut(op.Key, messagePrefix)
 	number, err := strconv.ParseInt(text, 10, 64)

@@ -85,8 +85,8 @@ type Variant struct {
 	// OwnNumbers says that a sequence ignores what callers propose, so one regime is as good as another.
 	OwnNumbers bool
 
-	// ComparesNames says that the algorithm uses owners' tokens for more than equality: it orders them, or compares
-	// parts. Then it matters which client has which name.
+	// ComparesNames says that the algorithm uses owners' tokens for more than equality: it orders tokens, or compares
+	// parts of them. Then it matters which client has which name.
 	ComparesNames bool
 
 	// Retries is how often at most the callers' Redis client resends a command without an answer: 0, as for all clients of
@@ -97,32 +97,32 @@ type Variant struct {
 	Explored int
 
 	// ExploredBriefly says that a search of the whole catalogue omits expiries, lost answers and late commands for this
-	// variant, unless they are asked for. They take minutes if clients wait or have watchdogs. A search of this variant
-	// alone has them.
+	// variant, unless they are asked for. With them a search takes minutes if clients wait or have watchdogs. A search of
+	// this variant alone has them.
 	ExploredBriefly bool
 
-	// ExploredUncrashed says that such a search also omits crashes, unless they are asked for.
+	// ExploredUncrashed says that a search of the whole catalogue also omits crashes, unless they are asked for.
 	ExploredUncrashed bool
 
 	// OneKey says that the variant ignores the key, so it knows only one lock or sequence.
 	OneKey bool
 
-	// OwnKeys says that it uses keys or channels whose names do not begin with the given key.
+	// OwnKeys says that the variant uses keys or channels whose names do not begin with the given key.
 	OwnKeys bool
 
 	Acks    int           // replicas whose acknowledgement it waits for, and so needs; 0: none
 	Masters int           // independent masters that it needs at least, such as 3 for lock/redlock; 0: it uses one
 	Lease   time.Duration // lease or window that the explorer asks for; 0: the family's default
 
-	// inspect sets the result of an Inspect operation to what is stored for its sequence. It is nil if nobody knows how
-	// the variant stores it.
+	// inspect sets the result of an Inspect operation to what is stored for the sequence. It is nil if nobody knows how
+	// the variant stores a sequence.
 	inspect func(context.Context, redis.UniversalClient, *harness.Op)
 
 	// mechanism explains violations by values in their evidence. If it is nil, Mechanism uses the conditions of Flaws.
 	mechanism func([]harness.Anomaly) string
 
-	// habits says that explored clients use it more than once, see Options.Habits. It is set for a user's own
-	// program or script.
+	// habits says that some explored clients use the algorithm more than once, see Options.Habits. It is set for a user's
+	// own program or script.
 	habits bool
 
 	texts map[string]string // Lua texts that are not in package lua, by file name
@@ -135,7 +135,7 @@ type Variant struct {
 	build        func(Connector, Options) harness.Workload
 
 	// newExplored makes the lock of a client under the explorer, where a lock may wait for ever. If it is nil, newLocker
-	// does.
+	// makes that lock.
 	newExplored func(redis.UniversalClient) Locker
 
 	waiting func(acks int) Variant // makes the variant with another number of acknowledgements; nil: it waits for none
@@ -161,9 +161,9 @@ func (v Variant) LogTo(dir string) {
 func (v Variant) IsAdapter() bool { return v.runner != nil || v.library.File != "" }
 
 // ConnectDirectly lets the adapter's processes connect to a node under load, so that their bytes do not pass this
-// process. address returns the node's address for the Redis client of their group; where it returns "", they connect
-// through this process. No fault of a link acts on a direct connection. Call ConnectDirectly before the load begins. It
-// does nothing if the variant is not an adapter.
+// process. The function address gets the Redis client of a client group and returns the node's address. If it returns
+// "", the group's processes connect through this process. No fault of a link acts on a direct connection. Call
+// ConnectDirectly before the load begins. It does nothing if the variant is not an adapter.
 func (v Variant) ConnectDirectly(address func(redis.UniversalClient) string) {
 	if v.runner != nil {
 		v.runner.ConnectDirectly(address)
@@ -206,7 +206,7 @@ func (v Variant) forgetsAsFailover(c Condition, class harness.Class) bool {
 	return false
 }
 
-// Waiting returns the variant with a WAIT for acks replicas. It returns v and false if v waits for none, or if acks is
+// Waiting returns the variant with a WAIT for acks replicas. It returns v and false if v has no WAIT, or if acks is
 // less than 1.
 func (v Variant) Waiting(acks int) (Variant, bool) {
 	if v.waiting == nil || acks < 1 {
@@ -252,7 +252,8 @@ func lockVariant(id string, newLocker func(redis.UniversalClient) Locker, v Vari
 	return v
 }
 
-// quorumVariant returns a lock on at least three masters: a majority of two is both, so fewer gain nothing.
+// quorumVariant returns a lock on at least three masters. Fewer would gain nothing, since a majority of two masters is
+// both of them.
 func quorumVariant(id string, newQuorum func([]redis.UniversalClient) Locker, v Variant) Variant {
 	v.ID, v.Family, v.newQuorum = id, Lock, newQuorum
 	v.Masters = 3

@@ -12,8 +12,8 @@ import (
 //	finally  read the whole set from the primary
 //
 // Source: Kingsbury, "Redis redux", 2013, on WAIT. A write with too few acknowledgements ends in info, since it may
-// survive, as 9 to 63 such writes did in a split brain of five seconds. A write that has reached only one replica is
-// lost if another replica is promoted.
+// survive: 9 to 63 such writes did in a split brain of five seconds. A write that has reached only one replica is lost
+// if another replica is promoted.
 func saddWait(acks int) Variant {
 	return Variant{
 		ID: "writes/sadd-wait", Family: Writes,

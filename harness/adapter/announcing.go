@@ -13,8 +13,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// announcing is the process of an adapter that announces its operations by itself, instead of being asked for them. It
-// lasts for one schedule.
+// announcing is the process of an adapter that announces its operations by itself, instead of being asked for them. The
+// process lasts for one schedule.
 type announcing struct {
 	cmd       *exec.Cmd
 	lastWords *cluster.LastWords
@@ -29,8 +29,8 @@ type announcing struct {
 	inOp      bool               // its last announcement was an invoke, not a return
 }
 
-// announcement is what an announcing process sent by ECHO. The process waits for the reply until heard is closed, by
-// the next call of Next.
+// announcement is a text that an announcing process has sent by ECHO. The process waits for the reply to its ECHO until
+// the next call of Next closes heard.
 type announcement struct {
 	text  string
 	heard chan struct{}
@@ -41,8 +41,9 @@ var (
 	_ timekeeper                  = (*announcing)(nil)
 )
 
-// StartAnnouncing starts a process that announces its operations, for one schedule, and waits for its first
-// announcement. Every error wraps interleave.ErrAdapter, including those of the process's Next.
+// StartAnnouncing starts a process for one schedule, and waits until the process has made its first announcement or has
+// ended. The process sends its announcements to the gate at address. Every error wraps interleave.ErrAdapter, including
+// the errors that the process's Next returns.
 func (p *Runner) StartAnnouncing(address string, environment ...string) (workloads.AnnouncingProcess, error) {
 	command, err := p.prepared()
 	if err != nil {
@@ -64,7 +65,7 @@ func (p *Runner) StartAnnouncing(address string, environment ...string) (workloa
 	return d, nil
 }
 
-// launch starts the process of d, and lets OnAnnounced pass it the announcements of the gate at address.
+// launch starts the process of d. From then on OnAnnounced passes the announcements at the gate at address to d.
 func (p *Runner) launch(address string, d *announcing) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,7 +98,8 @@ func (p *Runner) launch(address string, d *announcing) (err error) {
 	return nil
 }
 
-// begin waits for the first announcement, for as long as a process may take to start.
+// begin waits until the process makes its first announcement or ends. It returns an error if neither happens within
+// startWithin, or if the process does not use its preloaded clock.
 func (d *announcing) begin() error {
 	select {
 	case d.first = <-d.comes:
@@ -116,8 +118,8 @@ func (d *announcing) begin() error {
 	return nil
 }
 
-// OnAnnounced passes an announcement to the process at the gate with this address. It returns when the process may go
-// on.
+// OnAnnounced takes text, which a process has sent to the gate at address, and passes it to the process's Next. It
+// returns when the process may go on.
 func (p *Runner) OnAnnounced(address, text string) {
 	p.mu.Lock()
 	d := p.announcing[address]
@@ -136,8 +138,8 @@ func (p *Runner) OnAnnounced(address, text string) {
 	}
 }
 
-// underWay implements timekeeper. Before its first announcement the process is starting and has no operation. From then
-// on it counts as one long operation.
+// underWay implements timekeeper. Until its first announcement the process counts as starting and has no operation.
+// From then until its end it counts as doing one long operation.
 func (d *announcing) underWay() <-chan struct{} {
 	if !d.begun.Load() {
 		return nil
@@ -145,7 +147,7 @@ func (d *announcing) underWay() <-chan struct{} {
 	return d.ended
 }
 
-// breakDown implements timekeeper. Next then returns why as its error.
+// breakDown implements timekeeper. It makes Next return why as its error.
 func (d *announcing) breakDown(why error) {
 	select {
 	case d.failed <- why:
@@ -153,8 +155,8 @@ func (d *announcing) breakDown(why error) {
 	}
 }
 
-// Next lets the process go on and returns what it announces next. Meanwhile it answers questions about the time, with
-// the clock of ctx.
+// Next lets the process go on and returns its next announcement. more is false if the process has ended instead. While
+// Next waits, it answers the process's questions about the time with the clock of ctx.
 func (d *announcing) Next(ctx context.Context) (text string, more bool, err error) {
 	if d.open != nil {
 		close(d.open.heard)
@@ -216,6 +218,7 @@ func (d *announcing) kill() {
 	}
 }
 
-// errAnnounces is the error where a process should be told what to do and its adapter announces instead.
+// errAnnounces is the error where a process has to be told what to do, as under load, but its adapter announces its
+// operations instead.
 var errAnnounces = errors.New(
 	"an adapter that drives itself is explored, and nothing else: it cannot be told what to do")

@@ -23,25 +23,27 @@ var answerWithin = 3 * time.Second
 // Servers returns Redis clients of count independent servers. If replicated is true, each server has replicas.
 type Servers func(count int, replicated bool) ([]redis.UniversalClient, error)
 
-// Check tries everything that an adapter says that it can do. It calls say after each step, with a nil error if the
+// Check tries everything that the adapter c says that it can do. It calls say after each step, with a nil error if the
 // step went well. It returns c completed by the adapter's description of itself, and the first error.
 //
-// The adapter first gets one Redis. If it says that it asks several masters, it is started again with as many. If a
-// step fails and the adapter has sent WAIT, it is started again with replicas. The keys of the check begin with
-// doublegrant-trial. If the adapter is right, none of them remain.
+// The adapter first gets one Redis. An adapter that says that it asks several masters is started again with as many. An
+// adapter that has sent WAIT is started again with replicas if a step has failed. The keys of the check begin with
+// doublegrant-trial. A correct adapter leaves none of them behind.
 func Check(
 	ctx context.Context, c workloads.Adapter, servers Servers, say func(step string, err error),
 ) (workloads.Adapter, error) {
 	return New(c).tryOn(ctx, servers, say, (*trial).askEverything)
 }
 
-// Describe completes c by the adapter's description of itself. It asks for one operation, to see that the adapter uses
-// the Redis that it is told, and does not check the algorithm.
+// Describe completes c by the adapter's description of itself. It does not check the algorithm. It asks for one
+// operation only, to see whether the adapter uses the Redis that it was told to use.
 func Describe(ctx context.Context, c workloads.Adapter, servers Servers) (workloads.Adapter, error) {
 	return New(c).tryOn(ctx, servers, func(string, error) {}, (*trial).askOnce)
 }
 
-// tryOn runs the steps on one server, and again if the program needs more masters or replicas.
+// tryOn starts the program on one server and calls all, which runs the steps. It does so again on more servers if the
+// program needs more masters, and with replicas if a step failed after a WAIT. It reports only the steps of the last
+// try.
 func (p *Runner) tryOn(ctx context.Context, servers Servers, say func(string, error),
 	all func(*trial, workloads.Adapter)) (workloads.Adapter, error) {
 	one, err := servers(1, false)
@@ -69,7 +71,8 @@ func (p *Runner) tryOn(ctx context.Context, servers Servers, say func(string, er
 // errAsksMore is the error of a trial on fewer masters than the program needs.
 var errAsksMore = errors.New("it asks more masters than there are")
 
-// try starts the program on the masters and runs the steps. awaits is true if the program has sent WAIT.
+// try starts the program on the masters and calls all, which runs the steps. awaits is true if the program has sent
+// WAIT or WAITAOF.
 func (p *Runner) try(ctx context.Context, masters []redis.UniversalClient, say func(string, error),
 	all func(*trial, workloads.Adapter)) (c workloads.Adapter, awaits bool, err error) {
 	to, err := relaysTo(masters, true)
@@ -96,7 +99,7 @@ func (p *Runner) try(ctx context.Context, masters []redis.UniversalClient, say f
 	return c, to.awaited(), t.first
 }
 
-// trial asks a program for one thing after the other, until something is wrong.
+// trial asks a program for operations, one after the other, until something is wrong.
 type trial struct {
 	ctx       context.Context
 	processes []*process // one, or one for each of two clients
@@ -105,7 +108,8 @@ type trial struct {
 	first     error // the first thing that was wrong
 }
 
-// begin starts the program. It starts a second process if a process serves only one client.
+// begin starts the program, and a second process of it if one process serves only one client. It returns the adapter
+// completed by the program's description of itself.
 func (t *trial) begin(p *Runner) (workloads.Adapter, error) {
 	for len(t.processes) == 0 || len(t.processes) == 1 && t.processes[0].ready.Clients == 1 {
 		one, err := p.start(t.to.init(), underLoad)
@@ -142,7 +146,7 @@ func (t *trial) askEverything(c workloads.Adapter) {
 	t.step("it writes nothing but answers", t.broken)
 }
 
-// clock tries to start the program with a preloaded clock, if a search would.
+// clock returns an error if the program has said that its clock is to be preloaded, but cannot be started so.
 func (t *trial) clock(c workloads.Adapter) error {
 	if c.Clock != workloads.PreloadedClock {
 		return nil
@@ -161,7 +165,8 @@ func (t *trial) askOnce(c workloads.Adapter) {
 	t.checkHeard()
 }
 
-// checkHeard returns an error unless commands of the program have reached Redis, or a majority of the masters.
+// checkHeard is a step that fails unless commands of the program have reached Redis. Of several masters, most must have
+// got commands.
 func (t *trial) checkHeard() {
 	names := "its commands come to the Redis that init names"
 	if len(t.to) > 1 {
@@ -179,7 +184,8 @@ func (t *trial) checkHeard() {
 	})
 }
 
-// checkAsks checks that a program that has subscribed has asked for messages.
+// checkAsks is a step for programs that have subscribed to a channel. It fails if the program has not asked for
+// messages.
 func (t *trial) checkAsks() {
 	if !slices.ContainsFunc(t.to, func(w endpoint) bool { return w.relay.subscribed.Load() }) {
 		return
@@ -193,7 +199,8 @@ func (t *trial) checkAsks() {
 	})
 }
 
-// firstOperation claims key, draws a number of it, or acquires and releases it. The answer "not ok" is not an error.
+// firstOperation does the first operation of the family f, with key as the name. It claims a message, draws a number,
+// or acquires and releases a lock. The answer "not ok" is not an error.
 func (t *trial) firstOperation(f workloads.Family, key string) (err error) {
 	ops := t.operations(1)
 	switch f {
@@ -250,8 +257,8 @@ func (t *trial) sequence() {
 	}
 }
 
-// reconnects closes the program's connections, as a search does to lose an answer. The program may fail at first. The
-// third operation at the latest has to reach Redis again.
+// reconnects is a step that closes the program's connections, as a search does to lose an answer. The step fails unless
+// one of the next three operations succeeds.
 func (t *trial) reconnects(f workloads.Family) {
 	t.step("it connects again when its connections were closed", func() (err error) {
 		t.to.cut()
@@ -269,7 +276,8 @@ func (t *trial) processOf(client int) *process {
 	return t.processes[max(0, min(client, len(t.processes))-1)]
 }
 
-// operations returns the operations of one client. Each fails if the program does not answer within answerWithin.
+// operations returns the operations of the given client. Each operation fails if the program does not answer within
+// answerWithin.
 func (t *trial) operations(client int) workloads.Operations {
 	return operations{func(ctx context.Context, r request) (answer, error) {
 		r.Client = client
@@ -277,7 +285,7 @@ func (t *trial) operations(client int) workloads.Operations {
 	}}
 }
 
-// withOperation returns another operation of the same client on the same name.
+// withOperation returns a request for the operation do by the same client on the same name.
 func withOperation(r request, do string) request {
 	if r.Do = do; do == workloads.DoRelease {
 		r.TTL = 0
@@ -285,7 +293,7 @@ func withOperation(r request, do string) request {
 	return r
 }
 
-// want asks for an operation and checks the answer: ok if expected is true, not ok otherwise.
+// want asks for an operation. It returns an error unless the answer is ok where expected is true, and not ok elsewhere.
 func (t *trial) want(expected bool, r request) error {
 	a, err := t.processOf(r.Client).ask(t.ctx, r, answerWithin)
 	if err != nil {
@@ -298,7 +306,7 @@ func (t *trial) want(expected bool, r request) error {
 	return t.withAddress(err)
 }
 
-// withAddress adds the address of Redis to an error, if no command of the program has reached it.
+// withAddress adds the address of Redis to err if no command of the program has reached Redis.
 func (t *trial) withAddress(err error) error {
 	if err == nil || t.to.heard() > 0 {
 		return err
@@ -306,7 +314,8 @@ func (t *trial) withAddress(err error) error {
 	return fmt.Errorf("%w; no command has come to %s, the Redis that init names", err, t.to.init().Redis)
 }
 
-// broken returns why a process has broken down, or nil. It waits a moment for what comes after the last answer.
+// broken returns why a process of the program has broken down, or nil. It waits for up to 50 ms, since a program may
+// write something wrong after its last answer.
 func (t *trial) broken() error {
 	select {
 	case <-t.processOf(1).broken:
@@ -318,7 +327,7 @@ func (t *trial) broken() error {
 	}
 }
 
-// step does one step and reports it. Once a step has failed, it does nothing.
+// step does one step and reports its outcome. It does nothing if an earlier step has failed.
 func (t *trial) step(what string, do func() error) {
 	if t.first != nil {
 		return
@@ -344,7 +353,7 @@ func slowness(took time.Duration) string {
 // slowAnswer is the duration from which a step counts as slow. Most steps take a millisecond.
 const slowAnswer = 300 * time.Millisecond
 
-// ask asks for an operation, as one step. The step fails unless the answer is as expected, see want.
+// ask is a step that asks for an operation. It fails unless the answer is the expected one: see want.
 func (t *trial) ask(what string, expected bool, r request) {
 	t.step(what, func() error { return t.want(expected, r) })
 }

@@ -16,7 +16,8 @@ type endpoint struct {
 // endpoints holds an endpoint for each master of a group.
 type endpoints []endpoint
 
-// relaysTo opens a relay for each Redis client. In a trial, the relays look at what programs send.
+// relaysTo opens a relay for each Redis client. If inTrial is true, the relays note whether a program subscribes or
+// sends WAIT.
 func relaysTo(masters []redis.UniversalClient, inTrial bool) (to endpoints, err error) {
 	for _, r := range masters {
 		y, err := newRelay(r, inTrial)
@@ -29,7 +30,7 @@ func relaysTo(masters []redis.UniversalClient, inTrial bool) (to endpoints, err 
 	return to, nil
 }
 
-// init returns the request with which a process begins, under load or in a trial.
+// init returns the first request to a process under load or in a trial. It names the addresses of Redis.
 func (to endpoints) init() request {
 	r := request{Redis: urlOf(to[0].address), Timeout: timeout.Milliseconds()}
 	if len(to) > 1 {
@@ -40,7 +41,7 @@ func (to endpoints) init() request {
 	return r
 }
 
-// heard counts the relays to which a program has sent something.
+// heard counts the relays through which a program has sent something.
 func (to endpoints) heard() (count int) {
 	for _, w := range to {
 		if w.relay != nil && w.relay.heard.Load() {
@@ -50,7 +51,8 @@ func (to endpoints) heard() (count int) {
 	return count
 }
 
-// awaited reports whether the program has sent WAIT or WAITAOF. It knows only in a trial.
+// awaited reports whether the program has sent WAIT or WAITAOF. Outside a trial it returns false, since relays then do
+// not look at commands.
 func (to endpoints) awaited() bool {
 	return slices.ContainsFunc(to, func(w endpoint) bool { return w.relay != nil && w.relay.awaits.Load() })
 }
@@ -71,17 +73,17 @@ func (to endpoints) close() {
 	}
 }
 
-// directRoute says whether the processes of a load connect to the nodes themselves. Relays would take half of the
-// harness's processor time.
+// directRoute says whether the processes of a load connect to the nodes themselves, without relays. Relays would take
+// half of the harness's processor time.
 type directRoute struct {
 	to    func(redis.UniversalClient) string // the argument of ConnectDirectly; nil: processes use relays
 	tried bool                               // the program has done its one operation through relays
 	heard bool                               // that operation came to the Redis that init names
 }
 
-// ConnectDirectly implements workloads.AdapterRunner. On a direct connection nobody sees whether the program uses the
-// Redis that it is told. So the program first does one operation through relays. If that operation fails, all processes
-// use relays, whose errors say what is wrong.
+// ConnectDirectly implements workloads.AdapterRunner. Nobody sees the commands on a direct connection, so the program
+// could use another Redis unnoticed. Therefore the program first does one operation through relays. If that operation
+// fails, all processes use relays, whose errors say what is wrong.
 func (p *Runner) ConnectDirectly(to func(redis.UniversalClient) string) {
 	p.trying.Lock()
 	defer p.trying.Unlock()

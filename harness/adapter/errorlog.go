@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// longestLog is how many bytes of a process's standard error are kept. A library may log each connection that a fault
-// breaks.
+// longestLog is how many bytes of a process's standard error are kept. There may be far more: some libraries log each
+// connection that a fault breaks.
 var longestLog = 1 << 20
 
 // errorLog is the file for the standard error of one process.
@@ -34,7 +34,7 @@ func openLog(dir, name string) (*errorLog, error) {
 	return &errorLog{file: file}, nil
 }
 
-// Write keeps what is written until longestLog is reached.
+// Write writes b to the file. Once the file has longestLog bytes, Write leaves b out and counts its bytes.
 func (l *errorLog) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,7 +50,7 @@ func (l *errorLog) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Close closes the file. Its last line says how much was left out.
+// Close closes the file. If Write has left bytes out, the file's last line says how many.
 func (l *errorLog) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

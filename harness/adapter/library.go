@@ -15,7 +15,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads/adapters"
 )
 
-// Runnable returns a variant that can be run. If v is a library in another language, the result starts the library's
+// Runnable returns v in a form that can be run. If v is a library in another language, the result starts the library's
 // adapter. Every other variant is returned as it is.
 func Runnable(v workloads.Variant) workloads.Variant {
 	l, ok := v.Library()
@@ -43,9 +43,10 @@ func Missing(v workloads.Variant) error {
 	return nil
 }
 
-// Interpreter returns the command that runs the adapter of a library's variant, such as /usr/bin/python3: the first
-// candidate that has the library. If the first candidate of all lacks it, skipped is that candidate. Both are empty if
-// no candidate has the library, or if v is no library's variant.
+// Interpreter returns the command that runs the adapter of a library's variant, such as /usr/bin/python3. It is the
+// first of Library.Interpreters that has the library. If that is not the first of all, skipped is the first of all,
+// which lacks the library. Both results are empty if no interpreter has the library, or if v is not a library's
+// variant.
 func Interpreter(v workloads.Variant) (command, skipped string) {
 	l, ok := v.Library()
 	if !ok {
@@ -58,10 +59,10 @@ func Interpreter(v workloads.Variant) (command, skipped string) {
 	return command, skipped
 }
 
-// interpreters caches the results of interpreterOf, since each takes the start of a process.
+// interpreters caches the results of interpreterOf, since finding out each of them takes a process.
 var interpreters sync.Map // values are func() (string, error)
 
-// interpreterOf returns the first candidate that has the library.
+// interpreterOf returns the first of the library's Interpreters that has the library.
 func interpreterOf(l workloads.Library) (string, error) {
 	ask, _ := interpreters.LoadOrStore(fmt.Sprint(l.Interpreters, l.Probe), sync.OnceValues(func() (string, error) {
 		for _, name := range l.Interpreters {

@@ -16,9 +16,9 @@ type lines struct {
 	spare   []byte // the next buffer for waiting lines
 }
 
-// write writes a line, or leaves it to another goroutine that is writing. If others is set, it first lets other
-// goroutines run, so that their lines are written together with this one. It ignores write errors: a process that has
-// closed its input is about to end, and its output tells why.
+// write writes line to a process, or leaves it to a goroutine that is already writing. If others is true, write first
+// lets other goroutines run, so that one write takes all their lines. It ignores errors: a process that has closed its
+// input is about to end, and the process's output tells why.
 func (l *lines) write(to io.Writer, line []byte, others bool) {
 	if !l.add(line) {
 		return
@@ -31,7 +31,8 @@ func (l *lines) write(to io.Writer, line []byte, others bool) {
 	}
 }
 
-// add appends a line to the waiting ones, and reports whether the caller has to write them.
+// add appends a line to the waiting lines. It returns true if no goroutine is writing, so that the caller has to write
+// them.
 func (l *lines) add(line []byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -41,8 +42,8 @@ func (l *lines) add(line []byte) bool {
 	return first
 }
 
-// take returns the waiting lines, which are valid until the next call. If there are none, it returns nil, and the next
-// caller of add has to write.
+// take returns the waiting lines to the goroutine that writes. They are valid until the next call of take. If no line
+// waits, take returns nil, and that goroutine stops writing.
 func (l *lines) take() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,7 +56,7 @@ func (l *lines) take() []byte {
 	return some
 }
 
-// send sends a request, and returns a channel for its answers.
+// send sends a request and returns the channel on which its answers come.
 func (c *process) send(r request) (chan answer, error) {
 	answers, others, err := c.register(&r)
 	if err == nil {
@@ -64,8 +65,8 @@ func (c *process) send(r request) (chan answer, error) {
 	return answers, err
 }
 
-// register makes the channel for the answers to a request. A request to a thread has the thread's id; every other
-// request gets the next id. others reports whether further requests wait for answers.
+// register makes the channel for the answers to r. It gives r the next id, unless r is for a thread and has the
+// thread's id already. others is true if further requests wait for answers.
 func (c *process) register(r *request) (answers chan answer, others bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,7 +85,7 @@ func (c *process) register(r *request) (answers chan answer, others bool, err er
 	return answers, len(c.waiting) > 1, nil
 }
 
-// write writes a request to the process. For others see lines.write.
+// write writes a request to the process. For the argument others see lines.write.
 func (c *process) write(r request, others bool) {
 	line, _ := json.Marshal(r) // of strings and numbers
 	c.lines.write(c.in, append(line, '\n'), others)

@@ -19,13 +19,14 @@ const (
 	patience = 15 * time.Second
 	// timeout is how long init asks a program under load to wait for Redis.
 	timeout = time.Second
-	// startAgainAfter is the least time between two starts of a process that could not begin.
+	// startAgainAfter is how long a group waits, after a process that could not begin, before it starts another.
 	startAgainAfter = time.Second
 )
 
-// LoadClient returns one more client under load, which uses the masters of the given Redis clients. Clients with the
-// same first Redis client share processes and addresses. If a process cannot be started, each operation returns the
-// error. Without a first Redis client LoadClient starts no process: the result only tells which operations there are.
+// LoadClient returns the operations of one more client under load, which uses the masters of the given Redis clients.
+// Clients with the same first Redis client share processes and addresses. If a process cannot be started, each
+// operation returns the error. Without a first Redis client LoadClient starts no process: the result only shows which
+// operations exist.
 func (p *Runner) LoadClient(masters ...redis.UniversalClient) workloads.Operations {
 	s := &loadClient{program: p, masters: masters}
 	if len(masters) > 0 && masters[0] != nil {
@@ -34,8 +35,8 @@ func (p *Runner) LoadClient(masters ...redis.UniversalClient) workloads.Operatio
 	return operations{s.ask}
 }
 
-// Observer returns the harness's own client of a search, which looks at Redis at the end of each schedule. The same r
-// has the same client. Its process starts with the first operation.
+// Observer returns the operations of the harness's own client of a search, which looks at Redis at the end of each
+// schedule. Calls with the same r share one client. The client's process starts with the first operation.
 func (p *Runner) Observer(r redis.UniversalClient) workloads.Operations {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,7 +73,7 @@ func (s *loadClient) ask(ctx context.Context, r request) (answer, error) {
 	return a, err
 }
 
-// ensureProcess gives the client a process, if it has none that lives.
+// ensureProcess gives the client a process if it has none, or if its process has broken down.
 func (s *loadClient) ensureProcess() (err error) {
 	if s.process != nil && !s.process.isBroken() {
 		return nil
@@ -98,7 +99,7 @@ type group struct {
 	struck strikes
 }
 
-// group returns the group of the clients with these masters, and makes it first if there is none.
+// group returns the group of the clients whose first master is masters[0]. It makes the group if there is none.
 func (p *Runner) group(masters []redis.UniversalClient) (_ *group, err error) {
 	to := p.directTo(masters)
 	p.mu.Lock()
@@ -119,14 +120,14 @@ func (p *Runner) group(masters []redis.UniversalClient) (_ *group, err error) {
 	return g, nil
 }
 
-// assign returns a process that can take one more client, and the client's number in it.
+// assign returns a process that can take one more client, and the number of that client among the process's clients.
 func (g *group) assign(p *Runner, what purpose) (*process, int, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
 		return nil, 0, errClosed
 	}
-	if c := g.free(p.adapter.Processes); c != nil {
+	if c := g.leastUsed(p.adapter.Processes); c != nil {
 		g.clients[c]++
 		return c, g.clients[c], nil
 	}
@@ -145,9 +146,9 @@ func (g *group) assign(p *Runner, what purpose) (*process, int, error) {
 	return c, 1, nil
 }
 
-// free returns the process that has the fewest clients and can take one more. It returns nil if another process has to
-// be started. The caller holds the lock.
-func (g *group) free(processes int) (best *process) {
+// leastUsed returns the process with the fewest clients, among those that can take one more. It returns nil if another
+// process has to be started: all are full, or fewer than the given number of processes live. The caller holds the lock.
+func (g *group) leastUsed(processes int) (best *process) {
 	alive := 0
 	for _, c := range g.all {
 		if c.isBroken() {

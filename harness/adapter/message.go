@@ -17,7 +17,7 @@ const Version = 1
 // longestLine bounds a line of a program, in bytes.
 const longestLine = 64 << 10
 
-// page ends error messages by the file that describes the protocol.
+// page is the end of error messages. It names the file that describes the protocol.
 const page = "see workloads/adapters/README.md"
 
 // The protocol's names, other than operations: requests to a program, and the questions that the program may ask before
@@ -89,7 +89,7 @@ type answer struct {
 }
 
 // drawn is a number as the program has written it: a JSON number, or a string of decimal digits. Only a string may have
-// leading zeros, which do not count.
+// leading zeros, which do not change the number.
 type drawn string
 
 // UnmarshalJSON reads a JSON number or a string.
@@ -143,7 +143,8 @@ func parse(line []byte) (a answer, err error) {
 	return a, nil
 }
 
-// result returns the answer to an operation: yes or no, or an error that workloads understand.
+// result returns the outcome of an operation: true for yes, false for no, or an error. The error wraps errNothingDone
+// if certainly nothing was done.
 func (a answer) result() (bool, error) {
 	switch {
 	case a.Info != "":

@@ -64,5 +64,5 @@ func (o operations) yes(ctx context.Context, r request) (bool, error) {
 	return a.result()
 }
 
-// milliseconds rounds up, since a lease may not end early.
+// milliseconds rounds d up, since a lease may not end early.
 func milliseconds(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }

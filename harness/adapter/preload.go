@@ -22,14 +22,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness/internal/processes"
 )
 
-// This file gives processes of searches the schedule's time. A preloaded library turns each call that reads the time of
-// day, and each sleep, into a question, like the questions that other programs ask by a line of the protocol.
+// This file gives processes of searches the schedule's time. A preloaded library turns each sleep, and each call that
+// reads the time of day, into a question. Other programs ask such questions by a line of the protocol.
 
 //go:embed clock.c
 var clockSource []byte
 
-// The numbers below zero that a process sends over the socket of its clock. 0 asks for the time. A positive number asks
-// for a sleep of that many nanoseconds.
+// A process asks its clock by a number that it sends over the socket. 0 asks for the time. A positive number asks for a
+// sleep of that many nanoseconds. These are the numbers below zero.
 const (
 	askHello  = -1 // the library was loaded
 	askTimer  = -2 // an event loop is about to wait for a timer
@@ -49,7 +49,7 @@ type clocks struct {
 	made   int
 }
 
-// libraryName is the name of the library in the folder.
+// libraryName is the name of the library's file in the folder of clocks.
 const libraryName = "clock.so"
 
 // prepare writes the library to a new folder, if that was not done yet. The caller holds the lock.
@@ -79,7 +79,7 @@ func (s *clocks) prepare() (err error) {
 	return nil
 }
 
-// clear removes the folder. No process may use it any longer.
+// clear removes the folder of the library. The caller makes sure that no process still uses the library.
 func (s *clocks) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +100,7 @@ type clock struct {
 	shown     atomic.Int64      // the last time that it answered, in nanoseconds since 1970; 0: none yet
 }
 
-// timekeeper is what a clock has to know of its process.
+// timekeeper is a process as its clock sees it.
 type timekeeper interface {
 	// underWay returns a channel that is closed when the current operation ends, or nil if there is none.
 	underWay() <-chan struct{}
@@ -123,11 +123,12 @@ func (q timeQuestion) answer(ctx context.Context) {
 	q.reply <- time.Time{}
 }
 
-// writtenWithin bounds how long an answer that the process has written takes to arrive.
+// writtenWithin is the longest time that an answer is assumed to take from the process to here.
 const writtenWithin = 200 * time.Millisecond
 
-// refuse breaks down a process whose event loop waits for a timer during an operation. If the operation's answer is
-// already on its way, the process does not wait during the operation, and may.
+// refuse replies to a process whose event loop is about to wait for a timer. If the operation's answer arrives within
+// writtenWithin, the operation is over and the process may wait. Otherwise refuse breaks the process down, since a
+// preloaded clock cannot end the wait for a timer.
 func (q timeQuestion) refuse(c *process, answers chan answer) {
 	select {
 	case a := <-answers:
@@ -138,8 +139,8 @@ func (q timeQuestion) refuse(c *process, answers chan answer) {
 	}
 }
 
-// make makes the clock of a process that is about to start. The error wraps cluster.ErrNoCompiler if the library cannot
-// be compiled.
+// make returns a clock for a process that is about to start. The error wraps cluster.ErrNoCompiler if the library
+// cannot be compiled.
 func (s *clocks) make(owner timekeeper) (*clock, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,9 +210,10 @@ func (k *clock) answer(conn net.Conn) {
 	_, _ = conn.Write(b[:]) // the process may have ended
 }
 
-// ask lets the current operation answer a question of the process. Outside of operations the answer is the last time
-// that the clock answered. A sleep then stays unanswered, and the library lets the process really sleep, since it may
-// be another thread that sleeps. ended is true if the process has ended meanwhile.
+// ask passes a question of the process to the current operation and waits for its answer. sleep is 0 if the question
+// asks for the time. Between operations ask repeats the last time that the clock answered, and leaves a sleep
+// unanswered. The library then really sleeps, since another thread of the process may be the one that sleeps. ended is
+// true if the process has ended meanwhile.
 func (k *clock) ask(sleep time.Duration) (answered, ended bool) {
 	over := k.owner.underWay()
 	if over == nil {
@@ -236,7 +238,8 @@ func (k *clock) ask(sleep time.Duration) (answered, ended bool) {
 	}
 }
 
-// wasShown reports whether the question is for the time and the clock has answered a time before, which it can repeat.
+// wasShown reports whether the clock can answer without an operation: the question is for the time, and the clock has
+// answered a time before, which it can repeat.
 func (k *clock) wasShown(sleep time.Duration) bool { return sleep == 0 && k.shown.Load() != 0 }
 
 // close ends the clock of a process that has ended.
@@ -245,8 +248,8 @@ func (k *clock) close() {
 	_ = k.l.Close()
 }
 
-// withoutTimers adds an option to a command of Node that turns off V8's timer for its heap. In Node's event loop that
-// timer looks like one of the program's.
+// withoutTimers adds an option to a command of Node. The option turns off a timer that V8 sets for its heap, which
+// looks like a timer of the program.
 func withoutTimers(command []string) []string {
 	if name := filepath.Base(command[0]); name != "node" && name != "nodejs" {
 		return command

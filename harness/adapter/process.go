@@ -40,8 +40,8 @@ type process struct {
 
 	mu    sync.Mutex
 	begun bool // it has answered init
-	// over is closed when the current operation ends. It is nil if there is none, or no preloaded clock to use it. A
-	// process with such a clock does one operation at a time.
+	// over is closed when the current operation ends. It is nil if no operation is under way, or if the process has no
+	// preloaded clock. A process with a preloaded clock does one operation at a time.
 	over    chan struct{}
 	asked   int
 	waiting map[int]chan answer // by id of the operation
@@ -55,8 +55,8 @@ func newProcess() *process {
 		waiting: map[int]chan answer{}}
 }
 
-// start starts a process, sends it init, and waits for the answer. If log is not nil, the process's standard error goes
-// there as well, and log is closed with the process. If preload is not nil, the process's clock is preloaded.
+// start starts a process, sends it init, and waits for the answer. If log is not nil, the process's standard error also
+// goes to log, which is closed with the process. If preload is not nil, the process's clock is preloaded.
 func start(command []string, log *errorLog, init request, preload *clocks) (_ *process, err error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	c := newProcess()
@@ -138,14 +138,15 @@ func (c *process) begin(init request) (err error) {
 	return err
 }
 
-// underWay implements timekeeper. The request init is no operation.
+// underWay implements timekeeper. The request init does not count as an operation.
 func (c *process) underWay() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.over
 }
 
-// checkReady returns an error if the answer to init says that the process does not speak this version of the protocol.
+// checkReady returns an error if the answer to init shows that the process cannot be used. For example, the process may
+// speak another version of the protocol.
 func (c *process) checkReady() error {
 	switch _, err := c.ready.result(); {
 	case c.ready.Version != Version:
@@ -170,9 +171,9 @@ func (c *process) checkReady() error {
 // replaced.
 var errStillAsks = errors.New("its client has crashed, and it still asked for the time")
 
-// ask sends a request and returns the answer. While it waits, it answers the questions of the process, with the clock
-// of ctx. It waits for at most patience after the last question or strike. If patience is 0, it waits for as long as
-// the process lives.
+// ask sends a request and returns the answer. While it waits, it answers the process's questions with the clock of ctx.
+// It waits for at most patience, which begins again after each question and whenever a nemesis stops, continues or
+// kills the client. If patience is 0, it waits for as long as the process lives.
 func (c *process) ask(ctx context.Context, r request, patience time.Duration) (answer, error) {
 	answers, err := c.send(r)
 	if err != nil {
@@ -205,7 +206,8 @@ func (c *process) operationOver() {
 	}
 }
 
-// await waits for the answer to the request whose Do is do. Meanwhile it answers the questions of the process.
+// await waits for the answer to the request whose Do is do. Meanwhile it answers the questions of the process. For
+// patience see ask.
 func (c *process) await(ctx context.Context, answers chan answer, do string, patience time.Duration) (answer, error) {
 	var alarm <-chan time.Time
 	var questions <-chan timeQuestion
@@ -255,9 +257,9 @@ func (c *process) await(ctx context.Context, answers chan answer, do string, pat
 	}
 }
 
-// answerQuestion answers a question that the process asked during the request whose Do is do. After a sleep it tells an
-// operation the time as well. It does not tell a thread, for which reading the time is a step of the schedule. It
-// returns an error, and sends no answer, if the process may not ask this question.
+// answerQuestion answers the question q, which the process asked during the request whose Do is do. After a sleep an
+// operation also gets the time. A thread does not, since for a thread reading the time is a step of the schedule. If
+// the process may not ask this question, answerQuestion sends no answer and returns an error.
 func (c *process) answerQuestion(ctx context.Context, q answer, do string) (err error) {
 	told := request{ID: q.ID, Thread: q.Thread}
 	switch q.Ask {
@@ -287,8 +289,9 @@ func (c *process) answerQuestion(ctx context.Context, q answer, do string) (err 
 	return err
 }
 
-// awaitMessage waits until there is a message for the process, the wait times out, or its thread is stopped, and puts
-// the result into told. The end of the connection counts as a message, so that the process reads it.
+// awaitMessage waits until there is a message for the process, the wait times out, or the thread that asked is stopped.
+// It puts the result into told. If the connection ends, the result is a message, so that the process reads the
+// connection.
 func (c *process) awaitMessage(ctx context.Context, q answer, do string, told *request) error {
 	comes, err := harness.AwaitMessage(ctx, time.Duration(q.Timeout)*time.Millisecond)
 	c.hears.Store(true)

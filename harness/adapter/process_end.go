@@ -32,8 +32,8 @@ func (c *process) isBroken() bool {
 	}
 }
 
-// deathReason returns an error that says why the process writes no further line. rest is an unfinished line, and err
-// what reading the next line returned.
+// deathReason returns an error that says why the process writes no further line. err is the error of reading the next
+// line, and rest is the part of that line that was read.
 func (c *process) deathReason(rest []byte, err error) error {
 	if errors.Is(err, bufio.ErrBufferFull) {
 		return fmt.Errorf("it wrote a line of more than %d bytes, which begins with %.40q: write nothing but answers "+
@@ -54,7 +54,8 @@ func (c *process) deathReason(rest []byte, err error) error {
 	}
 }
 
-// signal sends a signal to the process and its descendants, unless the process has been waited for.
+// signal sends a signal to the process and its descendants. It sends nothing once the process has been waited for,
+// since its pid may then belong to another process.
 func (c *process) signal(s syscall.Signal) {
 	if c.cmd == nil {
 		return
@@ -66,7 +67,7 @@ func (c *process) signal(s syscall.Signal) {
 	}
 }
 
-// end kills the process and its descendants, and closes what belongs to it.
+// end kills the process and its descendants, and closes the pipes, the log and the clock of the process.
 func (c *process) end() {
 	_ = c.in.Close() // it may have ended
 	if c.cmd == nil {
@@ -88,8 +89,8 @@ func killGroup(cmd *exec.Cmd) {
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may have ended
 }
 
-// notStarted returns the error of a command that cannot be started. If the command looks like a whole command line in
-// one word, the error says how to write it in a plan.
+// notStarted returns the error of a command that cannot be started. If somebody seems to have written a whole command
+// line as one word, the error says how to write the command in a plan.
 func notStarted(cmd *exec.Cmd, err error) error {
 	if words := strings.Fields(cmd.Args[0]); len(words) > 1 && len(cmd.Args) == 1 {
 		return fmt.Errorf("%q cannot be started: %w: a command is a list of words: [%s]", cmd.Args[0], err,

@@ -103,7 +103,7 @@ func (p *Runner) prepared() (command []string, err error) {
 // errClosed is the error of a runner that was closed.
 var errClosed = errors.New("the adapter is closed")
 
-// purpose says for what a process is started.
+// purpose says what a process is started for.
 type purpose bool
 
 const (
@@ -111,8 +111,8 @@ const (
 	inSearch  purpose = true  // its clock is the schedule's
 )
 
-// start starts one more process. In a search only the answer to init may say that the clock has to be preloaded. Then
-// start ends the process and starts another.
+// start starts one more process. In a search, a process may answer init with the wish for a preloaded clock. Then start
+// ends the process and starts another one with such a clock.
 func (p *Runner) start(init request, what purpose) (*process, error) {
 	preload := what == inSearch && p.adapter.Clock == workloads.PreloadedClock
 	c, err := p.startOnce(init, preload)
@@ -205,7 +205,8 @@ func (p *Runner) Kill(address string) {
 	}
 }
 
-// atGate returns the process of the client whose gate is at address, and starts it if there is none.
+// atGate returns the process of the client whose gate is at address. It starts a process if there is none, or if the
+// last one broke down by errStillAsks.
 func (p *Runner) atGate(address string) (*process, error) {
 	p.mu.Lock()
 	c, ok := p.gates[address]
@@ -238,5 +239,5 @@ func urlOf(address string) string {
 	return "redis://" + address
 }
 
-// broken returns an error that wraps interleave.ErrAdapter.
+// broken returns err as an error that also wraps interleave.ErrAdapter.
 func broken(err error) error { return fmt.Errorf("%w: %w", interleave.ErrAdapter, err) }

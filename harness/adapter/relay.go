@@ -14,8 +14,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// relay passes a program's connections on to Redis, just as a Redis client of this process connects. So they meet the
-// faults of that client's link, and reach the primary that the client would find.
+// relay passes a program's connections on to Redis. It connects in the same way as a Redis client of this process. So
+// the program's connections meet the faults of that client's link, and reach the primary that the client would find.
 type relay struct {
 	listener net.Listener
 	dial     func(context.Context) (net.Conn, error)
@@ -31,7 +31,8 @@ type relay struct {
 	running sync.WaitGroup
 }
 
-// newRelay opens a relay that connects as r does. In a trial it looks at what the program sends.
+// newRelay opens a relay that connects in the same way as r. If inTrial is true, the relay notes whether the program
+// subscribes or sends WAIT.
 func newRelay(r redis.UniversalClient, inTrial bool) (*relay, error) {
 	one, ok := r.(*redis.Client)
 	if !ok {
@@ -64,7 +65,8 @@ func (y *relay) accept() {
 	}
 }
 
-// pass copies between an accepted connection and a new one to Redis until one of them ends.
+// pass opens a connection to Redis for the accepted connection outer. It copies in both directions until one of the two
+// connections ends.
 func (y *relay) pass(outer net.Conn) {
 	inner, err := y.dial(context.Background())
 	if err != nil {
@@ -86,7 +88,8 @@ func (y *relay) pass(outer net.Conn) {
 	copying.Wait()
 }
 
-// observed reads what a program sends, and notes it in the relay.
+// observed reads what a program sends. It notes in the relay that something was sent and, in a trial, that the program
+// has subscribed or has sent WAIT.
 type observed struct {
 	io.Reader
 	relay *relay

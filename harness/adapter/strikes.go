@@ -19,8 +19,8 @@ type strikes struct {
 	alive   []*process // the processes that have not been waited for
 }
 
-// watch begins to strike the group's processes whenever a nemesis strikes the client of ctx, which stands for its whole
-// group. Later calls have no effect.
+// watch gives the group's processes the fate of the client of ctx, which stands for its whole group. Whenever a nemesis
+// stops, continues or kills that client, the processes get the same signal. Only the first call has an effect.
 func (g *group) watch(ctx context.Context) {
 	s := &g.struck
 	s.begin.Do(func() {
@@ -42,7 +42,7 @@ func (s *strikes) strike(how harness.Strike) {
 	}
 }
 
-// add adds a new process. If the group is stopped, it stops the process.
+// add adds a new process. It stops the process if the group's clients are stopped.
 func (s *strikes) add(c *process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

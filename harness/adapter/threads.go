@@ -24,8 +24,8 @@ type thread struct {
 	join func()             // waits until it has ended
 }
 
-// start makes a thread and returns its id. The thread runs once the operation that asked for it waits or is over. If
-// the client has crashed, or is the harness's own, the thread never runs.
+// start makes a thread and returns its id. The thread runs once the operation that asked for the thread waits or is
+// over. It never runs if the client has crashed, or is the harness's own client.
 func (c *process) start(ctx context.Context) (id int) {
 	c.mu.Lock()
 	c.asked++
@@ -55,7 +55,7 @@ func (c *process) runThread(ctx context.Context, id int) {
 	}
 }
 
-// searched is the key of the value that marks a context as one of a search, not of a load.
+// searched is a context key. A context that has it belongs to a search, not to a load.
 type searched struct{}
 
 func (t *threads) end(id int) {
@@ -67,7 +67,8 @@ func (t *threads) end(id int) {
 	}
 }
 
-// ofThread stops or joins a thread, as the program asks. It returns an error if the program has started no such thread.
+// ofThread does what the question q asks for: it stops a thread or waits for the thread's end. It returns an error if
+// the process has never started that thread.
 func (c *process) ofThread(q answer) error {
 	c.mu.Lock()
 	known := q.Thread > 0 && q.Thread <= c.asked

@@ -64,8 +64,8 @@ func refuse(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", workqueue.ErrRefused, fmt.Errorf(format, args...))
 }
 
-// Accept returns an error that wraps workqueue.ErrRefused unless this program and this machine's Redis are the versions
-// that a unit needs. An empty server allows any Redis.
+// Accept returns an error that wraps workqueue.ErrRefused unless this machine has the versions that a unit needs. The
+// argument program is the version of doublegrant, and server the version of Redis; empty: any Redis.
 func (d *Executor) Accept(program, server string) error {
 	if program != d.Version {
 		return refuse("the coordinator is %.100q, and this is %q: use the same version", program, d.Version)
@@ -86,7 +86,7 @@ func (d *Executor) Accept(program, server string) error {
 	return nil
 }
 
-// piece does a piece of a search, on the Redis of the last piece if that was of the same search.
+// piece does a piece of a search. It uses the Redis of the last piece again if both belong to the same search.
 func (d *Executor) piece(ctx context.Context, u workqueue.Unit) (res workqueue.Result, err error) {
 	var p pieceUnit
 	if err := decode(u.Body, &p); err != nil {
@@ -120,7 +120,7 @@ func (d *Executor) piece(ctx context.Context, u workqueue.Unit) (res workqueue.R
 	return res, err
 }
 
-// run carries out a repetition of a suite's run, and returns its results folder.
+// run carries out one repetition of a run of a suite. The result has the packed results folder.
 func (d *Executor) run(ctx context.Context, u workqueue.Unit) (res workqueue.Result, err error) {
 	var r runUnit
 	if err := decode(u.Body, &r); err != nil {

@@ -40,7 +40,7 @@ type shareUnit struct {
 	Number int    `json:"number"`
 }
 
-// newUnit makes a unit whose body is encoded as JSON.
+// newUnit makes a unit with body encoded as JSON. It returns an error if that is too large for the queue.
 func newUnit(kind, program, server string, body any) (workqueue.Unit, error) {
 	b, err := json.Marshal(body)
 	if err != nil {
@@ -53,7 +53,8 @@ func newUnit(kind, program, server string, body any) (workqueue.Unit, error) {
 	return workqueue.Unit{Kind: kind, Program: program, Server: server, Body: b}, nil
 }
 
-// decode reads one JSON value. It rejects unknown fields, and anything after the value.
+// decode reads one JSON value into the value that into points to. It rejects unknown fields, and anything after the
+// value.
 func decode(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()

@@ -22,10 +22,10 @@ const (
 	longestName  = 400
 )
 
-// pack returns the files and folders of dir as a compressed tar. It returns an error if the tar would be larger than
-// most bytes. It leaves out links and devices, which a run does not write.
-func pack(dir string, most int) ([]byte, error) {
-	out := limitedBuffer{limit: most}
+// pack returns the files and folders of dir as a compressed tar. It returns an error if the tar would have more than
+// limit bytes. It leaves out links and devices, which a run does not write.
+func pack(dir string, limit int) ([]byte, error) {
+	out := limitedBuffer{limit: limit}
 	zip, err := gzip.NewWriterLevel(&out, gzip.BestSpeed) // histories are compressed already
 	if err != nil {
 		return nil, err
@@ -50,7 +50,8 @@ func pack(dir string, most int) ([]byte, error) {
 	return out.text.Bytes(), nil
 }
 
-// limitedBuffer rejects what exceeds limit bytes, so that a result that is too large does not fill the memory.
+// limitedBuffer is a buffer of at most limit bytes. A write beyond them fails, so that a result that is too large does
+// not fill the memory.
 type limitedBuffer struct {
 	text  bytes.Buffer
 	limit int
@@ -84,8 +85,9 @@ func packOne(w *tar.Writer, path, name string, folder bool) error {
 	return err
 }
 
-// unpack writes what pack returned into the new folder dir. It trusts nothing: names must stay inside dir, links are
-// rejected, no file may appear twice, and the numbers of files and bytes and the length of names are bounded.
+// unpack writes what pack returned into the new folder dir. It does not trust the worker that sent it. Names must stay
+// inside dir, links are rejected, and no file may appear twice. The numbers of files and bytes and the length of names
+// are bounded.
 func unpack(packed []byte, dir string) error {
 	zip, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
@@ -122,14 +124,15 @@ func unpack(packed []byte, dir string) error {
 }
 
 // isOfThisMachine reports whether err is a failure of this machine, such as a full disk. Errors about invalid or
-// repeated names are not: the worker has packed these names.
+// repeated names are the worker's failures, since the worker has packed these names.
 func isOfThisMachine(err error) bool {
 	number, ok := errors.AsType[syscall.Errno](err)
 	return ok && !slices.Contains([]syscall.Errno{syscall.EEXIST, syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG,
 		syscall.EINVAL, syscall.ENOENT}, number)
 }
 
-// unpackOne writes a folder or a file. left is how many more bytes may be unpacked after it.
+// unpackOne writes the folder or file of header h. left is how many bytes may still be unpacked after this file; below
+// 0, the file is too large.
 func unpackOne(root *os.Root, r io.Reader, h *tar.Header, left int64) error {
 	name := filepath.FromSlash(strings.TrimSuffix(h.Name, "/"))
 	switch {

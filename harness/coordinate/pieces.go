@@ -16,9 +16,9 @@ import (
 // Pieces returns the function for results.Options by which a queue's workers do the pieces of searches. version is the
 // version of this program. work gets the names of the units.
 //
-// A search ends early if one of its pieces is given up or has contradictory results, or if the queue can no longer be
-// used. After the first failure of the queue, ended is called once with the reason, and no later search uses the queue.
-// If the queue is full or over, the search fails.
+// A search ends early if one of its pieces is given up or has contradictory results. It also ends early if the queue
+// can no longer be used, but it fails if the queue is full or over. When the queue fails for the first time, the
+// argument ended is called with the reason. No later search uses the queue.
 func Pieces(
 	q workqueue.Queue, version string, work *Work, ended func(error),
 ) func(s plan.Search, server string) *explore.Pieces {
@@ -63,7 +63,8 @@ func (p *pieces) run(ctx context.Context, piece explore.Piece) (res explore.Piec
 	return res, nil
 }
 
-// outcome puts a unit into the queue and waits for its outcome. It does not use a queue that has failed before.
+// outcome puts a unit into the queue and waits for the unit's outcome. If the queue has failed before, it only returns
+// that failure.
 func (p *pieces) outcome(ctx context.Context, u workqueue.Unit) (o workqueue.Outcome, err error) {
 	if dead := p.dead.Load(); dead != nil {
 		return o, *dead
@@ -79,7 +80,7 @@ func (p *pieces) outcome(ctx context.Context, u workqueue.Unit) (o workqueue.Out
 	return o, err
 }
 
-// checkDisputes returns an error if workers returned contradicting results for a piece.
+// checkDisputes returns an error if workers returned contradictory results for a piece of this search.
 func (p *pieces) checkDisputes(ctx context.Context) error {
 	ids, err := p.q.Disputed(ctx)
 	if err != nil {
@@ -91,7 +92,8 @@ func (p *pieces) checkDisputes(ctx context.Context) error {
 	}))
 }
 
-// disputeError returns an error that names the disputed units, or nil if there are none.
+// disputeError returns an error that names the units with contradictory results, or nil if there are none. The argument
+// what says what the units are, such as "pieces".
 func disputeError(what string, ids []string) error {
 	if len(ids) == 0 {
 		return nil

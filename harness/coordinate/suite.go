@@ -17,15 +17,15 @@ import (
 type SuiteOptions struct {
 	Results string // folder for results folders; default "results"
 	Version string // of this program
-	// Server is the version of Redis that all runs need. If it is empty, each platform has the version of its first
-	// repetition.
+	// Server is the version of Redis that all runs need. If it is empty, the first repetition on each platform sets the
+	// version for that platform.
 	Server string
 	Work   *Work // takes the names of the units; may be nil
 
 	// End is called for each repetition that has ended, in the order of the suite; may be nil.
 	End func(EndedRun)
 
-	// Ready is called with the folder of the complete results just before it gets its final name; may be nil.
+	// Ready is called when the results are complete, just before their folder dir gets its final name; may be nil.
 	Ready func(dir string) error
 }
 
@@ -43,9 +43,9 @@ var ErrHere = errors.New("the coordinator cannot go on")
 // Suite lets the workers of a queue run a suite, each repetition of each run as a unit. It returns what suite.Run
 // returns.
 //
-// A repetition that was given up counts as not run. Contradictory results of two workers make the suite incomplete. So
-// does the end of ctx, or a queue that can no longer be used: the other repetitions then count as not run, and Suite
-// returns the results so far, with the queue's error unless ctx has ended. If the error wraps ErrHere,
+// A repetition that was given up counts as not run. Contradictory results of two workers make the suite incomplete. The
+// suite is also incomplete if ctx ends or the queue can no longer be used. The other repetitions then count as not run.
+// Suite returns the results so far and, unless ctx has ended, the queue's error. If the error wraps ErrHere,
 // workqueue.ErrFull or workqueue.ErrOver, there is no results folder.
 func Suite(
 	ctx context.Context, q workqueue.Queue, s suite.Suite, o SuiteOptions,
@@ -93,13 +93,13 @@ func Suite(
 	return out, dir, err
 }
 
-// endsWithoutResults reports whether no results folder is written after err. After workqueue.ErrOver somebody else has
-// ended the suite; otherwise the same command goes on later.
+// endsWithoutResults reports whether err ends a suite without a results folder. After workqueue.ErrOver the suite is
+// over, since somebody else has ended it. After the other errors the same command continues the suite later.
 func endsWithoutResults(err error) bool {
 	return errors.Is(err, ErrHere) || errors.Is(err, workqueue.ErrFull) || errors.Is(err, workqueue.ErrOver)
 }
 
-// whyEnded returns why a suite ended early. err is the queue's error.
+// whyEnded returns why a suite ended early: because ctx ended, or else because of err, the queue's error.
 func whyEnded(ctx context.Context, err error) string {
 	switch cause := context.Cause(ctx); {
 	case cause == nil:
@@ -144,7 +144,8 @@ func (c *coordinated) plan(s suite.Suite) error {
 	return nil
 }
 
-// await waits for the outcome of unit i and adds it to the results. The error is the queue's, or wraps ErrHere.
+// await waits for the outcome of the unit with index i and adds it to the results. The error is the queue's, or wraps
+// ErrHere.
 func (c *coordinated) await(ctx context.Context, i int) error {
 	o, err := c.queue.Await(ctx, c.units[i].ID())
 	if err != nil {
@@ -173,7 +174,7 @@ func (c *coordinated) await(ctx context.Context, i int) error {
 	return nil
 }
 
-// read unpacks a result into the folder of its unit, and returns the outcome of the run.
+// read unpacks the results folder in o into the folder of repetition i, and returns the outcome of the run.
 func (c *coordinated) read(i int, o workqueue.Outcome) (made suite.RemoteResult, err error) {
 	folder := c.results.Folder(i)
 	if err := unpack(o.Body, folder); err != nil {

@@ -13,7 +13,7 @@ type Work struct {
 	takes time.Duration     // expected time of all units on one worker
 }
 
-// add adds a unit and its expected time, 0 if unknown.
+// add adds a unit, unless its id was added before. takes is its expected time; 0: unknown.
 func (w *Work) add(id, name string, takes time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -26,7 +26,7 @@ func (w *Work) add(id, name string, takes time.Duration) {
 	}
 }
 
-// Name returns the name of the unit, or a name made of its ID.
+// Name returns the name of the unit, or the word unit with the start of the id if the unit is unknown.
 func (w *Work) Name(id string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -36,7 +36,7 @@ func (w *Work) Name(id string) string {
 	return "unit " + id[:min(8, len(id))]
 }
 
-// Size returns the number of units so far, and about how long one worker needs for all of them; 0: unknown.
+// Size returns how many units were added, and about how long one worker needs for all of them; 0: unknown.
 func (w *Work) Size() (units int, takes time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

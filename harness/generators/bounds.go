@@ -7,32 +7,34 @@ import (
 	"time"
 )
 
-// MostDrift is the fraction of the elapsed time by which a generator's clock may drift from the coordinator's. Crystals
-// are wrong by some 50 millionths, and NTP slews clocks by up to 500.
+// MostDrift is the fraction of the elapsed time by which a generator's clock may drift from the coordinator's. It is
+// above the usual errors: crystals are wrong by some 50 millionths, and NTP slews clocks by up to 500.
 const MostDrift = 0.001
 
-// ErrClock says that a generator's clock drifts more than MostDrift allows, or was set.
+// ErrClock says that a generator's clock drifts by more than MostDrift allows, or was set to another time.
 var ErrClock = errors.New("this clock cannot be trusted")
 
-// Bounds converts readings of one clock, theirs, to bounds on another, ours. It learns from exchanges: their clock was
-// read after ours showed asked and before ours showed answered. This is Cristian's method (1989), which NTP uses.
-// Bounds keeps both ends instead of the middle, since the way there and the way back may take different times.
+// Bounds converts a reading of one clock, theirs, to the earliest and the latest reading of another clock, ours, at
+// that moment. It learns from exchanges. In each of them their clock was read after ours showed asked and before ours
+// showed answered. This is Cristian's method (1989), which NTP uses. Bounds keeps both ends instead of the middle,
+// since a question and its answer may take different times.
 //
 // The bounds are right as long as the clocks drift by at most MostDrift. Exchanges that contradict each other show that
 // the clocks drift by more.
 type Bounds struct {
-	// kept holds first the older exchange with the highest lower bound on later times, then the one with the lowest upper
-	// bound, then the latest exchanges in order.
+	// kept holds two older exchanges, and then the latest exchanges in order. Of all older exchanges, the first gives the
+	// highest lower bound on later times, and the second the lowest upper bound.
 	kept []exchange
 }
 
 // exchange is one reading of their clock, and the readings of ours before and after it.
 type exchange struct{ asked, theirs, answered time.Duration }
 
-// mostKept bounds the exchanges that are kept. At ten a second they span six seconds, more than an operation takes.
+// mostKept bounds the exchanges that are kept. At ten a second they span six seconds, more than an operation should
+// take.
 const mostKept = 66
 
-// Add adds an exchange. If it contradicts earlier ones, no bounds are certain, and the error wraps ErrClock.
+// Add adds an exchange. The error wraps ErrClock if the exchange contradicts earlier ones. Then no bounds are certain.
 func (b *Bounds) Add(asked, theirs, answered time.Duration) error {
 	x := exchange{asked, theirs, answered}
 	if answered < asked {
@@ -53,7 +55,8 @@ func (b *Bounds) Add(asked, theirs, answered time.Duration) error {
 	return nil
 }
 
-// retire replaces an older exchange by x, the next one, if x gives a narrower bound on later times.
+// retire takes x, which is about to leave the latest exchanges. It replaces each of the two older exchanges by x if x
+// gives a narrower bound on later times.
 func (b *Bounds) retire(x exchange) {
 	if x.asked > b.kept[0].earliest(x.theirs) {
 		b.kept[0] = x
@@ -63,8 +66,8 @@ func (b *Bounds) retire(x exchange) {
 	}
 }
 
-// Earliest returns the earliest reading of our clock at which theirs can have shown the given time. It panics if there
-// is no exchange.
+// Earliest returns the earliest reading that our clock can have shown when their clock showed theirs. It panics if
+// there is no exchange.
 func (b *Bounds) Earliest(theirs time.Duration) time.Duration {
 	earliest := b.kept[0].earliest(theirs)
 	for _, x := range b.kept[1:] {
@@ -73,7 +76,7 @@ func (b *Bounds) Earliest(theirs time.Duration) time.Duration {
 	return earliest
 }
 
-// Latest returns the latest reading of our clock at which theirs can have shown the given time. It panics if there is
+// Latest returns the latest reading that our clock can have shown when their clock showed theirs. It panics if there is
 // no exchange.
 func (b *Bounds) Latest(theirs time.Duration) time.Duration {
 	latest := b.kept[0].latest(theirs)
@@ -83,7 +86,7 @@ func (b *Bounds) Latest(theirs time.Duration) time.Duration {
 	return latest
 }
 
-// Ahead returns about how far our clock is ahead of theirs, or 0 without an exchange.
+// Ahead estimates how far our clock is ahead of theirs; below 0: behind. Without an exchange it returns 0.
 func (b *Bounds) Ahead() time.Duration {
 	if len(b.kept) == 0 {
 		return 0

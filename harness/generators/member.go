@@ -50,7 +50,8 @@ func newMember(t *Team, name string, number int) *member {
 // Name returns the generator's name in errors and events.
 func (m *member) Name() string { return fmt.Sprintf("generator %d", m.place.Number) }
 
-// ask sends the generator an order and waits until it was carried out. It fails at once if the generator is lost.
+// ask sends the generator an order and waits until the generator has carried it out. It fails at once if the generator
+// is lost.
 func (m *member) ask(ctx context.Context, o order) (orderReply, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -58,7 +59,8 @@ func (m *member) ask(ctx context.Context, o order) (orderReply, error) {
 	return m.keepAsking(ctx, o)
 }
 
-// keepAsking repeats an order until there is an answer or ctx ends. Without a number the order gets the next one.
+// keepAsking repeats an order until there is an answer or ctx ends. An order whose Number is 0 gets the team's next
+// number.
 func (m *member) keepAsking(ctx context.Context, o order) (d orderReply, err error) {
 	if o.Number == 0 {
 		o.Number = m.team.nextOrder()
@@ -75,7 +77,7 @@ func (m *member) keepAsking(ctx context.Context, o order) (d orderReply, err err
 }
 
 // watch reads the generator's clock again and again, until the generator has left. A generator that does not answer for
-// lostAfter is lost. A clock that cannot be trusted ends the load.
+// lostAfter counts as lost. A clock that cannot be trusted ends the load.
 func (m *member) watch() {
 	tick := time.NewTicker(clockEvery)
 	defer tick.Stop()
@@ -99,8 +101,8 @@ func (m *member) watch() {
 	}
 }
 
-// exchange reads the generator's clock once. During a load it adds the reading to the bounds; before, it only shows
-// that the generator is there.
+// exchange reads the generator's clock once. During a load it adds the reading to the bounds. Before the load it only
+// checks that the generator answers.
 func (m *member) exchange() error {
 	m.mu.Lock()
 	feed := m.feed
@@ -124,7 +126,7 @@ func (m *member) exchange() error {
 	return m.bounds.Add(asked, theirs, answered)
 }
 
-// distrust ends the load, since the times that this generator has recorded prove nothing.
+// distrust ends the load, since the generator's clock cannot be trusted and its recorded times prove nothing.
 func (m *member) distrust(err error) {
 	m.mu.Lock()
 	feed := m.feed
@@ -133,7 +135,7 @@ func (m *member) distrust(err error) {
 	m.cancel(err)
 }
 
-// Open opens the clients of a share.
+// Open makes the generator open the clients of its share.
 func (m *member) Open(ctx context.Context, share harness.Share) error {
 	task, err := m.team.taskOnce(ctx)
 	if err != nil {
@@ -145,7 +147,7 @@ func (m *member) Open(ctx context.Context, share harness.Share) error {
 	return err
 }
 
-// Load runs the clients until stop is closed.
+// Load makes the generator run its clients until stop is closed. What the clients record goes to feed.
 func (m *member) Load(ctx context.Context, stop <-chan struct{}, feed *harness.Feed) error {
 	m.mu.Lock()
 	m.feed = feed
@@ -194,7 +196,7 @@ func (m *member) Load(ctx context.Context, stop <-chan struct{}, feed *harness.F
 	}
 }
 
-// takeRecord takes a record of the generator, and acknowledges it. A repeated record is taken once.
+// takeRecord takes a record from the generator and acknowledges it. If a record comes again, it is only acknowledged.
 func (m *member) takeRecord(message []byte, reply func([]byte)) {
 	r, err := unpackRecord(message)
 	if err == nil {
@@ -214,7 +216,7 @@ func (m *member) takeRecord(message []byte, reply func([]byte)) {
 	}
 }
 
-// end reports how the load ended. Only the first call counts.
+// end tells Load how the generator's load has ended; nil: without an error. Only the first call counts.
 func (m *member) end(err error) {
 	select {
 	case m.ended <- err:
@@ -222,7 +224,8 @@ func (m *member) end(err error) {
 	}
 }
 
-// take passes a record to the feed, with all times converted to our clock.
+// take passes a record to the feed, with all times converted to our clock. It ignores a record that it has taken
+// before.
 func (m *member) take(r record) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -246,7 +249,7 @@ func (m *member) take(r record) error {
 }
 
 // widen converts an operation's times to our clock: Call and Until to the earliest possible time, Return to the latest.
-// A Return is never before an earlier operation's, so it may become even later.
+// Operations have to stay in order of Return, so Return becomes at least the Return of the operation before.
 func (m *member) widen(op *harness.Op) {
 	call, answered := m.bounds.Earliest(op.Call), m.bounds.Latest(op.Return)
 	m.widest = max(m.widest, m.bounds.Latest(op.Call)-call, answered-m.bounds.Earliest(op.Return))
@@ -260,7 +263,8 @@ func (m *member) widen(op *harness.Op) {
 	}
 }
 
-// reportBound records the uncertainty of the clock, at most once a second. over says that this is the last record.
+// reportBound records the uncertainty of the clock, at most once a second. over says that this is the last record,
+// whose uncertainty is recorded at once.
 func (m *member) reportBound(over bool) {
 	now := m.feed.Now()
 	if m.widest == 0 || !over && now-m.boundReported < boundEvery && m.boundReported > 0 {

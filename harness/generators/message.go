@@ -17,8 +17,8 @@ import (
 // subjectJoin is the subject on which generators ask to join.
 const subjectJoin = "join"
 
-// place is a generator's place in a team. The place's subjects are unique, so that the messages of a generator that
-// still serves a killed coordinator are not taken for those of its successor.
+// place is a generator's place in a team. Its subjects differ from the subjects of every other team. So messages of a
+// generator that still serves a killed coordinator do not reach the next coordinator.
 type place struct {
 	Team   string `json:"team"`   // unique id of the team
 	Number int    `json:"number"` // of the generator, from 1
@@ -81,7 +81,7 @@ type orderReply struct {
 	Connections int             `json:"connections,omitempty"`
 }
 
-// errorKind says whether an error is one of those that callers of Probe tell apart; empty: it is another error.
+// errorKind is the kind of an error, as far as callers of Probe need it; empty: any other error.
 type errorKind string
 
 const (
@@ -99,7 +99,7 @@ func kindOf(err error) errorKind {
 	return ""
 }
 
-// err returns the error of the order, or nil. It has the same kind as in the generator.
+// err returns the error of the order, or nil. Callers can still tell a timeout and a failed dial from other errors.
 func (d orderReply) err() error {
 	switch {
 	case d.Error == "":

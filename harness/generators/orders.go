@@ -11,13 +11,14 @@ import (
 
 // This file carries out the coordinator's orders in a generator.
 
-// answerTime answers with the current reading of the clock.
+// answerTime replies with the current time of the generator's clock.
 func (s *server) answerTime(_ []byte, reply func([]byte)) {
 	reply(encode(s.clock.Now()))
 	s.noteContact()
 }
 
-// handleOrder answers an order once it is carried out. A repeated order is carried out once.
+// handleOrder carries out an order and then replies. If the coordinator repeats an order, each message gets the same
+// reply, and the order is carried out once.
 func (s *server) handleOrder(message []byte, reply func([]byte)) {
 	var o order
 	if err := json.Unmarshal(message, &o); err != nil {

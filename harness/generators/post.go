@@ -9,16 +9,16 @@ import (
 
 // Post carries messages between a coordinator and its generators. A message has at most MostBytes.
 type Post interface {
-	// Ask sends a message to a subject and returns the answer. An error says that there was none before ctx ended, or
-	// that nobody serves the subject. The message may have arrived all the same.
+	// Ask sends a message to a subject and returns the answer. An error says that no answer came before ctx ended, or that
+	// nobody serves the subject. The message may have arrived all the same.
 	Ask(ctx context.Context, subject string, message []byte) (answer []byte, err error)
 
-	// Answer serves a subject until stop is called. It calls answer for each message. answer may call reply at once, later
-	// from another goroutine, or never.
+	// Answer serves a subject until stop is called. It calls the function answer for each message. That function may call
+	// reply at once, later from another goroutine, or never.
 	Answer(subject string, answer func(message []byte, reply func([]byte))) (stop func(), err error)
 }
 
-// keepAsking repeats a request until there is an answer. When ctx ends it returns the error of the last attempt.
+// keepAsking repeats a request until there is an answer. When ctx ends, it returns the error of the last attempt.
 func keepAsking(ctx context.Context, post Post, subject string, message []byte) ([]byte, error) {
 	for {
 		one, cancel := context.WithTimeout(ctx, askFor)
@@ -40,7 +40,7 @@ const (
 	askAgain = 100 * time.Millisecond // between two attempts
 )
 
-// MostBytes bounds a message. NATS takes a mebibyte by default.
+// MostBytes is the largest size of a message. NATS by default takes up to a mebibyte.
 const MostBytes = 900 << 10
 
 // NewMemory returns a Post inside this process.

@@ -12,7 +12,7 @@ import (
 
 // This file sends what a generator's clients record to the coordinator.
 
-// event keeps an event, which is sent with the next record.
+// event keeps an event until the next record, with which it is sent.
 func (s *server) event(e harness.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,7 +44,7 @@ func (s *server) begin() error {
 // recordOps bounds the operations of one record, so that they fit into a message.
 const recordOps = 4000
 
-// sendOps sends operations to the coordinator.
+// sendOps sends operations to the coordinator, in records of at most recordOps. mark is the Mark of the last record.
 func (s *server) sendOps(ops []harness.Op, mark time.Duration) error {
 	for len(ops) > recordOps {
 		if err := s.send(record{Mark: ops[recordOps-1].Return, ops: ops[:recordOps]}); err != nil {
@@ -80,7 +80,7 @@ func (s *server) send(r record) error {
 	return err
 }
 
-// sendHalves sends a record that is too large as two records.
+// sendHalves sends a record that is too large for a message as two records.
 func (s *server) sendHalves(r record) error {
 	if len(r.ops) < 2 {
 		return fmt.Errorf("generators: an operation of more than %d bytes", MostBytes)

@@ -38,7 +38,7 @@ type Assignment struct {
 	// Fail ends the load with an error, which the coordinator gets.
 	Fail func(error)
 
-	// Events takes events of the clients' links, with times on Clock.
+	// Events records an event of the clients' links. The event's times are on Clock.
 	Events func(harness.Event)
 }
 
@@ -58,7 +58,7 @@ const (
 )
 
 // Serve joins a coordinator and carries out its orders until the run is over. The error wraps ErrLost if the
-// coordinator went away, and ErrRefused if it does not accept this generator.
+// coordinator was silent for lostAfter, and ErrRefused if it does not accept this generator.
 func (w Generator) Serve(ctx context.Context, post Post) (err error) {
 	if w.Clock == nil {
 		w.Clock = harness.NewClock
@@ -168,7 +168,8 @@ func askUntil(ctx context.Context, post Post, subject string, message []byte) ([
 	return nil, fmt.Errorf("%w for %v: %w", ErrLost, lostAfter, err)
 }
 
-// wait returns when the run is over, or when there was no message from the coordinator for lostAfter.
+// wait returns nil when the run is over. It returns an error when ctx ends, or when no message from the coordinator has
+// come for lostAfter.
 func (s *server) wait(ctx context.Context) error {
 	look := time.NewTicker(time.Second)
 	defer look.Stop()

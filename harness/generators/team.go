@@ -57,7 +57,7 @@ func (g EndedError) Error() string { return g.Why.Error() }
 // Unwrap returns why the generator has ended.
 func (g EndedError) Unwrap() error { return g.Why }
 
-// Gather waits for the generators to join.
+// Gather waits until o.Generators generators have joined, and returns their team.
 func Gather(ctx context.Context, post Post, o Options) (*Team, error) {
 	t := &Team{
 		post: post, nonce: rand.Text(), task: o.Task, members: make([]*member, o.Generators), all: make(chan struct{}),
@@ -82,7 +82,7 @@ func Gather(ctx context.Context, post Post, o Options) (*Team, error) {
 	return nil, err
 }
 
-// watch marks the generators that lost names as lost, until the run is over.
+// watch calls markLost for each generator that comes through lost, until the run is over.
 func (t *Team) watch(lost <-chan EndedError) {
 	for {
 		select {
@@ -94,7 +94,7 @@ func (t *Team) watch(lost <-chan EndedError) {
 	}
 }
 
-// taskOnce returns the task. It makes it at the first call, and again after an error.
+// taskOnce returns the task of the run. The first call makes the task. If that fails, the next call tries again.
 func (t *Team) taskOnce(ctx context.Context) ([]byte, error) {
 	t.taskMu.Lock()
 	defer t.taskMu.Unlock()
@@ -122,8 +122,8 @@ func (t *Team) admit(message []byte, reply func([]byte)) {
 	}
 }
 
-// assignPlace gives a generator its number. A generator that asks again gets the same. Until all have joined, a new one
-// may get the number of one that was lost.
+// assignPlace gives a generator its number, or says in refused why it gets none. A generator that asks again gets the
+// same number. Until all generators have joined, a new generator may get the number of a lost one.
 func (t *Team) assignPlace(h hello) (number int, refused string, isNew bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -156,7 +156,7 @@ func (t *Team) Members() (all []harness.Generator) {
 	return all
 }
 
-// markLost ends the run, since nobody knows what the clients of the lost generator did last.
+// markLost marks a generator as lost. That ends the run, since nobody knows what the generator's clients did last.
 func (t *Team) markLost(gone EndedError) {
 	for _, m := range t.present() {
 		if m.name == gone.Name {
@@ -205,7 +205,7 @@ func (t *Team) askAll(ctx context.Context, o order) (answers []orderReply, err e
 // orderWithin bounds orders that a generator carries out at once.
 const orderWithin = 10 * time.Second
 
-// askAllBriefly is askAll for an order that a generator carries out at once.
+// askAllBriefly is askAll with the timeout orderWithin, for an order that a generator carries out at once.
 func (t *Team) askAllBriefly(o order) ([]orderReply, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), orderWithin)
 	defer cancel()
@@ -225,8 +225,8 @@ func (t *Team) Impair(links []harness.Link, f harness.LinkFault) (heal func() er
 
 func (t *Team) nextOrder() int { return int(t.orders.Add(1)) }
 
-// Touched sums up what faults have touched on the link in every generator. A generator that does not answer counts as
-// zero.
+// Touched returns the sum of what faults have touched on the link in all generators. A generator that does not answer
+// counts as zero.
 func (t *Team) Touched(l harness.Link) (sum harness.Touched) {
 	answers, _ := t.askAllBriefly(order{Do: doTouched, Link: l})
 	for _, a := range answers {
@@ -235,7 +235,8 @@ func (t *Team) Touched(l harness.Link) (sum harness.Touched) {
 	return sum
 }
 
-// Connections sums up the groups' connections to the node. A generator that does not answer counts as zero.
+// Connections returns how many connections to the node the client groups of all generators have. A generator that does
+// not answer counts as zero.
 func (t *Team) Connections(node string) (sum int) {
 	answers, _ := t.askAllBriefly(order{Do: doConnections, Link: harness.Link{To: node}})
 	for _, a := range answers {
@@ -244,8 +245,8 @@ func (t *Team) Connections(node string) (sum int) {
 	return sum
 }
 
-// Probe returns nil if the node answers in every generator. If it answers only in some of them, all probe again, up to
-// five times.
+// Probe returns nil if the node answers in every generator. While the node answers in some generators only, all
+// generators probe again, up to five times.
 func (t *Team) Probe(ctx context.Context, from, to string) (err error) {
 	for range probes {
 		var failed int
@@ -266,13 +267,14 @@ func (t *Team) Echo(ctx context.Context, from, to string, size int) error {
 	return err
 }
 
-// Hangup returns when, in every generator, a connection that was closed here was closed by the node as well.
+// Hangup makes every generator open a connection to the node and close it. It returns when the node has closed each of
+// these connections too.
 func (t *Team) Hangup(ctx context.Context, from, to string) error {
 	_, err := t.probeAll(ctx, order{Do: doHangup, Link: harness.Link{From: from, To: to}})
 	return err
 }
 
-// probeAll has every generator test a link, and returns in how many of them the test failed.
+// probeAll has every generator test a link. failed is the number of generators in which the test failed.
 func (t *Team) probeAll(ctx context.Context, o order) (failed int, err error) {
 	o.For = orderWithin
 	if end, ends := ctx.Deadline(); ends {

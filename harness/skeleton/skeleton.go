@@ -16,7 +16,7 @@ import (
 //go:embed mylock/*.go lua/*.lua java/pom.xml suite/mine.yaml
 var templates embed.FS
 
-// Skeleton is what is written for a language, or for a suite.
+// Skeleton describes the files to write for a language, or for a suite.
 type Skeleton struct {
 	Name     string   // a language, or suite
 	Change   string   // where the user's own code goes
@@ -25,7 +25,7 @@ type Skeleton struct {
 	sources  []source
 }
 
-// source is a file among those that are embedded.
+// source is an embedded file that becomes a file of a skeleton.
 type source struct {
 	in   fs.FS
 	path string
@@ -77,7 +77,8 @@ func All() []Skeleton {
 	}
 }
 
-// adapter returns the skeleton of an adapter in file, which is started by command. build lists commands to run before.
+// adapter returns the skeleton of an adapter in the given language. file is the adapter, and command starts it. The
+// commands in build have to run before.
 func adapter(language, file, command, change, needs string, build ...string) Skeleton {
 	return Skeleton{
 		Name: language, Change: change, Needs: needs,
@@ -99,7 +100,7 @@ func Names() (all []string) {
 	return all
 }
 
-// Find returns the skeleton called name. The error suggests one.
+// Find returns the skeleton called name. If there is none, the error suggests a similar name.
 func Find(name string) (Skeleton, error) {
 	for _, s := range All() {
 		if s.Name == name {

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// Write writes files into a folder, which it creates if it is not there. If one of the files is there already, it
-// writes none. After an error it removes what it has written.
+// Write writes files into the folder dir, and creates dir if necessary. If dir already has one of the files, Write
+// writes nothing. After an error Write removes the files and folders that it has made.
 func Write(dir string, files []File) (err error) {
 	var there []string
 	for _, f := range files {
@@ -49,8 +49,8 @@ func Write(dir string, files []File) (err error) {
 	return nil
 }
 
-// makeFolder creates a folder, and those above it, if they are not there. It returns those that it has created, the
-// highest first.
+// makeFolder creates a folder and the missing folders above it. It returns the folders that it has created, the highest
+// first.
 func makeFolder(dir string) (made []string, err error) {
 	switch info, err := os.Stat(dir); {
 	case err == nil && info.IsDir():

@@ -16,7 +16,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/suggest"
 )
 
-// Bug is one entry of the table. Fields that are described as optional may be empty.
+// Bug describes one bug of a library. Fields that are described as optional may be empty.
 type Bug struct {
 	ID       string `yaml:"-" json:"id"`              // name of its folder
 	Library  string `yaml:"library" json:"library"`   // as its users call it, such as bsm/redislock
@@ -33,7 +33,7 @@ type Bug struct {
 
 	// Variant is the prefix of the ids of catalogue variants that run the same library, such as lib/redislock; optional.
 	Variant string `yaml:"variant,omitempty" json:"variant,omitempty"`
-	// Program is the id of the entry whose program this one runs; empty: its own.
+	// Program is the id of another entry, if this entry uses that entry's program; empty: it has its own.
 	Program string `yaml:"program,omitempty" json:"program,omitempty"`
 
 	Class      harness.Class   `yaml:"class" json:"class"`                   // the violation that the search has to find
@@ -46,12 +46,12 @@ type Bug struct {
 	// Suggestion tells the maintainers what they could do. It is required if no issue is known.
 	Suggestion string `yaml:"suggestion,omitempty" json:"suggestion,omitempty"`
 
-	// Run has the fields of a run of a suite, see harness/suite, without adapter and expect. To be a search it has
-	// explore.
+	// Run has the fields of a run of a suite, see harness/suite, without adapter and expect. A run with the field explore
+	// is a search.
 	Run map[string]any `yaml:"run" json:"run"`
 }
 
-// Build is a version of the library with everything else that has to be pinned.
+// Build is a version of the library, with the versions of everything else that has to be pinned.
 type Build struct {
 	Version string            `yaml:"version" json:"version"`                 // as the language's registry writes it
 	With    map[string]string `yaml:"with,omitempty" json:"with,omitempty"`   // versions of other packages, by name
@@ -65,12 +65,12 @@ type Upstream struct {
 	Searched string   `yaml:"searched,omitempty" json:"searched,omitempty"` // where, and by which words
 }
 
-// String lists the issues.
+// String lists the issues, or says that none is known.
 func (u Upstream) String() string {
 	return cmp.Or(strings.Join(u.Issues, ", "), "no upstream issue known")
 }
 
-// Own reports whether the bug was found here: no upstream issue is known.
+// Own reports whether this project has found the bug: no upstream issue is known.
 func (b Bug) Own() bool { return len(b.Upstream.Issues) == 0 }
 
 // Prefix begins the name of a bug on the command line.
@@ -82,10 +82,10 @@ func (b Bug) Name() string { return Prefix + b.ID }
 //go:embed */*
 var files embed.FS
 
-// Entry is the name of the file that describes a bug, in its folder.
+// Entry is the name of the file that describes a bug, in the bug's folder.
 const Entry = "bug.yaml"
 
-// All lists the entries, by library and id. An error is a defect of an entry.
+// All lists the entries, sorted by library and id. An error means that an entry is defective.
 func All() (all []Bug, err error) {
 	folders, err := fs.Glob(files, "*/"+Entry)
 	if err != nil {
@@ -129,7 +129,7 @@ func Find(id string) (Bug, error) {
 	return Bug{}, fmt.Errorf("unknown bug %q: choose one that doublegrant bugs lists", Prefix+id)
 }
 
-// About takes the id of a variant. It lists the names of the bugs in the library that this variant runs.
+// About lists the names of the bugs in the library that a variant runs. The argument variant is the variant's id.
 func About(variant string) (names []string, err error) {
 	all, err := All()
 	for _, b := range all {

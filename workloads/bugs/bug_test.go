@@ -85,7 +85,7 @@ func TestWhatIsUsed(t *testing.T) {
 		"a file without it":   {Use{versions: map[string]string{"redis": "4.2"}}, "", false},
 		"a file without pins": {Use{versions: map[string]string{}}, "", false},
 	} {
-		version, used := c.use.of(b)
+		version, used := c.use.versionOf(b)
 		require.Equal(t, c.used, used, name)
 		require.Equal(t, c.version, version, name)
 	}

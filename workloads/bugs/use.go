@@ -17,22 +17,22 @@ import (
 	"github.com/doublegrant/doublegrant/harness/suggest"
 )
 
-// Use is what somebody uses: a library, a version of a library, or all versions that a file pins. The zero value stands
-// for every library.
+// Use says what a user runs: a library in any version, one version of a library, or all versions that a file pins. The
+// zero value stands for every library.
 type Use struct {
 	name     string            // of the library, as the user wrote it; empty: any
 	language string            // language of the packages in versions; empty: any
 	versions map[string]string // by package, or by name; empty: any version
 }
 
-// Match is an entry, and the version that is used.
+// Match is an entry about a library that the user runs, with the user's version of the library.
 type Match struct {
 	Bug
 	Used string `json:"used,omitempty"` // empty: no version was given
 }
 
-// lockFile describes a kind of file that pins versions. The language matters because redis is a package of three
-// languages.
+// lockFile describes a kind of file that pins versions. The language tells packages of the same name apart: three
+// languages have a package called redis.
 type lockFile struct {
 	name     string
 	language string
@@ -46,7 +46,7 @@ var lockFiles = []lockFile{
 	{"Gemfile.lock", "Ruby", readGemfileLock},
 }
 
-// Files lists the names of the files that [ParseUse] reads, as part of a sentence.
+// Files lists the names of the files that [ParseUse] reads, separated by commas.
 func Files() string {
 	var all []string
 	for _, f := range lockFiles {
@@ -55,8 +55,9 @@ func Files() string {
 	return strings.Join(all, ", ")
 }
 
-// ParseUse parses a user's argument. It is a library (redsync), a version of one (redsync@v4.10.0), the path of a file
-// that pins versions, or empty, which means every library. The error names what is wrong with the file.
+// ParseUse parses a user's argument. The argument is a library (redsync), a version of a library (redsync@v4.10.0), or
+// the path of a file that pins versions. An empty argument means every library. The error names what is wrong with the
+// file.
 func ParseUse(arg string) (Use, error) {
 	if arg == "" {
 		return Use{}, nil
@@ -80,7 +81,7 @@ func ParseUse(arg string) (Use, error) {
 	return Use{name: arg[:at], versions: map[string]string{arg[:at]: arg[at+1:]}}, nil
 }
 
-// use returns the versions that the file at path pins.
+// use reads the file at path and returns the versions that it pins.
 func (f lockFile) use(path string) (Use, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -93,8 +94,8 @@ func (f lockFile) use(path string) (Use, error) {
 	return Use{language: f.language, versions: versions}, nil
 }
 
-// Meant returns a question such as ": did you mean redsync?" if the named library is in no entry, and its name is close
-// to one that is. Otherwise it returns "".
+// Meant returns a question such as ": did you mean redsync?" if no entry is about the named library, but an entry is
+// about a library with a similar name. Otherwise it returns "".
 func (u Use) Meant() string {
 	all, err := All()
 	if err != nil || u.name == "" {
@@ -102,7 +103,7 @@ func (u Use) Meant() string {
 	}
 	var names []string
 	for _, b := range all {
-		if _, used := u.of(b); used {
+		if _, used := u.versionOf(b); used {
 			return ""
 		}
 		names = append(names, b.Library)
@@ -113,17 +114,17 @@ func (u Use) Meant() string {
 	return ""
 }
 
-// Pinned reports whether versions are known.
+// Pinned reports whether the user gave versions, after the library's name or by a file.
 func (u Use) Pinned() bool { return u.versions != nil }
 
-// Bugs lists the entries about what is used.
+// Bugs lists the entries whose library the user runs in an affected version. An unknown version counts as affected.
 func (u Use) Bugs() (found []Match, err error) {
 	all, err := All()
 	if err != nil {
 		return nil, err
 	}
 	for _, b := range all {
-		version, used := u.of(b)
+		version, used := u.versionOf(b)
 		if used && b.Affects(version) {
 			found = append(found, Match{b, version})
 		}
@@ -131,8 +132,8 @@ func (u Use) Bugs() (found []Match, err error) {
 	return found, nil
 }
 
-// of reports whether the bug's library is used, and in which version. The version is empty if it is not known.
-func (u Use) of(b Bug) (version string, used bool) {
+// versionOf reports whether the user runs the bug's library, and in which version; empty: unknown.
+func (u Use) versionOf(b Bug) (version string, used bool) {
 	if !u.Pinned() && u.name == "" {
 		return "", true
 	}
@@ -155,7 +156,7 @@ func (u Use) of(b Bug) (version string, used bool) {
 	return "", false
 }
 
-// normal returns the same spelling for all spellings of a package name that Python takes for equal.
+// normal returns the same spelling for all spellings that Python takes for the same package.
 func normal(name string) string {
 	return strings.NewReplacer("_", "-", ".", "-").Replace(strings.ToLower(name))
 }
@@ -196,7 +197,7 @@ func readGoMod(text []byte) (map[string]string, error) {
 	return all, nil
 }
 
-// requirement matches a line such as redis[hiredis] == 4.3.4 ; python_version > "3.7".
+// requirement matches a line of requirements.txt, such as redis[hiredis] == 4.3.4 ; python_version > "3.7".
 var requirement = regexp.MustCompile(`^([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*(?:(===?|[<>~!]=?)\s*([^\s;,#]+))?`)
 
 func readRequirements(text []byte) (map[string]string, error) {
@@ -263,8 +264,8 @@ func readComposerLock(text []byte) (map[string]string, error) {
 	return all, nil
 }
 
-// gem matches a gem of Gemfile.lock with its version, and a platform after it. The gem's dependencies are indented
-// further, so they do not match.
+// gem matches a line of Gemfile.lock that has a gem, its version and perhaps its platform. Lines with the gem's
+// dependencies are indented further, so they do not match.
 var gem = regexp.MustCompile(`(?m)^    ([A-Za-z0-9][\w.-]*) \(([^\s()-]+)(?:-[^\s()]+)?\)\r?$`)
 
 func readGemfileLock(text []byte) (map[string]string, error) {

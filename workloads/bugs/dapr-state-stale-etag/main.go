@@ -52,7 +52,7 @@ func (l *lock) Release(ctx context.Context, key, owner string) (bool, error) {
 	return true, nil
 }
 
-// refused separates refusals of the store's scripts from its errors.
+// refused returns no error if the store's scripts have refused, and every other error as it is.
 func refused(err error) (bool, error) {
 	var etag *state.ETagError
 	if text := err.Error(); errors.As(err, &etag) && strings.Contains(text, "failed to") ||

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// driver does the two commands of a cache driver that a lock needs, as their documentation promises.
+// driver does the two commands of a cache driver that a lock needs, as the documentation of cache drivers promises.
 type driver struct {
 	contracts.Driver // nil: a lock calls no other method
 	redis            *redis.Client

@@ -30,7 +30,7 @@ func (l *lock) Release(ctx context.Context, key, owner string) (bool, error) {
 	return answer(l.held[key+owner].Release(ctx)) // a nil lock answers that it is not held
 }
 
-// answer separates the library's refusals from its errors.
+// answer returns false without an error for a refusal of the library, and every other error as it is.
 func answer(err error) (bool, error) {
 	if errors.Is(err, redislock.ErrNotObtained) || errors.Is(err, redislock.ErrLockNotHeld) {
 		return false, nil

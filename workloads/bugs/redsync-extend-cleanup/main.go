@@ -46,7 +46,7 @@ func (l *lock) Release(ctx context.Context, key, owner string) (bool, error) {
 	return false, nil
 }
 
-// answer separates the library's refusals from its errors.
+// answer returns false without an error for a refusal of the library, and every other error as it is.
 func answer(ok bool, err error) (bool, error) {
 	var taken *redsync.ErrTaken
 	if errors.As(err, &taken) || errors.Is(err, redsync.ErrLockAlreadyExpired) || errors.Is(err, redsync.ErrExtendFailed) {
