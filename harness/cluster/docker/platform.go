@@ -37,7 +37,8 @@ func (imageError) Is(target error) bool { return target == ErrNoDocker }
 // Unwrap returns the error about the image.
 func (e imageError) Unwrap() error { return e.error }
 
-// errNoWatchdog is the error for a program that has not called Watchdog: its containers would stay if it were killed.
+// errNoWatchdog is the error for a program that has not called Watchdog: if the program were killed, its containers
+// would stay.
 var errNoWatchdog = errors.New("docker: containers would remain if this program were killed: call docker.Watchdog " +
 	"first in main, or in TestMain")
 

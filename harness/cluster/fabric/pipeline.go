@@ -21,8 +21,8 @@ type pipeline struct {
 	gone   chan struct{} // closed when all is delivered
 }
 
-// sink takes what a pipeline delivers. toxiproxy calls end after the last byte. whole is false if bytes were lost on
-// the way, such as those beyond the limit of LimitData.
+// sink takes what a pipeline delivers. end is called after the last byte. whole is false if bytes were lost on the
+// way, such as those beyond the limit of LimitData.
 type sink interface {
 	io.Writer
 	io.ReaderFrom

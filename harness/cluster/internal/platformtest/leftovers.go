@@ -68,7 +68,8 @@ func (p Platform) NothingIsLeftOfAKilledHarness(t *testing.T) {
 }
 
 // OrphansAreRemovedAndNothingElse kills harnesses together with their watchdogs. It checks that RemoveOrphans, and the
-// next start, remove what they leave behind. kinds lists the values of Leftover.Kind that RemoveOrphans must find.
+// next start, remove what the harnesses leave behind. kinds lists the values of Leftover.Kind that RemoveOrphans must
+// find.
 func (p Platform) OrphansAreRemovedAndNothingElse(t *testing.T, kinds ...string) {
 	c, own := p.bystander(t)
 	p.killBoth(t, own)
