@@ -11,18 +11,20 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// claims holds the nodes that a fault is about to stop. Two faults that have chosen the same node take it one after the
-// other, so that the second sees what the first has done.
+// claims holds the nodes that faults are about to stop. If two faults have chosen the same node, the second waits for
+// the first, and then sees what the first has done to the node.
 var claims sync.Map // nodeClaim -> chan struct{}, which is closed when the fault releases the node
 
 // nodeClaim identifies a node of one cluster. cluster is nil if the cluster's type cannot be compared. Then nodes of
 // the same name in several clusters wait for each other.
 type nodeClaim struct{ cluster, node any }
 
-// breakExclusively claims the nodes, calls check for each of them and, if all pass, act for each. Without the claims
-// two faults could take the death of one node for their own work. It returns inj with the first error of act. If act
-// was not called, it returns an empty Injection and errNotBegun instead, since the heal of inj would undo another
-// fault. c is the cluster.
+// breakExclusively claims the nodes, so that no other fault breaks them meanwhile. It calls check for each of them and,
+// if all pass, act for each. Without the claims, two faults could both take the death of one node for their own work. c
+// is the cluster.
+//
+// It returns inj with the first error of act. If it has not called act, it returns an empty Injection and errNotBegun
+// instead, since the heal of inj would undo another fault.
 func (chosen targets) breakExclusively(
 	ctx context.Context, c any, inj harness.Injection, check, act func(node string) error,
 ) (harness.Injection, error) {

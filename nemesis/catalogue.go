@@ -9,26 +9,27 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Entry is a fault that a plan can name. A word in capitals in its name, HOST or SIDES, stands for a parameter. A plan
-// writes kill-HOST as "kill-primary", or as "kill" with the parameter host.
+// Entry is a fault that a plan can name. A word in capitals in the fault's name, HOST or SIDES, stands for a parameter.
+// A plan writes kill-HOST as "kill-primary", or as "kill" with the parameter host.
 type Entry struct {
 	Name     string
 	Doc      string
 	Takes    []string      // parameters, by their names
 	Defaults Parameters    // values of the parameters that a plan leaves out
-	For      time.Duration // how long it stays in force if a plan does not say; 0: 5 s
-	// Strikes lists the kinds of hosts that Host may be: r (Redis nodes), s (Sentinels), g (client groups). Empty: it
-	// takes no Host.
+	For      time.Duration // how long the fault stays in force if a plan does not say; 0: 5 s
+	// Strikes lists the kinds of hosts that Host may be: r (Redis nodes), s (Sentinels), g (client groups). Empty: the
+	// fault takes no Host.
 	Strikes string
 	Needs   Need
 	Acts    Acting
 	Does    Consequences // more may follow from parameters: see Configured.Does
 
-	// least returns the shortest time in force in which it can be proved. nil: any time will do.
+	// least returns how long the fault must stay in force so that it can be proved. nil: any time will do.
 	least func(Configured, Outlook) time.Duration
-	// link makes the link fault of an entry that prepareLink prepares. Otherwise it is nil.
+	// link makes the entry's link fault from the parameters, for prepareLink. It is nil if prepare is another function.
 	link func(Parameters) harness.LinkFault
-	// prepare looks parameters up and refuses those that make no sense. nil: there is nothing to do.
+	// prepare interprets the parameters and refuses those that make no sense. parameter names the one that err is about.
+	// nil: there is nothing to do.
 	prepare func(*Configured) (parameter string, err error)
 	make    func(Configured, Subject) harness.Nemesis
 }
@@ -51,7 +52,8 @@ type Parameters struct {
 	By        time.Duration `yaml:"by,omitempty" zero:"default"`        // error of a clock
 }
 
-// Word returns a pointer to one of the two parameters that names of entries contain: Shape for "sides", otherwise Host.
+// Word returns a pointer to the parameter called name, which is one of the two that names of entries contain: Shape for
+// "sides", otherwise Host.
 func (p *Parameters) Word(name string) *string {
 	if name == "sides" {
 		return &p.Shape
@@ -59,7 +61,7 @@ func (p *Parameters) Word(name string) *string {
 	return &p.Host
 }
 
-// value returns the parameter called name, or, if there is none, the zero reflect.Value.
+// value returns the value of the parameter called name, or the zero reflect.Value if there is no such parameter.
 func (p Parameters) value(name string) reflect.Value {
 	for i, v := 0, reflect.ValueOf(p); i < v.NumField(); i++ {
 		if tag, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ","); tag == name {

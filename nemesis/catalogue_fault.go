@@ -30,8 +30,8 @@ type Configured struct {
 const defaultFor = 5 * time.Second
 
 // With returns the entry's fault with the given parameters, in force for the period. Zero values mean the defaults.
-// parameter names the parameter that an error is about. With several masters the default "primary" becomes "node", or
-// "nodes" for To.
+// parameter names the parameter that an error is about. masters says that the topology has several masters. Then the
+// default "primary" becomes "node", or "nodes" for To.
 func (e Entry) With(given Parameters, period time.Duration, masters bool) (f Configured, parameter string, err error) {
 	f = Configured{Parameters: given, For: cmp.Or(period, e.For, defaultFor), Entry: e, Does: e.Does}
 	f.fillIn(e.defaultsOn(masters))
@@ -39,8 +39,8 @@ func (e Entry) With(given Parameters, period time.Duration, masters bool) (f Con
 	return f, parameter, err
 }
 
-// Custom returns a fault that is not in the catalogue. It has the Name, For, Needs and Does of e; other fields of e are
-// ignored. The function make makes its Nemesis; with nil the fault has none.
+// Custom returns a fault that is not in the catalogue. The fault has the Name, For, Needs and Does of e; other fields
+// of e are ignored. The function make makes the fault's Nemesis. If make is nil, the fault has none.
 func Custom(e Entry, make func(Subject) harness.Nemesis) Configured {
 	if make != nil {
 		e.make = func(_ Configured, on Subject) harness.Nemesis { return make(on) }
@@ -48,7 +48,7 @@ func Custom(e Entry, make func(Subject) harness.Nemesis) Configured {
 	return Configured{For: e.For, Name: e.Name, Entry: e, Does: e.Does}
 }
 
-// MakesNothing reports whether the fault has no Nemesis, as the zero value. Then Make must not be called.
+// MakesNothing reports whether the fault has no Nemesis, so that Make must not be called. The zero value has none.
 func (f Configured) MakesNothing() bool { return f.Entry.make == nil }
 
 // defaultsOn returns the entry's defaults. masters says that the topology has several masters.
@@ -76,7 +76,8 @@ func (f *Configured) fillIn(defaults Parameters) {
 	}
 }
 
-// parse looks up the names in the fault's parameters. It returns the parameter that is wrong.
+// parse sets the fault's name, and looks up the hosts and shapes that its parameters name. parameter names the one that
+// err is about.
 func (f *Configured) parse() (parameter string, err error) {
 	before, word, after := f.Entry.slot()
 	f.Name = f.Entry.Name
@@ -97,7 +98,7 @@ func (f *Configured) parse() (parameter string, err error) {
 // Make returns the Nemesis that injects the fault.
 func (f Configured) Make(on Subject) harness.Nemesis { return f.Entry.make(f, on) }
 
-// Least returns the shortest time in force in which the fault can be proved. 0 means that any time will do.
+// Least returns how long the fault must stay in force so that it can be proved. 0: any time will do.
 func (f Configured) Least(on Outlook) time.Duration {
 	if f.Entry.least == nil {
 		return 0
@@ -115,8 +116,8 @@ func (f Configured) Ends() (from, to Target) { return f.from, f.to }
 // that has a shape.
 func (f Configured) CheckShape(on Topology) error { return f.shape.Check(on) }
 
-// Can reports whether the fault can have any of the consequences. A fault of replicas or Sentinels alone ends no lease
-// early, drops no key and loses no acknowledged write.
+// Can reports whether the fault can have any of the consequences in what. A fault that strikes only replicas or
+// Sentinels ends no lease early, drops no key and loses no acknowledged write.
 func (f Configured) Can(what Consequences) bool {
 	spared := func(host string) bool {
 		host = strings.TrimSpace(host)
@@ -128,8 +129,8 @@ func (f Configured) Can(what Consequences) bool {
 	return f.Does&what != 0
 }
 
-// checkBounds returns field and an error if the value is not between least and most. Only between them can its effect
-// be seen.
+// checkBounds returns field and an error if the value is not between least and most. Outside of these bounds the effect
+// of the fault could not be seen.
 func checkBounds(field string, value, least, most time.Duration) (string, error) {
 	if value < least || value > most {
 		return field, fmt.Errorf("%s is %v: ask for %v to %v", field, value, least, most)

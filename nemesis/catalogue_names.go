@@ -8,8 +8,8 @@ import (
 // slots maps the words in entries' names that stand for a parameter to the parameter's name.
 var slots = map[string]string{"HOST": "host", "SIDES": "sides"}
 
-// slot splits the entry's name at the word in capitals that stands for a parameter. Without such a word, before is the
-// whole name.
+// slot splits the entry's name at the word in capitals that stands for a parameter. If there is no such word, the
+// result before is the whole name.
 func (e Entry) slot() (before, word, after string) {
 	for word := range slots {
 		if before, after, ok := strings.Cut(e.Name, word); ok {
@@ -19,8 +19,8 @@ func (e Entry) slot() (before, word, after string) {
 	return e.Name, "", ""
 }
 
-// Slot returns the parameter that a word in the entry's name stands for, "host" or "sides". It is empty if no word
-// does.
+// Slot returns the parameter that the word in capitals in the entry's name stands for, "host" or "sides". It is empty
+// if there is no such word.
 func (e Entry) Slot() string {
 	_, word, _ := e.slot()
 	return slots[word]
@@ -70,8 +70,8 @@ func (e Entry) Example() string {
 	return before + *e.Defaults.Word(slots[word]) + after
 }
 
-// Names lists the entry's name with every choice of hosts and every shape in the place of its word, also those that the
-// fault refuses. Hosts that are named one by one, such as r1, are left out.
+// Names lists the entry's name with every choice of hosts and every shape in place of the word in capitals. It includes
+// names that the fault refuses. Hosts that are named one by one, such as r1, are left out.
 func (e Entry) Names() (all []string) {
 	before, word, after := e.slot()
 	if word == "" {

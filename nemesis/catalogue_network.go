@@ -108,8 +108,8 @@ func prepareShape(f *Configured) (field string, err error) {
 	return f.parseHow()
 }
 
-// leastApart returns how long a partition has to last for its proof: until a replica takes over, or until a Sentinel or
-// a replica misses the primary.
+// leastApart returns how long a partition has to last so that its proof can follow. For some shapes the proof is a
+// replica that takes over, for others a Sentinel or a replica that misses the primary. 0: any time will do.
 func leastApart(f Configured, on Outlook) time.Duration {
 	switch f.Shape {
 	case "split-brain", "split-brain-replica", "primary-sentinels", "isolate-primary", "bridge":
@@ -151,7 +151,7 @@ func prepareOneWay(f *Configured) (string, error) {
 	return prepareCut(f)
 }
 
-// prepareLink makes the entry's link fault from the parameters.
+// prepareLink makes the entry's link fault from the parameters, and looks up the hosts at both ends of the links.
 func prepareLink(f *Configured) (parameter string, err error) {
 	if parameter, err = f.parseEnds(); err != nil {
 		return parameter, err

@@ -71,7 +71,8 @@ func leastUnnoticed(_ Configured, on Outlook) time.Duration {
 	return 2 * time.Second
 }
 
-// prepareClockStep refuses steps that are too small to be noticed. The fault's name gives the direction.
+// prepareClockStep refuses steps that are too small to be noticed, and steps of more than a day. Whether the clock goes
+// ahead or back is in the fault's name.
 func prepareClockStep(f *Configured) (string, error) {
 	return checkBounds("by", f.By, 3*time.Second, 24*time.Hour)
 }

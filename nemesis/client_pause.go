@@ -12,17 +12,17 @@ import (
 type ClientPausable interface {
 	nodes
 	probed
-	// AcceptsWrites makes the node write and remove a key of the harness, which no client sees.
+	// AcceptsWrites makes the node write and remove a key of the harness, a key that no client sees.
 	AcceptsWrites(ctx context.Context, node string) error
-	// PauseClients makes the node execute nothing but what its replicas send, until resume is called. With onlyWrites
-	// only commands that write wait.
+	// PauseClients makes the node execute nothing but the commands of its replicas, until resume is called. With
+	// onlyWrites only commands that may write wait.
 	PauseClients(ctx context.Context, node string, onlyWrites bool) (resume func(context.Context) error, err error)
 }
 
-// ClientPause makes Redis nodes keep every command waiting (CLIENT PAUSE ALL), those of Sentinels included. A primary
-// is replaced if the pause outlasts Sentinels' patience, while its links to its replicas stay up. The node expires no
-// key during the pause, but a client that asks after the pause finds such keys gone. The bite: a PING gets no answer.
-// After the heal everything that waited is executed.
+// ClientPause makes Redis nodes keep every command waiting (CLIENT PAUSE ALL), commands of Sentinels included. A
+// primary is replaced if the pause outlasts Sentinels' patience, while its links to its replicas stay up. The node
+// expires no key during the pause. A client that asks after the pause finds such keys gone all the same. The bite: a
+// PING gets no answer. After the heal everything that waited is executed.
 func ClientPause(c ClientPausable, t Target) harness.Nemesis {
 	return ofRedisNodes("client-pause-"+t.String(), harness.DefersCommands, c, t, clientPause{c, false}.strike)
 }

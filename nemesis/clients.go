@@ -58,8 +58,8 @@ func chooseGroups(ctx context.Context, f *harness.Fleet, c Topology, t Target, r
 	return s, nil
 }
 
-// populated is a topology without the client groups that have no clients, so that a random choice takes none of them.
-// If no group has clients, it has all groups.
+// populated is a topology that shows only the client groups with clients, so that a random choice takes no other group.
+// If no group has clients, it shows all groups.
 type populated struct {
 	Topology
 	fleet *harness.Fleet

@@ -28,11 +28,11 @@ const (
 // jumps back, they last longer. A node that jumps ahead may also take its replication links for dead and make new ones.
 // The bite: TIME shows the step. The heal sets the clock right.
 //
-// Inject returns an error for a clock that is wrong already, and leaves it alone.
+// Inject returns an error for a clock that is wrong already, and leaves that clock alone.
 //
-// A Sentinel has no TIME command. It does nothing for two seconds after a step of three seconds or more (TILT), and
-// that is the bite. The heal also starts it again: a Sentinel whose clock has gone back sends no PING until the time at
-// which it last sent one.
+// A Sentinel has no TIME command. Its bite is TILT: for two seconds after a step of three seconds or more, a Sentinel
+// does nothing. The heal also starts the Sentinel again. Otherwise, after a step back, it would send no PING until its
+// clock reaches the time of its last PING.
 func ClockStep(c Clocked, t Target, offset time.Duration) harness.Nemesis {
 	name := "clock-step-forward-"
 	if offset < 0 {
@@ -76,7 +76,7 @@ func (s clockStep) strike(ctx context.Context, chosen targets) (harness.Injectio
 
 func (s clockStep) isSentinel(node string) bool { return slices.Contains(s.c.Sentinels(), node) }
 
-// heal sets all clocks right before it starts Sentinels again.
+// heal sets all clocks right, and then starts the Sentinels again, so that they begin with a right clock.
 func (s clockStep) heal(ctx context.Context, chosen targets) error {
 	set := chosen.eachAtOnce(func(node string) error { return s.c.SetClock(node, 0) })
 	return errors.Join(set, chosen.eachAtOnce(func(node string) error {
@@ -87,7 +87,8 @@ func (s clockStep) heal(ctx context.Context, chosen targets) error {
 	}))
 }
 
-// checkRight returns an error if the node's clock is wrong already: the heal of one step would undo the other too.
+// checkRight returns an error if the node's clock is wrong already: the heal of this step would undo the earlier step
+// too.
 func (s clockStep) checkRight(ctx context.Context, node string) error {
 	wrong, err := s.clockError(ctx, node)
 	if err == nil && wrong.Abs() > shortestStep/2 {

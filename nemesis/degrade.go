@@ -16,9 +16,9 @@ import (
 // connections: Degrade(c, Clients(), Primary(), harness.Latency(80*time.Millisecond, 0)). Its name is the fault's kind,
 // or "cut" for a fault that lets no answer through.
 //
-// The bite is measured in a new connection to each node that such links lead to: an echo that takes as long as it
-// should, a connection that ends when it should, or a probe without an answer. No failover has to follow, so there is
-// no other proof.
+// The bite is measured in a new connection to each node that the links lead to. The bite is an echo that takes as long
+// as it should, a connection that ends when it should, or a probe without an answer. No failover has to follow, so
+// there is no other proof.
 //
 // Only links that worked before are measured. A link that another fault has broken is degraded like the others, without
 // a measurement. If all links are broken, Inject waits, and returns an error when ctx ends. If from and to are the same
@@ -68,8 +68,8 @@ type affectedLinks struct {
 	look  []harness.Link // the links to measure, one to each node
 }
 
-// chooseWorking chooses the links, and among them those to measure, which have to work. It waits for at least one of
-// these, until ctx ends.
+// chooseWorking chooses the hosts, their links, and the links to measure. Only links that work are measured.
+// chooseWorking waits until at least one works, or until ctx ends.
 func (d degradation) chooseWorking(ctx context.Context, rng *rand.Rand) (s affectedLinks, err error) {
 	seed := rng.Uint64() // for the same choice each time round
 	err = poll(ctx, func() (again bool, err error) {
@@ -98,8 +98,9 @@ func (d degradation) filterAnswering(ctx context.Context, links []harness.Link) 
 		links[0].To, d.fault, errs[0])
 }
 
-// answers probes the link before the fault acts. If the fault cuts links or ends connections, the answer has to come in
-// the time of a usual probe. Any other fault may act on a link that is slow already, so answers waits longer.
+// answers returns nil if the link answers a probe before the fault acts. If the fault cuts links or ends connections,
+// the answer has to come in the time of a usual probe. Any other fault may act on a link that is slow already, so
+// answers waits longer.
 func (d degradation) answers(ctx context.Context, l harness.Link) error {
 	if d.fault.Effects().Any(harness.CutsLinks | harness.EndsConnections) {
 		return d.c.Probe(ctx, l.From, l.To)

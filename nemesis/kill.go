@@ -41,8 +41,8 @@ func Restart(c Restartable, t Target) harness.Nemesis {
 	return ofNodes("restart-"+t.String(), harness.EndsProcess, c, t, takeDown(c, "shut down", c.Terminate))
 }
 
-// takeDown returns a strike that ends nodes by calling end, and whose heal starts them again. Its bite says what was
-// done to the nodes: done, such as "killed".
+// takeDown returns a strike that ends each node by calling end. Its heal starts the nodes again. done is the word for
+// the end in the bite, such as "killed".
 func takeDown(c Killable, done string, end func(ctx context.Context, node string) error) strike {
 	return func(ctx context.Context, chosen targets) (harness.Injection, error) {
 		inj := harness.Injection{

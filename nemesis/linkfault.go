@@ -24,11 +24,11 @@ func Cuts() []harness.LinkFault {
 // cutsLink reports whether the fault lets no answer through.
 func cutsLink(f harness.LinkFault) bool { return f.Effects().Has(harness.CutsLinks) }
 
-// linkProof says how to see that a link fault acts, and what it has touched.
+// linkProof measures whether a link fault acts, and tells what the fault has touched.
 type linkProof struct {
-	// bites measures a link, and says what it saw.
+	// bites measures a link, and returns in words what it saw. An error means that the fault does not act there.
 	bites func(ctx context.Context, c harness.LinkControl, l harness.Link) (string, error)
-	// count returns how much of the system the fault has touched. 0: nothing.
+	// count returns the amount of traffic that the fault has touched: bytes, or connections for some faults. 0: nothing.
 	count func(harness.Touched) int64
 	tell  func(harness.Touched) string // says what the fault has done
 	lacks string                       // what was missing if count is 0; empty: traffic
@@ -80,7 +80,7 @@ func actsOnAllBytes(verb string,
 	}
 }
 
-// endsConnections returns the proof of a fault that ends connections after that many bytes.
+// endsConnections returns the proof of a fault that ends a connection after that many bytes.
 func endsConnections(bytes int64) linkProof {
 	return linkProof{
 		bites: func(ctx context.Context, c harness.LinkControl, l harness.Link) (string, error) {
@@ -123,9 +123,9 @@ func unanswered(ctx context.Context, c harness.LinkControl, l harness.Link) (str
 // slack bounds the time that a busy machine may add to an echo.
 const slack = 500 * time.Millisecond
 
-// answersLate checks that an answer takes at least latency. It asks again if an answer takes longer than limit, which
-// shows nothing, since another fault or a busy machine may be the cause. It also asks again after a quicker answer: a
-// round trip takes twice the latency on average, but jitter may make it shorter. The fifth quick answer is an error.
+// answersLate checks that an answer takes at least latency. It asks again if an answer takes longer than limit, since
+// another fault or a busy machine may be the cause. It also asks again if an answer comes too early: a round trip takes
+// twice the latency on average, but jitter may shorten it. The fifth early answer is an error.
 func answersLate(
 	ctx context.Context, c harness.LinkControl, l harness.Link, latency, limit time.Duration,
 ) (seen string, err error) {

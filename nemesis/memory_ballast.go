@@ -14,17 +14,17 @@ const (
 	ballastKey    = "doublegrant:ballast"
 	ballastPieces = 64        // largest number of pieces at a time
 	ballastSize   = 512 << 10 // size of a piece in bytes
-	// ballastRoom is how many pieces fit into the memory. The node's other data may grow by the same amount between two
-	// adjustments of the limit.
+	// ballastRoom is the number of pieces for which the memory limit leaves room. The node's other data may grow by as
+	// many bytes between two adjustments of the limit.
 	ballastRoom   = ballastPieces / 2
 	ballastEvery  = 20 * time.Millisecond // how often a piece is added
 	ballastTTL    = 30 * time.Second      // TTL of a piece, so that none stays if the harness dies
 	ballastPolicy = "volatile-random"
 )
 
-// ballastScript adds a piece of ballast, and returns the number of pieces and the memory in use that counts for
-// eviction. KEYS: their common prefix. ARGV: largest number of pieces, size of a piece, TTL in milliseconds. Nothing is
-// replicated.
+// ballastScript adds a piece of ballast. It returns the number of pieces, and the memory in use that counts for
+// eviction. KEYS: the common prefix of the pieces' keys. ARGV: largest number of pieces, size of a piece, TTL in
+// milliseconds. Nothing is replicated.
 const ballastScript = `
 redis.set_repl(redis.REPL_NONE)
 local there, free = 0, nil
@@ -59,8 +59,8 @@ type memoryBallast struct {
 // memorySettings lists the settings that ballast changes.
 var memorySettings = []string{"maxmemory", "maxmemory-policy"}
 
-// newBallast begins to fill the node's memory. It returns an error if another ballast is at work there: the two heals
-// would each restore the settings that its own ballast had found.
+// newBallast begins to fill the node's memory. It returns an error if another ballast is at work on the node. Otherwise
+// the heal of the second ballast could restore the settings of the first.
 func newBallast(ctx context.Context, c MemoryLimited, node string) (b *memoryBallast, err error) {
 	b = &memoryBallast{c: c, node: node}
 	if b.was, err = b.settings(ctx); err != nil {
@@ -95,8 +95,8 @@ func (b *memoryBallast) keepAdding(ctx context.Context) {
 	}
 }
 
-// add adds a piece, and sets the memory limit so that half of all pieces fit beside the node's other data. That data
-// may grow and shrink, and the limit follows it. So all pieces together never fit.
+// add adds a piece, and sets the memory limit so that half of all pieces fit beside the node's other data. The other
+// data may grow and shrink, and the limit follows its size. So all pieces together never fit.
 func (b *memoryBallast) add(ctx context.Context) error {
 	there, used, err := b.addPiece(ctx)
 	if err != nil {
@@ -123,8 +123,8 @@ func (b *memoryBallast) addPiece(ctx context.Context) (there, used int64, err er
 	return 0, 0, fmt.Errorf("%s answered %v to ballast", b.node, reply)
 }
 
-// key returns the pieces' common prefix. It has the node's name, since another node that became its replica may have
-// copied its keys.
+// key returns the common prefix of the pieces' keys. The prefix has the node's name, since a replica may have copied
+// the pieces of another node.
 func (b *memoryBallast) key() string { return ballastKey + ":" + b.node }
 
 // settings reads the values of memorySettings.
@@ -165,8 +165,11 @@ func (b *memoryBallast) awaitEvictions(ctx context.Context) error {
 	})
 }
 
-// remove ends the memory pressure. If another fault has ended the node, remove waits until the node is back, since
-// Sentinels may have made the node write the changed settings to its configuration.
+// remove ends the memory pressure. It restores the settings, in the node's configuration file too, and removes the
+// pieces.
+//
+// Sentinels may have made the node write the changed settings to that file. So, if another fault has ended the node,
+// remove waits until the node is back, perhaps with these settings.
 func (b *memoryBallast) remove(ctx context.Context) error {
 	b.stop()
 	b.adding.Wait()
@@ -185,8 +188,8 @@ func (b *memoryBallast) remove(ctx context.Context) error {
 	})
 }
 
-// restore restores the settings, and checks that they stay. A change by add may still wait in the socket of a node that
-// was paused or asleep, and take effect after this one.
+// restore restores the settings, and checks that they stay. If the node was paused or asleep, a command of add may
+// still wait in the node's socket, and change the settings again after restore.
 func (b *memoryBallast) restore(ctx context.Context) error {
 	set := []any{"CONFIG", "SET"}
 	for _, name := range memorySettings {

@@ -14,13 +14,13 @@ type MemoryLimited interface{ nodes }
 // MemoryPressure lets Redis nodes run out of memory again and again for as long as it lasts, with the policy
 // volatile-random: keys with a TTL are evicted at random, and locks are such keys. The memory is filled with ballast,
 // which has a TTL too and is not replicated: at most 32 MB at a time, and at most 50 new pieces of 512 KB a second. On
-// average a key with a TTL then lives for a second, however many there are. The limit follows what else the node has to
-// keep. So no command is refused, unless the node's other data grows by more than 16 MB between two adjustments, 20 ms
+// average a key with a TTL then lives for a second, however many there are. The memory limit follows the size of the
+// node's other data. So no command is refused, unless this data grows by more than 16 MB between two adjustments, 20 ms
 // apart.
 //
 // The bite: keys were evicted. The heal restores the settings and removes the ballast. Replicas evict only what their
-// primary does: if one is chosen, nothing is done to any node, and the fault is not proved. Inject returns an error for
-// a node that is under such pressure already.
+// primary does: if a replica is chosen, nothing is done to any node, and the fault is not proved. Inject returns an
+// error for a node that is under such pressure already.
 func MemoryPressure(c MemoryLimited, t Target) harness.Nemesis {
 	return ofRedisNodes("memory-pressure-"+t.String(), harness.DropsKeys, c, t, cramp(c))
 }

@@ -33,8 +33,8 @@ type primary interface {
 	Patience() time.Duration
 }
 
-// awaitPromoted waits until a node other than old is primary and most Sentinels name it. An old primary that comes back
-// before that may become primary again.
+// awaitPromoted waits until a node other than old is primary and most Sentinels name this node. If old comes back
+// before that, old may become primary again.
 func awaitPromoted(ctx context.Context, c primary, old string) (string, error) {
 	name, err := c.AwaitPromotion(ctx, old)
 	if err != nil {
@@ -91,7 +91,7 @@ func chooseTargets(ctx context.Context, c nodes, t Target, rng *rand.Rand) (chos
 	return chosen, err
 }
 
-// primaryAsked is a topology that notes in inVain whether a question for the primary has failed.
+// primaryAsked is a topology that remembers failures: inVain is true once Primary has returned an error.
 type primaryAsked struct {
 	Topology
 	inVain bool
@@ -114,7 +114,7 @@ func replaceablePrimary(ctx context.Context, c nodes, hosts []string) string {
 	return p
 }
 
-// failover returns the proof that Sentinels have replaced the primary. It is nil if the primary is not among the
+// failover returns the proof that Sentinels have replaced the primary. It returns nil if the primary is not among the
 // targets, or if Sentinels cannot replace it. A fault that ends within Sentinels' patience may cause no failover, and
 // counts as proved all the same.
 func (chosen targets) failover(c primary) func(context.Context) (string, error) {
@@ -155,8 +155,8 @@ func (chosen targets) each(f func(node string) error) error {
 	return nil
 }
 
-// eachAtOnce calls f for every node at the same time, and goes on when one fails. It is for heals, where a slow node
-// must not delay the others, and for faults that last for a set time.
+// eachAtOnce calls f for every node at the same time, and goes on when one call fails. It is for heals, where a slow
+// node must not delay the others. It is also for faults that last for a set time, which must act on all nodes together.
 func (chosen targets) eachAtOnce(f func(node string) error) error {
 	return errors.Join(await.All(len(chosen.nodes), func(i int) error { return f(chosen.nodes[i]) })...)
 }
@@ -167,13 +167,13 @@ func nothingToHeal(context.Context) error { return nil }
 // pollEvery is the time between two checks of a condition.
 const pollEvery = 20 * time.Millisecond
 
-// poll calls look until again is false, or until ctx ends. It returns the last error.
+// poll calls look until again is false, or until ctx ends. It returns the last error of look.
 func poll(ctx context.Context, look func() (again bool, err error)) error {
 	return await.Poll(ctx, pollEvery, look)
 }
 
-// awaitReachable waits until the node answers the first client group, from which the bite will be probed. Without that,
-// a missing answer would prove nothing.
+// awaitReachable waits until the node answers the first client group, which the bite is probed from. If the node did
+// not answer before the fault, a missing answer during the fault would prove nothing.
 func awaitReachable(ctx context.Context, c probed, node string) error {
 	from := c.ClientGroups()[0]
 	return pollUntil(ctx, func() error {
@@ -203,8 +203,8 @@ type probed interface {
 // answerWithin bounds the wait for an answer over a link that another fault, or a busy machine, makes slow.
 const answerWithin = 10 * time.Second
 
-// awaitAnswer waits for an answer over a link that a fault should leave alone. One probe without an answer proves
-// little.
+// awaitAnswer waits for an answer over a link that a fault should leave alone. It probes again and again, since one
+// missing answer proves little.
 func awaitAnswer(ctx context.Context, c probed, from, to string) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()

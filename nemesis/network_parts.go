@@ -57,9 +57,9 @@ func (p hostsByRole) allBut(excluded []string) []string {
 	return slices.DeleteFunc(all, func(h string) bool { return slices.Contains(excluded, h) })
 }
 
-// splitBrain cuts the primary's side off from all other hosts.
-func (p hostsByRole) splitBrain(with ...string) cutHosts {
-	side := p.primarySide(with...)
+// splitBrain cuts the primary's side off from all other hosts. The primary's side includes the hosts in others.
+func (p hostsByRole) splitBrain(others ...string) cutHosts {
+	side := p.primarySide(others...)
 	return cutHosts{
 		targets: side, groups: firstIndexes(len(p.few)),
 		links: harness.Between(side, p.allBut(side)),
@@ -68,11 +68,11 @@ func (p hostsByRole) splitBrain(with ...string) cutHosts {
 	}
 }
 
-// cutPrimaryFrom cuts the primary off from the hosts, but from no clients.
-func (p hostsByRole) cutPrimaryFrom(from []string) cutHosts {
+// cutPrimaryFrom cuts the primary off from the given hosts. All client groups still reach the primary.
+func (p hostsByRole) cutPrimaryFrom(hosts []string) cutHosts {
 	return cutHosts{
-		targets: append([]string{p.old}, from...),
-		links:   harness.Between([]string{p.old}, from),
+		targets: append([]string{p.old}, hosts...),
+		links:   harness.Between([]string{p.old}, hosts),
 		open:    []harness.Link{{From: p.groups[0], To: p.old}},
 		prove:   func(ctx context.Context) (string, error) { return twoPrimaries(ctx, p.c, p.old) },
 	}
@@ -90,8 +90,8 @@ func (p hostsByRole) fromReplicas(replicas []string) cutHosts {
 	return one
 }
 
-// fromMinority cuts the groups off from a minority of the Redis nodes. The client group prober still reaches a node of
-// the majority, which the bite checks.
+// fromMinority cuts the groups off from a minority of the Redis nodes. The bite checks that the client group prober
+// still reaches a node of the majority.
 func fromMinority(
 	ctx context.Context, c Partitionable, rng *rand.Rand, groups []string, prober string,
 ) (cutHosts, error) {

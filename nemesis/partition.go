@@ -119,8 +119,8 @@ func (cut cutHosts) probe(ctx context.Context, c Partitionable) (string, error) 
 	return cut.describe(shut), nil
 }
 
-// linksToProbe lists the cut links to probe: those that lead to nodes. Of those that client groups open, it takes only
-// the first group's and the last group's.
+// linksToProbe lists the cut links to probe. It leaves out links that lead to clients. Of the links that client groups
+// open, it takes only those of the first group and the last group.
 func (cut cutHosts) linksToProbe(groups []string) []harness.Link {
 	var clients []string
 	for _, l := range cut.links {
@@ -134,7 +134,7 @@ func (cut cutHosts) linksToProbe(groups []string) []harness.Link {
 	})
 }
 
-// describe says what probes of the shut links have seen.
+// describe says what probes of the cut links in shut have seen.
 func (cut cutHosts) describe(shut []harness.Link) string {
 	last := shut[len(shut)-1]
 	s := fmt.Sprintf("%s does not reach %s", last.From, last.To)

@@ -9,7 +9,7 @@ import (
 )
 
 // WithRemoteClients returns the cluster as faults see it when its clients run in other processes. links controls the
-// links on which client groups open connections, and c all others.
+// links on which client groups open connections. c controls all other links.
 func WithRemoteClients(c Cluster, links harness.LinkControl) Cluster {
 	return remoteClients{Cluster: c, links: links}
 }
@@ -21,7 +21,7 @@ type remoteClients struct {
 
 func (e remoteClients) isGroup(host string) bool { return slices.Contains(e.ClientGroups(), host) }
 
-// Impair does the fault to the links of clients first, and then to the others.
+// Impair applies the fault to the links of client groups first, and then to all other links.
 func (e remoteClients) Impair(links []harness.Link, f harness.LinkFault) (heal func() error, err error) {
 	var theirs, ours []harness.Link
 	for _, l := range links {

@@ -28,7 +28,8 @@ func RestartAtOnce(c Killable, t Target) harness.Nemesis {
 
 type restartAtOnce struct{ c Killable }
 
-// noFailoverFor is how long a restarted primary is watched. Sentinels that missed it would have replaced it by then.
+// noFailoverFor is how long a restarted primary is watched. Sentinels that took it for down would have replaced it by
+// then.
 const noFailoverFor = 1500 * time.Millisecond
 
 func (r restartAtOnce) strike(ctx context.Context, chosen targets) (harness.Injection, error) {

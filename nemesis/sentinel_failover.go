@@ -20,7 +20,7 @@ type Watched interface {
 }
 
 // SentinelFailover tells one of the Sentinels to fail over although nothing is wrong (SENTINEL FAILOVER), as an
-// operator does. It asks no other Sentinel. What the old primary acknowledges between the promotion and its own
+// operator does. This Sentinel asks no other. What the old primary acknowledges between the promotion and its own
 // demotion is lost. The bite: the Sentinel agrees. The proof: another node is promoted. A Sentinel that gives its
 // failover up, as on a busy machine, is asked again. There is nothing to heal.
 func SentinelFailover(c Watched) harness.Nemesis {
@@ -53,9 +53,9 @@ func (f sentinelFailover) inject(ctx context.Context, rng *rand.Rand) (harness.I
 	}, beginFailover(ctx, f.c, s)
 }
 
-// askAgain asks the Sentinel for a failover each time that it has given one up, until ctx ends. address is that of the
-// old primary. A failover that has succeeded is not repeated: while it is under way the Sentinel says so, and after it
-// the Sentinel names another address.
+// askAgain asks the Sentinel for a failover each time that the Sentinel has given one up, until ctx ends. address is
+// the old primary's. A failover that has succeeded is not repeated: while it is under way the Sentinel says so, and
+// after it the Sentinel names another address.
 func (f sentinelFailover) askAgain(ctx context.Context, sentinel, address string) {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()

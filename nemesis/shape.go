@@ -11,8 +11,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Shape says which hosts lose each other in a partition. The hosts are chosen anew each time it is injected. The
-// functions of this file make shapes. The zero value cannot be injected.
+// Shape says which hosts lose each other in a partition. The hosts are chosen anew each time the partition is injected.
+// The functions of this file make shapes. The zero value cannot be injected.
 type Shape struct {
 	name, doc string
 	needs     shapeNeeds
@@ -62,18 +62,18 @@ func (n shapeNeeds) String() string {
 // the old one still says that it is primary.
 //
 // Use Withhold to test min-replicas-to-write. The resets of Refuse make that setting look perfect, since the primary
-// drops its replicas at once. Under Drop the primary drops them as soon as the first of them gives up and closes its
-// connection. Under DropReplies both nodes stay primaries, but commands pass the cut, and so do the messages of the
-// other Sentinels. So the Sentinel beside the old primary names the new primary, and sends clients to a node whose
-// answers do not reach them.
+// drops its replicas at once. Under Drop the primary drops its replicas as soon as the first of these gives up and
+// closes its connection. Under DropReplies both nodes stay primaries, but commands pass the cut, and so do the messages
+// of the other Sentinels. So the Sentinel beside the old primary names the new primary, and sends clients to a node
+// whose answers do not reach them.
 func SplitBrain() Shape {
 	return withPrimary("split-brain",
 		"the primary, one Sentinel and 2/5 of the client groups lose all others: two primaries",
 		shapeNeeds{3, 3, 2}, func(p hostsByRole) cutHosts { return p.splitBrain(p.drawOne(p.sentinels)) })
 }
 
-// SplitBrainWithReplica is SplitBrain with one replica on the old primary's side, which still acknowledges its writes.
-// WAIT 1 and min-replicas-to-write 1 are satisfied there.
+// SplitBrainWithReplica is SplitBrain with one replica on the old primary's side. This replica still acknowledges the
+// old primary's writes, so WAIT 1 and min-replicas-to-write 1 are satisfied there.
 func SplitBrainWithReplica() Shape {
 	doc := "as split-brain, with a replica on the old primary's side: WAIT 1 is content there"
 	return withPrimary("split-brain-replica", doc, shapeNeeds{3, 3, 2}, func(p hostsByRole) cutHosts {
@@ -82,7 +82,7 @@ func SplitBrainWithReplica() Shape {
 }
 
 // ClientsFromPrimary cuts the primary off from two fifths of the client groups, and from no other host. The proof: the
-// other groups still reach it, and it stays primary.
+// other groups still reach the primary, and it stays primary.
 func ClientsFromPrimary() Shape {
 	return withPrimary("clients-primary", "only 2/5 of the client groups lose the primary: no failover",
 		shapeNeeds{1, 0, 2}, func(p hostsByRole) cutHosts {
@@ -100,8 +100,8 @@ func ClientsFromPrimary() Shape {
 		})
 }
 
-// PrimaryFromReplicas cuts the primary off from all replicas. The proof: they hear nothing from it, and it stays
-// primary. Under Withhold or Drop that takes seconds to show.
+// PrimaryFromReplicas cuts the primary off from all replicas. The proof: the replicas hear nothing from the primary,
+// and it stays primary. Under Withhold or Drop it takes seconds until the replicas notice.
 func PrimaryFromReplicas() Shape {
 	return withPrimary("primary-replicas", "the primary loses all its replicas: no failover, and nothing is replicated",
 		shapeNeeds{2, 0, 1}, func(p hostsByRole) cutHosts { return p.fromReplicas(p.replicas) })
@@ -113,15 +113,15 @@ func PrimaryFromReplica() Shape {
 		shapeNeeds{2, 0, 1}, func(p hostsByRole) cutHosts { return p.fromReplicas([]string{p.drawOne(p.replicas)}) })
 }
 
-// PrimaryFromSentinels cuts the primary off from all Sentinels. They fail over although every client reaches it. The
-// proof: two primaries, as in SplitBrain.
+// PrimaryFromSentinels cuts the primary off from all Sentinels. The Sentinels fail over although every client reaches
+// the primary. The proof: two primaries, as in SplitBrain.
 func PrimaryFromSentinels() Shape {
 	return withPrimary("primary-sentinels", "the primary loses all Sentinels, clients lose no host: two primaries",
 		shapeNeeds{2, 1, 1}, func(p hostsByRole) cutHosts { return p.cutPrimaryFrom(p.sentinels) })
 }
 
-// PrimaryFromSentinel cuts the primary off from one Sentinel. The proof: that one believes that the primary is down,
-// the others do not, and it stays primary.
+// PrimaryFromSentinel cuts the primary off from one Sentinel. The proof: this Sentinel believes that the primary is
+// down, the others do not, and no failover takes place.
 func PrimaryFromSentinel() Shape {
 	return withPrimary("primary-sentinel", "the primary loses one Sentinel: no quorum, so no failover",
 		shapeNeeds{1, 3, 1}, func(p hostsByRole) cutHosts {
@@ -151,8 +151,8 @@ func IsolatePrimary() Shape {
 }
 
 // Bridge makes two halves that do not see each other, and one replica, the bridge, that both see. One half is the
-// primary, one Sentinel and two fifths of the client groups. The proof: a failover. The Sentinels' decisions cross the
-// bridge, so two primaries do not last.
+// primary, one Sentinel and two fifths of the client groups. The other half is all other hosts. The proof: a failover.
+// The Sentinels' decisions cross the bridge, so two primaries do not last.
 func Bridge() Shape {
 	return withPrimary("bridge", "two halves lose each other, one replica is seen by both: a failover",
 		shapeNeeds{3, 3, 2}, func(p hostsByRole) cutHosts {
@@ -167,7 +167,8 @@ func Bridge() Shape {
 		})
 }
 
-// OneWay cuts the connections that hosts of from open to hosts of to. Connections in the other direction go on.
+// OneWay cuts the connections that hosts of the choice from open to hosts of the choice to. Connections that are opened
+// in the other direction go on.
 func OneWay(from, to Target) Shape {
 	doc := fmt.Sprintf("the connections that %s opens to %s are cut, those the other way are not", from, to)
 	return Shape{oneWay, doc, shapeNeeds{},

@@ -12,7 +12,7 @@ import (
 
 // SkewClients sets the clocks of the chosen client groups ahead by offset, or behind if offset is negative. Only what
 // clients read with harness.Now is wrong, so only locks that keep leases by their clients' clocks can suffer. The bite:
-// the clocks differ from the machine's. The heal sets them right.
+// the clocks differ from the machine's clock. The heal sets them right.
 //
 // f has to be the run's Spec.Fleet as well. t chooses from the client groups of c: Clients(), Group() or a group's
 // name. Choose some groups, not all: clocks that are all wrong by the same amount agree.

@@ -24,8 +24,8 @@ const shortestSleep = 500 * time.Millisecond
 // clients that have given up. Even a primary that was replaced meanwhile does so, until it learns of its successor.
 // Sentinels replace a primary that sleeps for longer than their patience.
 //
-// The bite: a PING gets no answer. If the machine was too busy to see the node asleep, it sleeps again. The heal waits
-// for the end of the sleep.
+// The bite: a PING gets no answer. If no probe saw the node asleep, because the machine was busy, the node is sent to
+// sleep again. The heal waits for the end of the sleep.
 func Sleep(c DebugSleeper, t Target, d time.Duration) harness.Nemesis {
 	return ofRedisNodes("sleep-"+t.String(), harness.StopsProcess, c, t, nodeSleep{c, d}.strike)
 }
@@ -51,8 +51,8 @@ func (s nodeSleep) strike(ctx context.Context, chosen targets) (harness.Injectio
 	return inj, chosen.eachAtOnce(func(node string) error { return s.sleep(ctx, node) })
 }
 
-// sleep sends the node to sleep until a probe has seen it asleep. On a busy machine the first probe may come too late,
-// and the node sleeps again.
+// sleep sends the node to sleep, again and again until a probe has seen it asleep. On a busy machine the first probe
+// may come too late.
 func (s nodeSleep) sleep(ctx context.Context, node string) error {
 	return poll(ctx, func() (again bool, err error) {
 		if err := awaitReachable(ctx, s.c, node); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/suggest"
 )
 
-// Topology lists the hosts of a system, for a choice of them.
+// Topology lists the hosts of a system, so that a fault can choose among them.
 type Topology interface {
 	// Primary returns the node that most Sentinels name as primary. With several masters it returns an error.
 	Primary(ctx context.Context) (string, error)
@@ -127,7 +127,7 @@ func oneOf(name string, of Target) Target {
 	}}
 }
 
-// randomShare chooses Redis nodes at random and returns them in order. count returns how many of n nodes to choose.
+// randomShare chooses Redis nodes at random and returns them in order. count returns how many nodes to choose of n.
 func randomShare(name string, count func(n int) int) Target {
 	return Target{name, func(_ context.Context, c Topology, rng *rand.Rand) ([]string, error) {
 		nodes := slices.Clone(c.RedisNodes())

@@ -10,8 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// idleInjection returns the injection of a fault that can touch no host at the moment. It does nothing and is not
-// proved.
+// idleInjection returns the injection of a fault that can touch no host at the moment, with the reason why. It does
+// nothing and is not proved.
 func idleInjection(targets []string, why error) harness.Injection {
 	return harness.Injection{
 		Targets: targets, Bite: "nothing was done", Heal: nothingToHeal,
@@ -43,8 +43,8 @@ func newMeter(c Linked, f harness.LinkFault, links []harness.Link) touchedMeter 
 // mostLinks bounds how many links are listed one by one.
 const mostLinks = 8
 
-// touched says what was touched on each link, the busiest first. It returns an error if nothing was touched on any of
-// them: the fault was in force where the system under test sends nothing.
+// touched says what was touched on each link, the busiest link first. It returns an error if nothing was touched on any
+// link: the fault was in force where the system under test sends nothing.
 func (m touchedMeter) touched() (string, error) {
 	type share struct {
 		link harness.Link

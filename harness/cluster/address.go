@@ -13,7 +13,8 @@ import (
 const (
 	lockPort = 6378 // the run that owns X listens on it at 127.X.0.1
 
-	// Addresses have the form 127.X.P.H. P, the plane, says what an address is for.
+	// Addresses have the form 127.X.P.H. X stands for the cluster, H for the host. P, the plane, says what the address is
+	// used for.
 	realPlane      = 1  // addresses at which nodes listen
 	announcedPlane = 2  // addresses at which the fabric listens for nodes
 	probePlane     = 3  // addresses from which the harness dials in a node's place
@@ -22,7 +23,7 @@ const (
 
 	firstSubnet, lastSubnet = 10, 250
 
-	// H of a node: smaller numbers than firstSentinel are for Redis nodes.
+	// H of the first Sentinel, and the largest H. Redis nodes have smaller numbers than Sentinels.
 	firstSentinel = 1 + mostReplicas + 1
 	lastHost      = firstSentinel + mostSentinels - 1
 )
@@ -30,11 +31,12 @@ const (
 // ports holds two ports: all Redis nodes of a cluster listen on the first, all its Sentinels on the second.
 type ports struct{ redis, sentinel int }
 
-// portChoices lists the ports to try in turn: another Redis may listen on all addresses of this machine.
+// portChoices lists the ports to try in turn. Another Redis that listens on all addresses of this machine may occupy
+// the first ones.
 var portChoices = []ports{{6379, 26379}, {7379, 27379}, {8379, 28379}}
 
-// subnet is 127.x.0.0/16, the addresses of one cluster. Its owner holds lock, a listener that the kernel closes when
-// the process dies.
+// subnet is 127.x.0.0/16, the addresses of one cluster. Whoever holds lock, a listener, owns the subnet. The kernel
+// closes the listener when the owner's process dies.
 type subnet struct {
 	x     int
 	ports ports
@@ -49,7 +51,7 @@ type network struct {
 	dial   func(addr string) error
 }
 
-// reachWithin bounds a dial to this machine. Microseconds are usual, but a busy machine may stand still for seconds.
+// reachWithin bounds a dial to this machine. A dial usually takes microseconds, but a busy machine may need seconds.
 const reachWithin = 5 * time.Second
 
 var thisNetwork = network{
@@ -64,8 +66,8 @@ var thisNetwork = network{
 	},
 }
 
-// claimSubnet claims a subnet that has no owner, and chooses ports on which nobody listens there. It begins with a
-// random X and tries the others in turn.
+// claimSubnet claims a subnet that has no owner, and chooses ports on which nobody listens in that subnet. It tries all
+// subnets in turn, beginning with a random one.
 func claimSubnet() (subnet, error) { return thisNetwork.claim() }
 
 func (n network) claim() (subnet, error) {
@@ -92,7 +94,8 @@ func (n network) claim() (subnet, error) {
 	return subnet{}, noSubnet(unlocked, taken)
 }
 
-// noSubnet returns the error for a machine without a free subnet, with the cause and the remedy.
+// noSubnet returns the error for a machine without a free subnet, with the cause and the remedy. The argument unlocked
+// is the last error from claiming a subnet, and taken the last error from looking for free ports; nil: there was none.
 func noSubnet(unlocked, taken error) error {
 	switch {
 	case taken != nil:
@@ -107,7 +110,7 @@ func noSubnet(unlocked, taken error) error {
 		ErrLimit, firstSubnet, lastSubnet, unlocked)
 }
 
-// freePorts returns the first of portChoices on which nobody listens, at any address that a cluster may need.
+// freePorts returns the first of portChoices on which nobody listens at any address that a node of s may get.
 func (n network) freePorts(s subnet) (ports, error) {
 	var taken error
 	for _, p := range portChoices {
@@ -120,7 +123,7 @@ func (n network) freePorts(s subnet) (ports, error) {
 		first.redis, len(portChoices)-1, whoListens(first.redis), taken)
 }
 
-// allFree returns nil if nobody listens at any address of the subnet that a node may get.
+// allFree returns nil if nobody listens on the ports p at any address that a node of s may get.
 func (n network) allFree(s subnet, p ports) error {
 	for _, plane := range []int{realPlane, announcedPlane} {
 		for host := 1; host <= lastHost; host++ {

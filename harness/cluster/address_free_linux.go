@@ -9,10 +9,12 @@ import (
 
 // addressFree returns nil if addr, an IPv4 address with a port, can be listened on.
 //
-// It binds a socket to the address without listening. A listener would be in the way of the next one for some
-// milliseconds after its Close: a child process that is just being started has copies of all our sockets until its
-// exec. A bound socket with SO_REUSEADDR is in nobody's way, since Go and Redis set that option too. The bind fails if
-// a program listens at the address. Connections that have just ended (TIME_WAIT) do not count.
+// It binds a socket to the address without listening. The bind fails if a program listens at the address. It does not
+// fail for connections that have just ended (TIME_WAIT).
+//
+// A listener in place of the bound socket would block the next listener for some milliseconds after its own Close: a
+// child process that is just being started has copies of all our sockets until its exec. A bound socket with
+// SO_REUSEADDR blocks nobody, since Go and Redis set that option too.
 func addressFree(addr string) error {
 	at, err := netip.ParseAddrPort(addr)
 	if err != nil || !at.Addr().Is4() {

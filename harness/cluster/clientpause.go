@@ -17,8 +17,8 @@ const (
 )
 
 // PauseClients makes the node keep commands waiting (CLIENT PAUSE) until resume is called, but for at most 5 minutes.
-// Commands of the harness wait too. Only commands of the node's replicas are executed. With onlyWrites only commands
-// that may write wait.
+// With onlyWrites, commands that may write wait. Otherwise all commands wait, except the commands of the node's
+// replicas. Commands of the harness wait like those of any client.
 func (c *Cluster) PauseClients(
 	ctx context.Context, name string, onlyWrites bool,
 ) (resume func(context.Context) error, err error) {
@@ -39,9 +39,9 @@ func (c *Cluster) PauseClients(
 	return unpause, nil
 }
 
-// pauseAll queues many short pauses on one connection. One long pause could not be ended early, since CLIENT UNPAUSE
-// would wait like every other command. When a pause ends, the command that has waited longest is served first, which is
-// the next pause. Once the connection is closed, only the current pause remains.
+// pauseAll queues many short pauses on one connection. A single long pause could not be ended early, since CLIENT
+// UNPAUSE would wait like every other command. When a pause ends, the node first serves the command that has waited
+// longest, which is the next pause. resume closes the connection, so that no pause follows the current one.
 func (n *node) pauseAll(ctx context.Context) (resume func(context.Context) error, err error) {
 	d := net.Dialer{Timeout: time.Second}
 	conn, err := d.DialContext(ctx, "tcp", n.real())
@@ -67,7 +67,7 @@ func (n *node) pauseAll(ctx context.Context) (resume func(context.Context) error
 	return resume, nil
 }
 
-// unlessGone returns err, or nil if the node has ended: a pause ends with its process.
+// unlessGone returns err, or nil if the node has ended: the node's pause ends with its process.
 func (n *node) unlessGone(err error) error {
 	if !n.host.Running() {
 		return nil

@@ -14,8 +14,8 @@ const firstClient = 1 // host number of client group 0
 // GroupName returns the fabric's name of a client group, counted from 0.
 func GroupName(group int) string { return clients.GroupName(group) }
 
-// Connect returns the client of a group, as [clients.Set.Connect] does. The error says that the cluster is not running,
-// or that there is no such group.
+// Connect returns the client of a group, as [clients.Set.Connect] does. It fails if the cluster is not running, or if
+// there is no such group.
 func (c *Cluster) Connect(group int) (redis.UniversalClient, error) {
 	running, err := c.running()
 	if err != nil {
@@ -24,8 +24,8 @@ func (c *Cluster) Connect(group int) (redis.UniversalClient, error) {
 	return running.Connect(group)
 }
 
-// ConnectAll returns the group's clients of all masters, in the order of RedisNodes. In any other topology that is the
-// one client of Connect.
+// ConnectAll returns a group's clients, one for each of several masters, in the order of RedisNodes. In any other
+// topology it returns only the client of Connect.
 func (c *Cluster) ConnectAll(group int) ([]redis.UniversalClient, error) {
 	running, err := c.running()
 	if err != nil {
@@ -44,9 +44,9 @@ func (c *Cluster) running() (*clients.Set, error) {
 	return c.clients, nil
 }
 
-// DirectAddress returns the address of the node to which a client of Connect or ConnectAll always leads, past the
-// fabric. Programs that connect by themselves use the address while no fault acts on links. It is empty if r is no
-// client of this cluster, or if r may switch to another node, as with Sentinels.
+// DirectAddress returns the real address of the node to which r leads, for connections that bypass the fabric. Programs
+// that connect by themselves use the address while no fault acts on links. r is a client of Connect or ConnectAll. The
+// result is empty if r is no client of this cluster, or if r may switch to another node, as with Sentinels.
 func (c *Cluster) DirectAddress(r redis.UniversalClient) string {
 	running, err := c.running()
 	if err != nil {
@@ -56,7 +56,8 @@ func (c *Cluster) DirectAddress(r redis.UniversalClient) string {
 }
 
 // Deployment says where the nodes are, so that another process can make clients of its own with package clients. The
-// connections of these clients do not pass through this cluster's fabric. The nodes are known while the cluster runs.
+// connections of these clients do not pass through this cluster's fabric. Call Deployment while the cluster runs:
+// at other times the nodes are not known.
 func (c *Cluster) Deployment() clients.Deployment {
 	d := clients.Deployment{Masters: c.topology.primaries}
 	for _, n := range c.redis {
@@ -75,8 +76,8 @@ func (c *Cluster) GroupIP(group int) string { return c.subnet.ip(clientPlane, fi
 // LookIP returns the source address from which the harness probes a group's links.
 func (c *Cluster) LookIP(group int) string { return c.subnet.ip(lookPlane, firstClient+group) }
 
-// openClients makes the clients of the nodes. With Sentinels, which move the primary, it also reports which node
-// answers each group, and which one acknowledges its writes.
+// openClients makes the clients of the nodes. With Sentinels, which may move the primary, it also reports an event when
+// another node answers a group, and when another node acknowledges the group's writes.
 func (c *Cluster) openClients(clock harness.Clock, events func(harness.Event)) error {
 	ours := c.opts.Clients
 	if c.opts.RemoteClients {

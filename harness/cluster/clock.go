@@ -14,8 +14,9 @@ import (
 // This file gives nodes clocks that can be set. A preloaded library adds an offset that it reads from a file in the
 // node's folder. A C compiler makes the library when a cluster starts, unless ClockLibraryEnv names a compiled one.
 
-// ClockLibraryEnv is the environment variable that names a library of CompileClocks. Nodes that run as processes load
-// it from there, so clocks can be set on a machine without a compiler, as in an image of this program.
+// ClockLibraryEnv is the environment variable that holds the path of a library of CompileClocks. Nodes that run as
+// processes load this library, so their clocks can be set on a machine without a compiler, as in an image of this
+// program.
 const ClockLibraryEnv = "DOUBLEGRANT_CLOCK_LIBRARY"
 
 // CompileClocks compiles the library that lets nodes' clocks be set. Its errors are those of PreloadLibrary, such as
@@ -45,7 +46,7 @@ const (
 
 	// Positions of the second and the third field in clockFile, in bytes.
 	clockFixedAt = 8  // the time of Set
-	clockThenAt  = 16 // the time of SetDuring: a node shows it from the fourth look at its clock after a request
+	clockThenAt  = 16 // the time of SetDuring: shown from the node's fourth look at its clock after a request on
 
 	clockFileSize = 24 // size of clockFile in bytes
 )
@@ -72,7 +73,8 @@ func (c *Cluster) SetClock(name string, offset time.Duration) error {
 
 func clockOffset(d time.Duration) []byte { return binary.NativeEndian.AppendUint64(nil, uint64(d)) }
 
-// makeClocks compiles the library into the cluster's folder if the options ask for clocks and none is compiled yet.
+// makeClocks compiles the library into the cluster's folder if the options ask for clocks. It does nothing if the nodes
+// load the library of ClockLibraryEnv.
 func (c *Cluster) makeClocks(ctx context.Context) error {
 	if !c.opts.Clocks || c.hasClockLibrary() {
 		return nil
@@ -102,8 +104,8 @@ func (c *Cluster) giveClock(n *node) error {
 	return os.WriteFile(offset, make([]byte, clockFileSize), 0o644)
 }
 
-// libraryFor returns the path of the library that the node loads: that of ClockLibraryEnv, or a copy in the node's
-// folder.
+// libraryFor returns the path of the library that the node loads: the library of ClockLibraryEnv, or a copy that it
+// makes in the node's folder.
 func (c *Cluster) libraryFor(n *node) (path string, err error) {
 	if c.hasClockLibrary() {
 		return os.Getenv(ClockLibraryEnv), nil
@@ -116,5 +118,6 @@ func (c *Cluster) libraryFor(n *node) (path string, err error) {
 	return path, os.WriteFile(path, library, 0o755)
 }
 
-// hasClockLibrary reports whether the nodes load the library of ClockLibraryEnv. Nodes in containers would not find it.
+// hasClockLibrary reports whether the nodes load the library of ClockLibraryEnv. Nodes in containers do not: they would
+// not find the file.
 func (c *Cluster) hasClockLibrary() bool { return c.opts.Platform == nil && HasClockLibrary() }

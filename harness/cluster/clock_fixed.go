@@ -17,11 +17,12 @@ import (
 // FixClocks makes it.
 type FixedClock struct{ pages [][]byte }
 
-// ErrClock marks nodes whose clocks cannot be fixed, such as those of a redis-server that loads no library.
+// ErrClock says that nodes' clocks cannot be fixed, for example because their redis-server loads no library.
 var ErrClock = errors.New("the nodes' clocks cannot be set")
 
-// FixClocks stops the clocks of all Redis nodes at now, and checks that they show it. It needs Options.Clocks and nodes
-// that run as processes. The error wraps ErrClock if a node ignores the clock, or was started without Options.Clocks.
+// FixClocks stops the clocks of all Redis nodes at the time now, and checks that each node shows this time. It needs
+// Options.Clocks and nodes that run as processes. The error wraps ErrClock if a node ignores the clock, or was started
+// without Options.Clocks.
 func (c *Cluster) FixClocks(ctx context.Context, now time.Time) (_ *FixedClock, err error) {
 	if !c.opts.Clocks {
 		return nil, fmt.Errorf("cluster: %w: start them with Options.Clocks", ErrClock)
@@ -51,7 +52,7 @@ func (c *Cluster) FixClocks(ctx context.Context, now time.Time) (_ *FixedClock, 
 	return f, nil
 }
 
-// open maps a clock's file.
+// open maps a node's clock file into memory.
 func (f *FixedClock) open(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -66,26 +67,27 @@ func (f *FixedClock) open(path string) error {
 	return err
 }
 
-// Set moves the clocks of all nodes to now, ahead or back. It takes effect at once and costs no system call.
+// Set moves the clocks of all nodes to the time now, ahead or back. The move takes effect at once and costs no system
+// call.
 func (f *FixedClock) Set(now time.Time) {
 	f.store(clockThenAt, 0)
 	f.store(clockFixedAt, now.UnixNano())
 }
 
 // SetDuring makes the clock of a node show commandTime while the node executes its next command. When the node reads
-// the clock before the command, it still sees the time of Set. A TIME in the command, as in a script, returns
-// commandTime if the server reads the clock anew for TIME, as Redis 7.0 does. SetDuring stays in force until the next
-// Set. Nodes with a library of an older version ignore it.
+// the clock before the command, the clock still shows the time of Set. A TIME inside the command, as in a script,
+// returns commandTime only if the server reads the clock anew for TIME, as Redis 7.0 does. SetDuring stays in force
+// until the next Set. Nodes with a library of an older version ignore it.
 func (f *FixedClock) SetDuring(commandTime time.Time) { f.store(clockThenAt, commandTime.UnixNano()) }
 
-// store writes one field in the file of each clock.
+// store writes one field of every node's clock file. field is its position in bytes.
 func (f *FixedClock) store(field int, value int64) {
 	for _, page := range f.pages {
 		atomic.StoreInt64((*int64)(unsafe.Pointer(&page[field])), value) // the page is aligned, and each field in it
 	}
 }
 
-// Close releases the clocks, which keep their time. Set does nothing afterwards.
+// Close unmaps the nodes' clock files. The clocks keep their time, and Set does nothing afterwards.
 func (f *FixedClock) Close() {
 	for _, page := range f.pages {
 		_ = syscall.Munmap(page) // it was mapped by open

@@ -20,12 +20,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
 )
 
-// startWithin bounds the start of a cluster. Half a second is usual, one second in containers. A busy Docker daemon
-// takes up to 8 s for each container.
+// startWithin bounds the start of a cluster. A start usually takes half a second, or one second in containers. A busy
+// Docker daemon takes up to 8 s for each container.
 const startWithin = 3 * time.Minute
 
-// Cluster is a Redis topology. Standalone, Replicated, Sentinel and Masters make one. It is started once and stopped
-// once.
+// Cluster is a Redis topology. Standalone, Replicated, Sentinel and Masters make one. A Cluster is started once and
+// stopped once.
 type Cluster struct {
 	opts        Options
 	topology    topology
@@ -93,10 +93,10 @@ func (c *Cluster) Topology() string { return c.topology.name }
 // Groups returns the number of client groups.
 func (c *Cluster) Groups() int { return c.opts.ClientGroups }
 
-// Start starts every node and returns when the cluster is whole. It gives up after 3 min, and then stops what it
-// started. It starts nothing if the machine has no redis-server (ErrNoRedis), a limit that is too low (ErrLimit), or
-// not the platform of Options.Platform. It turns off go-redis's logger for the whole process: see the package's
-// documentation.
+// Start starts every node and returns when the cluster is whole: see AwaitWhole. It gives up after 3 min, and then
+// stops what it started. It starts nothing if redis-server is missing (ErrNoRedis), if a limit of the machine is too
+// low (ErrLimit), or if Options.Platform is not available. It turns off go-redis's logger for the whole process: see
+// the package's documentation.
 func (c *Cluster) Start(ctx context.Context, clock harness.Clock, events func(harness.Event), log *slog.Logger) error {
 	if n := c.topology.primaries; n < 1 || n > MostMasters {
 		return fmt.Errorf("cluster: %d masters: ask for 1 to %d", n, MostMasters)
@@ -122,8 +122,8 @@ func (c *Cluster) Start(ctx context.Context, clock harness.Clock, events func(ha
 	return nil
 }
 
-// markUsed returns an error if the cluster was started before: a second start would lose track of the nodes of the
-// first.
+// markUsed marks the cluster as started. It returns an error if that was done before: a second start would lose track
+// of the nodes of the first start.
 func (c *Cluster) markUsed() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,22 +9,22 @@ import (
 // masterName is the name under which Sentinels know the primary.
 const masterName = "doublegrant"
 
-// Sentinel timing. Measured with 200 ms < ping-period < down-after: 18 of 18 kills gave exactly one failover. It took
-// 2.0 to 3.1 s from SIGKILL to the first write of a client, and 1.59 s in one case.
+// Sentinel timing. Measured with 200 ms < ping-period < down-after: 18 of 18 kills gave exactly one failover. The time
+// from SIGKILL to the first write of a client was 2.0 to 3.1 s, and 1.59 s in one case.
 const (
 	defaultDownAfter     = 1000 * time.Millisecond
 	leastFailoverTimeout = 3 * time.Second // failover-timeout, unless DownAfter is longer
 )
 
-// sentinelTuning makes Sentinels poll more often than their fixed periods of 1 to 10 seconds. It does not survive a
-// restart, so it is set after every start.
+// sentinelTuning makes Sentinels poll more often than their fixed periods of 1 to 10 seconds. The tuning does not
+// survive a restart of the Sentinel, so it is set after every start.
 var sentinelTuning = []any{
 	"SENTINEL", "DEBUG",
 	"info-period", 200, "publish-period", 200, "min-link-reconnect-period", 100, "ping-period", 250,
 	"tilt-period", 2000, // after being stopped for 2 seconds a Sentinel does nothing for that long, instead of 30 s
 }
 
-// redisConfig returns the configuration of a Redis node. primary is the node that it replicates, or nil.
+// redisConfig returns the configuration of the Redis node n. primary is the node that n replicates, or nil.
 func redisConfig(n, primary *node, o Options) string {
 	var b strings.Builder
 	n.writeAddressSettings(&b)
@@ -61,8 +61,8 @@ enable-debug-command yes
 	return b.String()
 }
 
-// replicationTimeout returns the silence after which a primary drops a replica, and a replica its primary. It is longer
-// than min-replicas-max-lag, so that a primary notices the lag of its replicas before it drops them.
+// replicationTimeout returns the silence after which a primary drops a replica, and a replica its primary. The result
+// is longer than min-replicas-max-lag, so that a primary notices the lag of its replicas before it drops them.
 func (o Options) replicationTimeout() time.Duration {
 	if o.MinReplicas > 0 {
 		return max(usualReplicationTimeout, o.MaxLag+5*time.Second)

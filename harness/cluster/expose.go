@@ -6,11 +6,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/clients"
 )
 
-// Expose opens a port of host, an address of this machine, for each node until Stop. Nodes listen on loopback, and
-// through these ports clients on other machines reach them. Expose returns the deployment with the new addresses.
+// Expose makes the nodes, which listen on loopback, reachable for clients on other machines. For each node it opens a
+// port at host, an address of this machine, until Stop. It returns the deployment with the new addresses.
 //
-// Faults on the links of client groups do not act on these connections here. They act in the processes of the clients.
-// Nodes have no password, so anyone who can reach the host can use them.
+// On these connections, faults on the links of client groups do not act here but in the processes of the clients. Nodes
+// have no password, so anyone who can reach host can use them.
 func (c *Cluster) Expose(host string) (clients.Deployment, error) {
 	d := c.Deployment()
 	for _, nodes := range [][]clients.Node{d.Nodes, d.Sentinels} {

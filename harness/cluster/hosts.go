@@ -31,7 +31,8 @@ func (c *Cluster) makeHosts(ctx context.Context) error {
 	return cmp.Or(await.All(len(nodes), func(i int) error { return nodes[i].host.Make(ctx) })...)
 }
 
-// removeHosts removes the hosts of all nodes concurrently, so that a platform that does not answer delays it only once.
+// removeHosts removes the hosts of all nodes concurrently, so that a platform that does not answer costs its timeout
+// only once.
 func (c *Cluster) removeHosts() error {
 	nodes := c.nodes()
 	errs := await.All(len(nodes), func(i int) error {
@@ -46,8 +47,8 @@ func (c *Cluster) removeHosts() error {
 	return c.removeUnfinishedHosts(errs)
 }
 
-// removeUnfinishedHosts removes all hosts that remain: those whose removal ended with errs, and those that were still
-// being made when a start gave up.
+// removeUnfinishedHosts removes all hosts that remain: those whose removal failed, and those that were still being made
+// when a start gave up. errs are the errors of the removals so far. They do not matter if no host remains in the end.
 func (c *Cluster) removeUnfinishedHosts(errs []error) error {
 	err := c.site.RemoveAll(context.Background(), c.dir)
 	if err == nil { // all are gone, so errs do not matter
@@ -72,7 +73,8 @@ func (c *Cluster) removeOrphans(ctx context.Context) {
 	}
 }
 
-// sites returns the sites whose orphans may be in the cluster's way.
+// sites returns the cluster's site, where orphans may occupy the cluster's addresses. It is empty if nodes are
+// processes.
 func (c *Cluster) sites() []Site {
 	if c.site == nil {
 		return nil

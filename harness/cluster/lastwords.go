@@ -31,8 +31,8 @@ func (l *LastWords) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// goPanicLine finds the line in which a Go program says why it ends. The trace after it may be long and may contain the
-// word error.
+// goPanicLine finds the line in which a Go program says why it ends. The stack trace after that line may be long, and
+// may contain the word Error.
 var goPanicLine = regexp.MustCompile(`(?m)^(?:panic|fatal error): .*\n`)
 
 // String returns ": " and the line that says why the process ended: the first line of a Go panic, or the last line that

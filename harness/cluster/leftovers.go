@@ -32,8 +32,8 @@ type Leftover struct {
 	// to an older version. It is never removed.
 	Unmarked bool
 
-	// ID is the container's id at the platform. Process and Subnet are those of the container's Owner. All are empty for a
-	// folder.
+	// ID is the container's id at the platform. Process and Subnet are the fields of Owner for the container. All are
+	// empty for a folder.
 	ID, Process, Subnet string
 }
 
@@ -50,13 +50,14 @@ func Leftovers(ctx context.Context, sites ...Site) (all []Leftover, err error) {
 }
 
 // RemoveOrphans removes the folders of clusters whose process is gone, and their hosts on the sites. It does not touch
-// those of current runs. It returns what it removed. The error says what it could not remove.
+// folders and hosts of current runs. It returns what it removed. The error says what it could not remove.
 func RemoveOrphans(ctx context.Context, sites ...Site) ([]Leftover, error) {
 	return removeOrphans(ctx, sites, subnet{})
 }
 
 // removeOrphans does the work of RemoveOrphans. It removes hosts first, since they write into the folders. own is the
-// subnet that the caller holds, or the zero value. A host in own is an orphan: its owner has lost the subnet.
+// subnet that the caller has claimed, or the zero value. The lock of own does not show that a host has an owner, since
+// the caller holds it.
 func removeOrphans(ctx context.Context, sites []Site, own subnet) (removed []Leftover, err error) {
 	var errs []error
 	for _, s := range sites {

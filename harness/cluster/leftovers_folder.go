@@ -18,14 +18,15 @@ import (
 // errOwned says that another process holds a folder's lock.
 var errOwned = errors.New("a run under way owns it")
 
-// markName is the name of the file that marks a folder as ours. A user's folder may have such a name as well.
+// markName is the name of the file that marks a folder as ours. Without the mark, a folder that is named like ours may
+// be a user's.
 const markName = ".doublegrant"
 
 const markText = "A temporary folder of doublegrant. Once its run is gone, any later one removes it with all that is " +
 	"in it.\n"
 
-// folder is a cluster's temporary folder. The kernel releases its lock when its owner dies. Programs that remove old
-// temporary files respect such locks, as systemd-tmpfiles does.
+// folder is a cluster's temporary folder. The kernel releases the folder's lock when the owner dies. Programs that
+// remove old temporary files leave locked folders alone if they respect such locks, as systemd-tmpfiles does.
 type folder struct {
 	path     string
 	lock     *os.File
@@ -35,7 +36,8 @@ type folder struct {
 // removeWithin bounds the removal of a cluster's leftovers. Tenths of a second are usual.
 const removeWithin = 30 * time.Second
 
-// newFolder makes a folder in dir and locks it. Its watchdog starts before the folder exists.
+// newFolder makes a folder in dir and locks it. The watchdog starts before the folder exists, so that the folder is
+// never without one.
 func newFolder(dir string) (*folder, error) {
 	tmp, err := filepath.Abs(dir)
 	if err != nil {
@@ -60,7 +62,7 @@ func newFolder(dir string) (*folder, error) {
 }
 
 // TempFolder makes a temporary folder for something other than a cluster. Like a cluster's folder it does not outlive
-// this process, however that ends. remove removes it with its content.
+// this process, however the process ends. remove removes it with its content.
 func TempFolder() (path string, remove func() error, err error) { return tempFolder(os.TempDir()) }
 
 // TempFolderIn is TempFolder in the folder dir, which must exist. It also removes what dead processes have left there.
@@ -79,8 +81,8 @@ func tempFolder(dir string) (path string, remove func() error, err error) {
 	return f.path, func() error { return f.remove(context.Background()) }, nil
 }
 
-// makeFolder makes the folder, locks it and marks it. The error wraps fs.ErrExist if the folder exists, or if another
-// process took it for an orphan and removed it before it was locked.
+// makeFolder makes the folder, locks it and marks it. The error wraps fs.ErrExist if the folder exists already. It also
+// wraps fs.ErrExist if another process removed the new folder as an orphan before it was locked.
 func makeFolder(path string) (*folder, error) {
 	if err := os.Mkdir(path, 0o700); err != nil {
 		return nil, err
@@ -131,8 +133,8 @@ func lockFolder(path string) (*folder, error) {
 	return &folder{path: path, lock: file}, nil
 }
 
-// folderOwned reports whether a current run owns the folder. If it cannot be read, the result is true with an error,
-// which wraps fs.ErrNotExist if there is no folder.
+// folderOwned reports whether a current run owns the folder. Whenever the result is true, the error says why: another
+// process holds the lock, or the folder cannot be read. The error wraps fs.ErrNotExist if there is no folder.
 func folderOwned(path string) (bool, error) {
 	f, err := lockFolder(path)
 	if err != nil {
@@ -147,7 +149,8 @@ func (f *folder) marked() bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// empty reports whether the folder is empty. Its maker may have died before it wrote the mark.
+// empty reports whether the folder is empty. An empty folder may be ours: its maker may have died before it wrote the
+// mark.
 func (f *folder) empty() bool {
 	entries, err := os.ReadDir(f.path)
 	return err == nil && len(entries) == 0

@@ -9,9 +9,9 @@ import (
 )
 
 // hostOwned reports whether the host has an owner: the folder is locked, the process lives, or the subnet is locked. An
-// owner in another container on this machine's network may show by its subnet alone, since its files and process ids
-// may not be visible here. If own is the host's subnet, the caller itself holds the lock, which then says nothing of
-// another owner.
+// owner that runs in another container on this machine's network may show by the subnet alone, since its files and
+// process ids may not be visible here. own is the subnet that the caller holds. If the host is in own, the lock of the
+// subnet is the caller's, and is no sign of another owner.
 func hostOwned(c Leftover, own subnet) bool {
 	owned, err := folderOwned(c.Run)
 	if owned && !errors.Is(err, fs.ErrNotExist) || processLives(c.Process) {
@@ -23,7 +23,8 @@ func hostOwned(c Leftover, own subnet) bool {
 	return subnetOwned(c.Subnet)
 }
 
-// subnetOwned reports whether the subnet's lock is held. It is also true if the label names no subnet of ours.
+// subnetOwned reports whether the lock of the subnet that label names is held. It is also true if label names no subnet
+// of ours.
 func subnetOwned(label string) bool {
 	var x int
 	_, _ = fmt.Sscanf(label, "127.%d.", &x)

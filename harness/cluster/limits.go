@@ -17,9 +17,9 @@ const (
 	redisBacklog  = 4096 // tcp-backlog
 	redisReserved = 32   // files that redis-server keeps for itself
 
-	// bytesPerClient is more than was measured at peak, redis-servers included, in about 10 s of lock/set-nx-px on one
-	// node. It was 53 KB a client: 53, 102 and 259 MB with 100, 1000 and 4000 clients. While latency was in force it was
-	// 174 KB: 210 MB with 1000 clients.
+	// bytesPerClient is more than the peak that was measured, redis-servers included, in about 10 s of lock/set-nx-px on
+	// one node. The peak was 53 KB a client: 53, 102 and 259 MB with 100, 1000 and 4000 clients. While latency was in
+	// force the peak was 174 KB a client: 210 MB with 1000 clients.
 	bytesPerClient = 192 << 10
 	bytesReserved  = 256 << 20
 )
@@ -101,7 +101,8 @@ func (c Check) amount(n int64) string {
 // read are left out. Preflight fails if a check is Short and Fatal.
 func (o Options) Checks() []Check { return o.withDefaults().checks(thisMachine(), 1) }
 
-// TooLow returns ErrLimit with every limit of Checks that is too low for a cluster. It is nil if there is none.
+// TooLow returns ErrLimit with every limit of Checks that is too low for a cluster. It returns nil if no limit is too
+// low.
 func (o Options) TooLow() error { return limitError(o.Checks()) }
 
 // checks returns the checks for a cluster in which each client has a connection to each of the masters.
@@ -145,8 +146,8 @@ const (
 	memory      = "memory"
 )
 
-// mostClients returns the largest number of clients for which need returns at most have, or math.MaxInt64 if any number
-// will do.
+// mostClients returns the largest number of clients for which have is enough. need returns what that many clients need.
+// The result is math.MaxInt64 if have is enough for any number.
 func mostClients(have int64, need func(clients int64) int64) int64 {
 	n := sort.Search(math.MaxInt32, func(i int) bool { return need(int64(i)) > have })
 	if n == math.MaxInt32 {

@@ -29,7 +29,7 @@ func thisMachine() machine {
 	return m
 }
 
-// atMost bounds n, which is huge for "no limit", so that sums do not overflow.
+// atMost bounds n so that sums do not overflow: the kernel gives a huge number for "no limit".
 func atMost(n uint64) int64 { return int64(min(n, 1<<30)) }
 
 // RaiseFileLimit raises the soft limit of open files to the hard one, for this process and its children. Go's runtime
@@ -67,7 +67,7 @@ func readMachine(root fs.FS) machine {
 // limit.
 //
 // A control group of version 2 is a line "0::/path" in /proc/self/cgroup, one of version 1 a line like
-// "4:memory:/path". In a container the path may be that which the host sees. Then only the root of the groups is found.
+// "4:memory:/path". In a container the path may be valid on the host only. Then memoryLeft finds only the root group.
 func memoryLeft(root fs.FS) (left int64, limited bool) {
 	left = math.MaxInt64
 	b, _ := fs.ReadFile(root, "proc/self/cgroup") // none: no control groups

@@ -15,8 +15,8 @@ import (
 )
 
 // watchMessages reports the messages that the Sentinel publishes. When the connection breaks, as in a crash, the last
-// messages before may have been lost. watchMessages reads these from the Sentinel's log. If the log may lack some of
-// these too, that is reported, once for each break.
+// messages before the break may be lost. watchMessages reads the lost messages from the Sentinel's log. If the log may
+// lack some of them, watchMessages reports that once for each break.
 func (n *node) watchMessages(ctx context.Context, clock harness.Clock, events func(harness.Event)) {
 	sub := n.sentinelClient.PSubscribe(ctx, "*")
 	defer sub.Close()
@@ -87,22 +87,24 @@ func (n *node) clockIsRight(ctx context.Context) bool {
 	return err == nil && shown.After(asked.Add(-clockTolerance)) && shown.Before(time.Now().Add(clockTolerance))
 }
 
-// clockTolerance is how far a Sentinel's clock may be off for the times in its log to count.
+// clockTolerance is the largest error of a Sentinel's clock with which the times in its log still count.
 const clockTolerance = 10 * time.Millisecond
 
-// missedMessages finds in a Sentinel's log the messages that its subscriber missed: those after the last message that
-// was received or, if none was, those since the subscription.
+// missedMessages finds in a Sentinel's log the messages that our subscription missed: those after the last message that
+// we received. If we received none, they are the messages since the subscription began.
 type missedMessages struct {
 	path         string
 	now          func() time.Duration // on the run's clock
 	wall         func() time.Time     // the time of day
 	clockIsRight func() bool          // asks the Sentinel
 	subscribedAt time.Duration        // when the subscription began
-	// last is the latest of the logged messages that were received or read in the log. An empty Kind means none.
+	// last is the latest message that we received or read in the log. Messages of kinds that are not logged do not count.
+	// An empty Kind means none.
 	last harness.Event
-	// fromLog says when a message was read in the log, by kind and detail. The message may still be received.
+	// fromLog holds when we read a message in the log, by the message's kind and detail. The subscription may still
+	// deliver the message.
 	fromLog map[[2]string]time.Duration
-	// size is the log's size in bytes when it was read last. complete says whether it had all missed messages then.
+	// size is the log's size in bytes when we last read it. complete says whether the log had all missed messages then.
 	size     int64
 	complete bool
 }
@@ -124,9 +126,9 @@ func (u *missedMessages) accept(kind, detail string) (e harness.Event, isNew boo
 	return e, true
 }
 
-// loggedAt returns when the Sentinel sent a message that we receive at now. A Sentinel logs a message at once. Before
-// it publishes the message it may write its state to a slow disk. If the log does not have the message, or if the
-// Sentinel's clock is wrong, the result is now.
+// loggedAt returns when the Sentinel logged a message that we received at the time now. A Sentinel logs a message at
+// once, but may write its state to a slow disk before it publishes the message. If the log does not have the message,
+// or if the Sentinel's clock is wrong, the result is now.
 func (u *missedMessages) loggedAt(kind, detail string, now time.Duration) time.Duration {
 	log, wall := u.tail(), u.wall()
 	for _, zone := range zones {
@@ -161,12 +163,12 @@ func (u *missedMessages) tail() string {
 	return string(b)
 }
 
-// zones are the time zones of a log: containers log in UTC.
+// zones lists the time zones in which a log may be: processes log in local time, containers in UTC.
 var zones = []*time.Location{time.Local, time.UTC}
 
-// read lists the messages that were missed. complete is false if there may be more, as when the log was truncated or
-// the Sentinel's clock was changed: the log does not have the last message that was received, has it at another time,
-// or has implausible times after it.
+// read lists the messages that were missed. complete is false if there may be more: the log does not have the last
+// message that was received, has it at another time, or has implausible times after it. This happens if the log was
+// truncated or the Sentinel's clock was changed.
 func (u *missedMessages) read() (missed []harness.Event, complete bool) {
 	info, err := os.Stat(u.path)
 	if err != nil {
@@ -191,8 +193,8 @@ func (u *missedMessages) read() (missed []harness.Event, complete bool) {
 	return nil, u.complete
 }
 
-// firstMissed returns the index in all, the log's messages, that follows the last message that was received. It returns
-// -1 if all does not have that message at its time.
+// firstMissed returns the index of the first missed message in all, the log's messages. That is the message after the
+// last one that was received. The result is -1 if all does not have the last received message at its time.
 func (u *missedMessages) firstMissed(all []harness.Event) int {
 	if u.last.Kind == "" { // none was received
 		return slices.IndexFunc(all, func(e harness.Event) bool { return e.At >= u.subscribedAt })
@@ -205,8 +207,8 @@ func (u *missedMessages) firstMissed(all []harness.Event) int {
 	return -1
 }
 
-// plausible returns the messages before the first one whose time is implausible: earlier than that of the message
-// before it, or later than now. complete is true if all times are plausible.
+// plausible returns the messages in front of the first implausible time. A time is implausible if it is earlier than
+// the time of the preceding message, or later than now. complete is true if all times are plausible.
 func (u *missedMessages) plausible(all []harness.Event, now time.Duration) (first []harness.Event, complete bool) {
 	before := u.last.At - deliveredWithin
 	for i, e := range all {
@@ -218,7 +220,7 @@ func (u *missedMessages) plausible(all []harness.Event, now time.Duration) (firs
 	return all, true
 }
 
-// noteRead records messages that were read in the log, since they may still be received.
+// noteRead records messages that were read in the log, since the subscription may still deliver them.
 func (u *missedMessages) noteRead(all []harness.Event, now time.Duration) {
 	if u.fromLog == nil {
 		u.fromLog = map[[2]string]time.Duration{}
@@ -228,15 +230,15 @@ func (u *missedMessages) noteRead(all []harness.Event, now time.Duration) {
 	}
 }
 
-// deliveredWithin is the time within which a message that a Sentinel logs is received, even on a busy machine or disk.
+// deliveredWithin is the longest time between a Sentinel's log entry and the arrival of the message, by assumption. It
+// allows for a busy machine or disk.
 const deliveredWithin = 500 * time.Millisecond
 
-// logged matches the lines of a Sentinel's log that are messages which it also published.
+// logged matches the lines of a Sentinel's log that are published messages.
 var logged = regexp.MustCompile(`^\d+:X (\d+ \w+ \d+ [\d:.]+) [*#] ([+-]\S+) ?(.*)$`)
 
-// messagesIn lists the messages in a Sentinel's log, with times on the run's clock. now is the time on the run's clock
-// at the time of day wall. zone is the time zone of the log: containers log in UTC, processes in the zone of this
-// machine.
+// messagesIn lists the messages in a Sentinel's log, with times on the run's clock. now and wall are the same moment,
+// on the run's clock and as a time of day. zone is the time zone of the log.
 func messagesIn(log string, zone *time.Location, wall time.Time, now time.Duration) (all []harness.Event) {
 	for line := range strings.Lines(log) {
 		m := logged.FindStringSubmatch(strings.TrimRight(line, "\r\n"))

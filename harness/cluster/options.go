@@ -35,7 +35,7 @@ type Options struct {
 	SlowSentinels bool
 	OwnSentinel   bool // group g asks only the Sentinel of its number (g mod Sentinels); default: it asks all
 
-	// MinReplicas to AOF protect acknowledged writes from loss.
+	// The settings from MinReplicas to AOF protect acknowledged writes from loss.
 	MinReplicas int           // min-replicas-to-write; default 0: a primary alone may write
 	MaxLag      time.Duration // min-replicas-max-lag, in whole seconds; default 10s, as Redis's own
 	AOF         AOF           // policy of the append-only file; default NoAOF
@@ -109,7 +109,7 @@ func (o Options) validate() error {
 // OldestRedis is the first major version that supports all commands used here, such as SENTINEL DEBUG.
 const OldestRedis = 7
 
-// MajorVersion returns the first number of a version, or 0, which is too old, if there is none.
+// MajorVersion returns the first number of a version. Without a number it returns 0, which counts as too old.
 func MajorVersion(version string) (n int) {
 	_, _ = fmt.Sscanf(version, "%d.", &n)
 	return n
@@ -134,9 +134,9 @@ func versionOf(path string) ([]byte, error) {
 	return out, err
 }
 
-// FindRedis returns the path of the redis-server binary and the line in which it prints its version. The binary is
-// named, if that is not empty, else $DOUBLEGRANT_REDIS_SERVER, else the one in the PATH. The error wraps ErrNoRedis,
-// also if the binary is not a Redis of version 7.0 or newer.
+// FindRedis returns the path of the redis-server binary and the line in which it prints its version. It takes the path
+// named if that is not empty, else $DOUBLEGRANT_REDIS_SERVER, else the redis-server in the PATH. The error wraps
+// ErrNoRedis, also if the binary is not a Redis of version 7.0 or newer.
 func FindRedis(named string) (path, version string, err error) {
 	from := "--redis-server or Options.RedisServer"
 	if named == "" {

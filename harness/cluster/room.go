@@ -33,7 +33,7 @@ func TempRoom() error {
 		ErrLimit, dir, leastRoom>>10, what, err)
 }
 
-// Reach says whether nodes can have addresses on this machine, and on which port.
+// Reach says whether nodes can have addresses on this machine, and on which port they would listen.
 type Reach struct {
 	Port          int   // port of Redis nodes
 	IsDefaultPort bool  // Port is Redis's default

@@ -8,7 +8,8 @@ import (
 // maxSocketPath is the length of the longest path that a Unix socket can have on every system.
 const maxSocketPath = 103
 
-// socket returns the path of the Unix socket at which a Redis node listens beside its address. It is faster than TCP.
+// socket returns the path of the Unix socket at which a Redis node listens beside its address. A Unix socket is faster
+// than TCP.
 func (n *node) socket() string { return filepath.Join(n.dir, "redis.sock") }
 
 // Socket returns the path of the Unix socket on which a Redis node listens. It leads straight to the node, past the

@@ -21,8 +21,8 @@ type start struct {
 	err chan error
 }
 
-// starter returns the channel of the goroutine that starts all processes. The kernel takes the end of the thread that
-// started a process for our death, so this goroutine keeps one thread for good.
+// starter returns the channel of the goroutine that starts all processes. The kernel kills the processes when the
+// thread that started them ends, so this goroutine keeps one thread for good.
 var starter = sync.OnceValue(func() chan<- start {
 	starts := make(chan start)
 	go func() {

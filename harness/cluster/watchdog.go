@@ -18,8 +18,9 @@ var shell = "/bin/sh"
 // watchdogEnv is the environment variable with the id of the process that a watchdog watches.
 const watchdogEnv = "DOUBLEGRANT_WATCHDOG_OF"
 
-// watchdogScript removes the folder $1 if it has the mark $2 or is empty: otherwise it is a user's folder with such a
-// name. It retries, since dying nodes may still write to the folder. It removes the mark last (* does not match it).
+// watchdogScript removes the folder $1 if it has the mark $2 or is empty: otherwise the folder may be a user's with the
+// same name. It retries, since dying nodes may still write to the folder. It removes the mark last (* does not match
+// the mark).
 const watchdogScript = `
 read -r told && exit
 [ -e "$1/$2" ] || { rmdir -- "$1"; exit; }
@@ -33,8 +34,8 @@ done`
 // RunningWatchdog is a process that cleans up once this process has ended for any reason. The zero value is none.
 type RunningWatchdog struct{ pipe io.WriteCloser }
 
-// StartWatchdog starts a watchdog. Its standard input ends together with this process, and only then it cleans up. The
-// environment variable called env tells it the id of this process.
+// StartWatchdog starts cmd as a watchdog. The watchdog's standard input ends together with this process. Only then does
+// the watchdog clean up. The environment variable called env holds the id of this process.
 func StartWatchdog(cmd *exec.Cmd, env string) (RunningWatchdog, error) {
 	cmd.Env = append(cmd.Environ(), fmt.Sprintf("%s=%d", env, os.Getpid()))
 	cmd.Dir = "/"

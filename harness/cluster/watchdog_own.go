@@ -17,8 +17,8 @@ import (
 // turns a process that calls Watchdog into a watchdog.
 const watchedFolderEnv = "DOUBLEGRANT_WATCHDOG_FOLDER"
 
-// ownWatchdogs is set once the program has called Watchdog. Without that call a second process of it would not act as a
-// watchdog.
+// ownWatchdogs is set once the program has called Watchdog. Without that call, a second process of the program would
+// not act as a watchdog.
 var ownWatchdogs atomic.Bool
 
 // Watchdog acts as a folder's watchdog if this process was started as one, and then returns true: main has nothing more
@@ -36,8 +36,8 @@ func Watchdog() bool {
 	return true
 }
 
-// AwaitAbandoned waits, in a watchdog, for the end of the process that has started it. It returns false if that process
-// has dismissed the watchdog.
+// AwaitAbandoned waits, in a watchdog, for the end of the process that has started the watchdog. It returns false if
+// that process has dismissed the watchdog.
 func AwaitAbandoned() bool {
 	n, _ := os.Stdin.Read(make([]byte, 1))
 	return n == 0

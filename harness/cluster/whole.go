@@ -14,10 +14,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// AwaitWhole waits until the cluster is whole: every node answers, one is primary and accepts writes, every replica is
-// online with it, and all Sentinels agree on it and consider every node up. Of several masters each is a primary. If
-// ctx ends first, the error says what was missing. If the nodes' folder is full, which may be the cause, the error says
-// that first and wraps ErrLimit.
+// AwaitWhole waits until the cluster is whole. In a whole cluster every node answers. One node is primary and accepts
+// writes, every replica is online with the primary, and all Sentinels agree on the primary and consider every node up.
+// With several masters, each of them is a primary.
+//
+// If ctx ends first, the error says what was missing. A full folder of the nodes may be the cause. In that case the
+// error says so first, and wraps ErrLimit.
 func (c *Cluster) AwaitWhole(ctx context.Context) error {
 	err := await.Until(ctx, 20*time.Millisecond, func() error { return c.checkWhole(ctx) })
 	if err != nil {
@@ -174,8 +176,8 @@ func (n *node) infoNumber(ctx context.Context, section, field string) (int64, er
 	return number, nil
 }
 
-// writeProbe writes a key and removes it. It is a script, so no client sees the key. It is not replicated, and is
-// refused or delayed like any other write.
+// writeProbe writes a key and removes it. It is a script, so no client sees the key. The write is not replicated, and
+// is refused or delayed like any other write.
 const writeProbe = `redis.set_repl(redis.REPL_NONE) redis.call('SET', KEYS[1], '') return redis.call('DEL', KEYS[1])`
 
 // AcceptsWrites returns nil if the node accepts writes. It tries a write that leaves no trace and is not replicated.

@@ -28,7 +28,7 @@ type Set struct {
 
 	deployment Deployment
 	opts       Options
-	ownsFabric bool // Open made the fabric: Close closes it, and new addresses get a place in it
+	ownsFabric bool // Open made the fabric: Close closes it, and unknown addresses are announced in it
 	tls        *tls.Config
 	services   services // nil: not recorded
 
@@ -47,8 +47,7 @@ type knownNode struct {
 // clientKey identifies a client by its group and the node to which it leads, both counted from 0.
 type clientKey struct{ group, node int }
 
-// Open returns the clients of a deployment, over a new fabric. It does not dial. An error says what is wrong with d or
-// o.
+// Open returns the clients of a deployment, over a new fabric. It does not dial. It fails if d or o is not valid.
 func Open(d Deployment, o Options) (*Set, error) {
 	c, err := OpenOver(fabric.New(), d, o)
 	if err != nil {
@@ -93,8 +92,8 @@ func OpenOver(f *fabric.Fabric, d Deployment, o Options) (*Set, error) {
 // real returns the address to dial.
 func (n Node) real() string { return cmp.Or(n.Real, n.Announced) }
 
-// quietRedisClients turns off go-redis's logger when the first clients are made. It would report each dial that a fault
-// makes fail to standard error. The logger belongs to the whole process.
+// quietRedisClients turns off go-redis's logger when the first clients are made. Otherwise the logger would write to
+// standard error each time a fault makes a dial fail. The logger belongs to the whole process.
 var quietRedisClients = sync.OnceFunc(logging.Disable)
 
 // Groups returns the number of client groups.
@@ -109,13 +108,13 @@ func (c *Set) ClientGroups() []string {
 	return out
 }
 
-// Connect returns the client of a group, counted from 0. It stands for one process of an application: all workers of
-// the group share it, and each uses a connection of its own. It retries only as Options.Retries says, because a retry
-// hides the effect of the first attempt. It obeys contexts.
+// Connect returns the client of a group, counted from 0. The client stands for one process of an application: all
+// workers of the group share the client, and each uses a connection of its own. The client obeys contexts. It retries
+// only as Options.Retries says, because a retry hides the effect of the first attempt.
 //
-// With Sentinels it follows the primary that its Sentinels name. Otherwise, also with several masters, it leads to the
-// first node. With more than 1,000 clients, or with TLS, the first call for a group opens all its connections. An error
-// says that there is no such group, or that the clients are closed.
+// With Sentinels the client follows the primary that its Sentinels name. Otherwise, also with several masters, it leads
+// to the first node. With more than 1,000 clients, or with TLS, the first call for a group opens all the group's
+// connections. Connect fails if there is no such group, or if the clients are closed.
 func (c *Set) Connect(group int) (redis.UniversalClient, error) {
 	all, err := c.connect(group, 1)
 	if err != nil {
@@ -124,13 +123,14 @@ func (c *Set) Connect(group int) (redis.UniversalClient, error) {
 	return all[0], nil
 }
 
-// ConnectAll returns a group's client for each of several masters, in the order of the deployment's nodes. For any
-// other deployment it returns the client of Connect.
+// ConnectAll returns a group's clients, one for each of several masters, in the order of the deployment's nodes. For
+// any other deployment it returns only the client of Connect.
 func (c *Set) ConnectAll(group int) ([]redis.UniversalClient, error) {
 	return c.connect(group, max(1, c.deployment.Masters))
 }
 
-// connect returns a group's clients for the first count nodes.
+// connect returns a group's clients for the first count nodes. With many clients, or with TLS, it opens the connections
+// of clients that it has just made.
 func (c *Set) connect(group, count int) ([]redis.UniversalClient, error) {
 	all, fresh, err := c.clientsOf(group, count)
 	if c.opts.Clients > warmClients || c.deployment.TLS != nil {
@@ -141,7 +141,8 @@ func (c *Set) connect(group, count int) ([]redis.UniversalClient, error) {
 	return all, err
 }
 
-// clientsOf returns a group's clients for the first count nodes. Those that it has just made are also in fresh.
+// clientsOf returns a group's clients for the first count nodes, and makes the missing ones. fresh lists those that
+// this call has made.
 func (c *Set) clientsOf(group, count int) (all []redis.UniversalClient, fresh []*redis.Client, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,16 +167,18 @@ func (c *Set) clientsOf(group, count int) (all []redis.UniversalClient, fresh []
 }
 
 const (
-	// warmClients is the number of clients above which connections are opened in advance. Fewer clients open theirs fast
-	// enough when they need them. With TLS all connections are opened in advance: an operation may give up before a
-	// handshake is over, and the next operation would begin the handshake anew. Idle connections have a cost: after a
-	// partition, each of those that lead to the old primary costs its next user a timeout.
+	// warmClients is the number of clients above which connections are opened in advance. Fewer clients can open their
+	// connections fast enough when they need them.
+	//
+	// With TLS all connections are opened in advance. Otherwise an operation might give up before its handshake is over,
+	// and the next operation would begin a new handshake. Connections in advance have a cost: after a partition, each
+	// connection to the old primary costs its next user a timeout.
 	warmClients = 1000
 	warmWithin  = 10 * time.Second // time limit; the remaining ones are opened when needed
 )
 
-// openConnections opens a connection for each worker of a group. Otherwise a load would open thousands in its first
-// moments, and its first operations would time out.
+// openConnections opens a connection for each worker of a group. Otherwise a load would open thousands of connections
+// when it begins, and its first operations would time out.
 func (c *Set) openConnections(r *redis.Client) {
 	ctx, cancel := context.WithTimeout(context.Background(), warmWithin)
 	defer cancel()
@@ -191,7 +194,7 @@ func (c *Set) openConnections(r *redis.Client) {
 	}
 }
 
-// newClient makes the client of a group.
+// newClient makes the client that s identifies. With Sentinels the client follows the primary.
 func (c *Set) newClient(s clientKey) *redis.Client {
 	t, d := c.opts.OpTimeout, c.deployment
 	// With a shorter dial timeout, a client whose first Sentinel is cut off stays stuck while the partition lasts.
@@ -224,11 +227,11 @@ func (c *Set) newClient(s clientKey) *redis.Client {
 // maxRetries returns Options.Retries in go-redis's terms, where -1 means none.
 func (c *Set) maxRetries() int { return cmp.Or(c.opts.Retries, -1) }
 
-// MarkUnwritable records that the node no longer accepts writes. If the node acknowledges a write of a group after
-// that, Options.OnServes reports the node for this group again.
+// MarkUnwritable records that the node no longer accepts writes. If the node later acknowledges a write of a group,
+// Options.OnServes is called again for this node and group.
 func (c *Set) MarkUnwritable(node string) { c.services.forgetWriter(node) }
 
-// Close closes all clients, and the fabric that Open made. It is safe to call twice.
+// Close closes all clients. It closes the fabric too if Open made it. Close is safe to call twice.
 func (c *Set) Close() error {
 	c.mu.Lock()
 	if c.closed {
@@ -247,7 +250,8 @@ func (c *Set) Close() error {
 	return errors.Join(errs...)
 }
 
-// Name returns the name of the node that is announced at addr, or "". With Open, an unknown address gets a name.
+// Name returns the name of the node that is announced at addr, or "". If Open made c, an unknown address gets a new
+// name.
 func (c *Set) Name(addr string) string {
 	if p := c.placeOf(addr); p != nil {
 		return p.name
@@ -255,8 +259,8 @@ func (c *Set) Name(addr string) string {
 	return ""
 }
 
-// placeOf returns the node that is announced at addr, or nil. If Open made the fabric, an unknown address gets a name
-// and a place in it.
+// placeOf returns the node that is announced at addr, or nil. If Open made the fabric, placeOf names an unknown address
+// and announces it in the fabric.
 func (c *Set) placeOf(addr string) *knownNode {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -269,8 +273,8 @@ func (c *Set) placeOf(addr string) *knownNode {
 	return p
 }
 
-// newName returns an unused name for a Redis node, since an unknown address is taken for that of a new primary. The
-// caller holds c.mu.
+// newName returns an unused name for a Redis node. An unknown address is assumed to belong to a new primary. The caller
+// holds c.mu.
 func (c *Set) newName() string {
 	taken := map[string]bool{}
 	for _, p := range c.nodes {
@@ -291,9 +295,9 @@ func (c *Set) Connections(node string) (n int) {
 	return n
 }
 
-// DirectAddress returns the address of the node to which a client of Connect or ConnectAll always leads, past all
-// links. It is empty if r is no client of this Set, if r may switch nodes, as with Sentinels, or if the node needs TLS
-// or a password.
+// DirectAddress returns the real address of the node to which r leads, for connections that bypass all links. r is a
+// client of Connect or ConnectAll. The result is empty if r is no client of this Set, if r may switch nodes, as with
+// Sentinels, or if the node needs TLS or a password.
 func (c *Set) DirectAddress(r redis.UniversalClient) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

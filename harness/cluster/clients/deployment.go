@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Deployment describes a Redis deployment and how to log in. Its JSON includes passwords and keys. Printed, it shows
-// only numbers of nodes.
+// Deployment describes a Redis deployment and how to log in. Its JSON includes passwords and keys. Its printed form
+// shows no secret and no address.
 type Deployment struct {
 	Nodes      []Node // Redis nodes; with Sentinels there may be more, which get names when they are first dialed
 	Sentinels  []Node `json:",omitempty"` // none: clients connect directly to Nodes

@@ -97,8 +97,8 @@ func refusedTLS(err error) error {
 // securedConn is a connection with TLS.
 type securedConn struct{ *tls.Conn }
 
-// Close closes the connection and returns no error. TLS reports that it could not notify the other side, which is
-// normal after a link fault.
+// Close closes the connection and returns no error. TLS's own error would say that the other side was not notified,
+// which is normal after a link fault.
 func (c securedConn) Close() error {
 	_ = c.Conn.Close()
 	return nil

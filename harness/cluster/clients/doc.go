@@ -5,5 +5,6 @@
 // exist here, and nodes get only the requests of clients, and a PING to test a link.
 //
 // Package cluster uses the same clients for the nodes that it runs. [Open] and [OpenOver] turn off go-redis's logger
-// for the whole process: it would write each dial that a fault makes fail, with the address, to standard error.
+// for the whole process. Otherwise the logger would write to standard error, with the address, each time a fault makes
+// a dial fail.
 package clients

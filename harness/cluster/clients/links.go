@@ -25,8 +25,8 @@ func NewFabricLinks(f *fabric.Fabric, owner string, prober func(from, to string)
 	return FabricLinks{f, owner, prober}
 }
 
-// Impair applies a link fault to the links, as [fabric.Impair] does. heal removes it, may be called more than once, and
-// is never nil. Several faults on one link all act until each is healed.
+// Impair applies a link fault to the links, as [fabric.Impair] does. heal removes the fault, may be called more than
+// once, and is never nil. Several faults on one link all act until each is healed.
 func (c FabricLinks) Impair(links []harness.Link, f harness.LinkFault) (heal func() error, err error) {
 	on := make([]*fabric.Link, len(links))
 	for i, l := range links {

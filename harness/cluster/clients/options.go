@@ -17,21 +17,22 @@ type Options struct {
 	Retries     int           // retries of a command without an answer; default none
 	OwnSentinel bool          // group g asks only Sentinel g mod Sentinels; default: it asks all
 
-	// GroupIP returns the source address, without a port, of a group's connections. LookIP returns that of the
-	// connections that probe its links. If nil or empty, the kernel chooses.
+	// GroupIP returns the source address, without a port, of a group's connections. LookIP returns the source address of
+	// the connections that probe the group's links. If the function is nil or returns "", the kernel chooses the address.
 	GroupIP, LookIP func(group int) string
 
-	// OnServes is called with the first node that serves a group, and whenever another node serves it. The kind is
+	// OnServes is called with the first node that serves a group, and whenever another node takes over. kind is
 	// harness.EventServesWrites for the node that acknowledges the group's writes. It is harness.EventAnswers for the node
 	// that answers the group at all: a replica answers reads and refuses writes. The calls for one group come in the order
 	// of the answers that the group got. OnServes must not block. nil: not called.
 	OnServes func(kind string, group int, node string)
 
-	// Hook is the first go-redis hook of the groups' clients. Hooks that callers of Connect add run inside it. nil: none.
+	// Hook is the first go-redis hook of the groups' clients, so hooks that callers of Connect add run inside it. nil:
+	// none.
 	Hook redis.Hook
 
-	// Wrap wraps each new connection of a group's client to a Redis node. It sees plain bytes: TLS is below it.
-	// Connections of Probe, Echo and Hangup are not wrapped. nil: no wrapping.
+	// Wrap wraps each new connection of a group's client to a Redis node. The wrapper sees plain bytes, since TLS is below
+	// it. Connections of Probe, Echo and Hangup are not wrapped. nil: no wrapping.
 	Wrap func(group int, node string, conn net.Conn) net.Conn
 }
 

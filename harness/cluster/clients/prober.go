@@ -119,11 +119,11 @@ func command(words ...string) string {
 	return b.String()
 }
 
-// errLoginRefused does not repeat the server's words, which may name the user.
+// errLoginRefused replaces the server's refusal of AUTH, whose text may name the user.
 var errLoginRefused = errors.New("clients: user and password are not accepted")
 
-// echo makes the node return the word by PING, since a Sentinel has no ECHO. AUTH is sent together with the first PING,
-// so it costs no round trip.
+// echo makes the node return the word by PING, since a Sentinel has no ECHO. AUTH goes out together with the first
+// PING, so AUTH costs no extra round trip.
 func (w *echoConn) echo(word string) error {
 	auth := w.auth
 	if _, err := io.WriteString(w, auth+command("PING", word)); err != nil {

@@ -27,8 +27,8 @@ type service struct {
 	reportedAt time.Time                 // when answerer was last reported
 }
 
-// answersEvery is the least time between two reports of a group's answering node. Otherwise a group whose connections
-// lead to two nodes would report a change with almost every answer.
+// answersEvery is the least time between two reports of a group's answering node. Without this bound, a group with
+// connections to two nodes would report a change with almost every answer.
 const answersEvery = 5 * time.Millisecond
 
 // newServices returns the services of all groups. It returns nil if serves is nil.
@@ -55,8 +55,8 @@ func (all services) forgetWriter(node string) {
 	}
 }
 
-// acknowledged records that n acknowledged a write. changes is the value that s.changes had when the write was sent. If
-// s.changes is larger now, the answer is too old to count.
+// acknowledged records that n acknowledged a write. The argument changes is the value of s.changes when the write was
+// sent. If s.changes is larger now, the writer has changed since, and the answer is ignored.
 func (s *service) acknowledged(n *knownNode, changes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +67,7 @@ func (s *service) acknowledged(n *knownNode, changes int64) {
 	}
 }
 
-// answered records that n answered, even with an error.
+// answered records that n has answered a request. An error is an answer too.
 func (s *service) answered(n *knownNode) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,8 +92,8 @@ type watchedConn struct {
 	net.Conn
 	node     *knownNode
 	service  *service
-	sentAt   atomic.Int64 // 1 + service.changes when the last write was sent; 0: ignore its answer
-	asksData atomic.Bool  // the last request asked for data while another node was the answerer
+	sentAt   atomic.Int64 // 1 + service.changes when the last write was sent; 0: ignore the answer
+	asksData atomic.Bool  // the last request asked for data while service.answerer was another node
 }
 
 // watchedSocket is a watchedConn with a raw connection, which go-redis inspects to see whether an idle connection is
@@ -106,8 +106,8 @@ type watchedSocket struct {
 // SyscallConn returns the raw connection.
 func (c *watchedSocket) SyscallConn() (syscall.RawConn, error) { return c.raw.SyscallConn() }
 
-// Write sends a command, and notes whether Read has to record the answer. If the node already serves the group, the
-// answer would change nothing.
+// Write sends a command, and decides whether Read has to record the answer. An answer of the node that already serves
+// the group would change nothing.
 func (c *watchedConn) Write(b []byte) (int, error) {
 	asked := int64(0)
 	if changes := c.service.changes.Load(); c.service.writer.Load() != c.node && isWrite(b) {
@@ -118,7 +118,7 @@ func (c *watchedConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Read receives an answer, and records it if Write has noted so.
+// Read receives an answer, and records the node that sent it if Write has decided so.
 func (c *watchedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 && c.asksData.Load() {
@@ -130,8 +130,8 @@ func (c *watchedConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// isWrite reports whether a replica would refuse the first command of a request. Every command that is neither in
-// noData nor in readOnly counts as a write.
+// isWrite reports whether the first command of a request is a write, which a replica would refuse. Every command that
+// is neither in noData nor in readOnly counts as a write.
 func isWrite(request []byte) bool {
 	command := commandOf(request)
 	return command != "" && !noData[command] && !readOnly[command]
@@ -143,7 +143,7 @@ func asksForData(request []byte) bool {
 	return command != "" && !noData[command]
 }
 
-// commandOf returns the first command of a request in lower case, or "" if the request does not begin with one.
+// commandOf returns the first command of a request in lower case, or "" if the request does not begin with a command.
 func commandOf(request []byte) string {
 	parts := bytes.SplitN(request, []byte("\r\n"), 4) // *2, $3, GET, ...
 	if len(parts) < 4 {

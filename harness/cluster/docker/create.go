@@ -74,7 +74,7 @@ func (c *containerHost) labels() map[string]string {
 	}
 }
 
-// remedyFor returns the remedy for an error that does not name one, or an empty text.
+// remedyFor returns a remedy for an error of the daemon that names none itself. It is empty if no remedy is known.
 func remedyFor(err error) string {
 	if strings.Contains(err.Error(), "bind source path does not exist") {
 		return ": the Docker daemon has to run on this machine, and to see the folder: set TMPDIR to one that it sees"
@@ -94,8 +94,9 @@ func (c *containerHost) attach(ctx context.Context) (client.HijackedResponse, er
 	return res.HijackedResponse, err
 }
 
-// follow writes the container's output to its log, and returns when the container or ctx has ended. The output ends
-// with the container or with the daemon. Only the daemon knows which, so follow asks it until it answers.
+// follow writes the container's output to its log, and returns when the container has ended or ctx ends. The output
+// also ends when the daemon stops. So, after the output, follow asks the daemon for the container's state until the
+// daemon answers.
 func (c *containerHost) follow(ctx context.Context, out client.HijackedResponse, file *os.File) {
 	defer file.Close()
 	defer out.Close()

@@ -16,8 +16,8 @@ import (
 	"github.com/testcontainers/testcontainers-go/log"
 )
 
-// bounds holds the timeouts of calls to the Docker daemon. They guard against a daemon that hangs. Tenths of a second
-// are usual, but on a busy machine the start of a container took more than 10 s.
+// bounds holds the timeouts of calls to the Docker daemon. They guard against a daemon that hangs. A call usually takes
+// tenths of a second, but on a busy machine the start of a container took more than 10 s.
 type bounds struct {
 	change time.Duration // for a call that makes or changes something
 	query  time.Duration // for a call that only reads
@@ -38,9 +38,9 @@ type daemon struct {
 	image   string // image from which nodes run
 }
 
-// findDaemon returns the daemon at $DOCKER_HOST or, if that is not set, the one that testcontainers finds by the Docker
-// context and the usual sockets. The error wraps ErrNoDocker if there is none, or if its containers cannot use this
-// machine's network.
+// findDaemon returns the daemon at $DOCKER_HOST. If $DOCKER_HOST is not set, it returns the daemon that testcontainers
+// finds by the Docker context and the usual sockets. The error wraps ErrNoDocker if there is none, or if its containers
+// cannot use this machine's network.
 func findDaemon(ctx context.Context, b bounds) (*daemon, error) {
 	if image, _ := CurrentImage(); image != "" {
 		return nil, fmt.Errorf("%w inside the image %s: its nodes are processes of the same container; leave --on "+
@@ -60,8 +60,8 @@ func findDaemon(ctx context.Context, b bounds) (*daemon, error) {
 	return d, nil
 }
 
-// anyDaemon returns the daemon that findDaemon looks for, but also one whose containers cannot use this machine's
-// network: any daemon can make images. The error wraps ErrNoDocker.
+// anyDaemon finds a daemon as findDaemon does. It also accepts a daemon whose containers cannot use this machine's
+// network, since any daemon can make images. The error wraps ErrNoDocker.
 func anyDaemon(ctx context.Context, b bounds) (*daemon, system.Info, error) {
 	api, err := ask(ctx, b.query, openClient)
 	if err != nil {
@@ -103,10 +103,11 @@ func openClient(ctx context.Context) (*client.Client, error) {
 	return it.Client, nil // without its wrapper, which answers every Info with the first answer
 }
 
-// openNamed makes a client of the daemon at $DOCKER_HOST, and returns an error if that daemon does not answer. Only
-// then does it call testcontainers, which makes our containers: earlier, testcontainers might choose another daemon,
-// and keep it for the life of the process. It is an error if testcontainers uses another daemon all the same, such as
-// the one that its own properties file names.
+// openNamed makes a client of the daemon at $DOCKER_HOST, and returns an error if that daemon does not answer.
+//
+// It calls testcontainers, which makes our containers, only after the daemon has answered. Otherwise testcontainers
+// might choose another daemon, and keep it for the life of the process. openNamed returns an error if testcontainers
+// uses another daemon all the same, such as one that its own properties file names.
 func openNamed(ctx context.Context) (*client.Client, error) {
 	named, err := client.New(client.FromEnv)
 	if err != nil {
@@ -143,7 +144,8 @@ func noDaemon(err error) error {
 	return fmt.Errorf("%w: %s: %s", ErrNoDocker, said, remedy)
 }
 
-// ask makes one call and waits for at most within. A call that ignores its context continues in the background.
+// ask makes one call and waits for its result, for at most the time within. A call that ignores its context continues
+// in the background.
 func ask[T any](ctx context.Context, within time.Duration, call func(context.Context) (T, error)) (T, error) {
 	type answer struct {
 		it  T
@@ -168,7 +170,8 @@ func ask[T any](ctx context.Context, within time.Duration, call func(context.Con
 	return a.it, a.err
 }
 
-// callWithin makes one call without a result, within d.change. Its error names the purpose of the call.
+// callWithin makes one call without a result, and waits for at most d.change. what is the purpose of the call, for the
+// error.
 func (d *daemon) callWithin(ctx context.Context, what string, call func(context.Context) error) error {
 	_, err := ask(ctx, d.change, func(ctx context.Context) (struct{}, error) { return struct{}{}, call(ctx) })
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 
 const (
 	officialImage = "redis:7"
-	// LocalImage is the image that BuildImage makes. It is used if no other is named and the official one is not on
-	// this machine.
+	// LocalImage is the image that BuildImage makes. It is used if no image is named and the official image is not on this
+	// machine.
 	LocalImage = "doublegrant/redis:local"
 
 	imageEnv   = "DOUBLEGRANT_REDIS_IMAGE" // names the image
@@ -26,8 +26,9 @@ const (
 	pullWithin = 3 * time.Minute
 )
 
-// chooseImage returns the image to run: named if it is not empty, else $DOUBLEGRANT_REDIS_IMAGE, else the official one,
-// or LocalImage if only that is on this machine. It fetches nothing. here is false if the image has to be fetched.
+// chooseImage returns the image to run: the argument named, else $DOUBLEGRANT_REDIS_IMAGE, else the official image. In
+// place of the official image it returns LocalImage if only LocalImage is on this machine. It fetches nothing. here is
+// false if the image has to be fetched.
 func (d *daemon) chooseImage(ctx context.Context, named string) (image string, here bool, err error) {
 	named = cmp.Or(named, os.Getenv(imageEnv))
 	for _, image := range []string{cmp.Or(named, officialImage), LocalImage} {

@@ -18,16 +18,16 @@ import (
 
 const (
 	imageServer = "/usr/local/bin/redis-server" // in the image
-	// digestLabel is the label of an image that holds the image's digest. It is not the label of our containers, because a
-	// container inherits the labels of its image.
+	// digestLabel is the label of an image that holds the image's digest. It must differ from the labels of our
+	// containers, because a container inherits the labels of its image.
 	digestLabel = "doublegrant.image"
 
 	importWithin = 2 * time.Minute // a second is usual
 )
 
-// BuildImage makes LocalImage from a redis-server binary of this machine, chosen as by cluster.FindRedis, and its
-// shared libraries. It uses no registry. It keeps an existing image with the same files. It returns the version of
-// Redis.
+// BuildImage makes LocalImage from a redis-server binary of this machine, chosen as by cluster.FindRedis, and the
+// binary's shared libraries. It uses no registry. It keeps an existing image with the same files. It returns the
+// version of Redis.
 func BuildImage(ctx context.Context, binary string) (version string, err error) {
 	binary, version, err = findServer(binary)
 	if err != nil {
@@ -55,9 +55,9 @@ func findServer(named string) (binary, version string, err error) {
 	return binary, cluster.VersionNumber(line), nil
 }
 
-// importImage makes the image called name from files and from lines of a Dockerfile, unless an identical image has that
-// name. An older image that loses its only name is removed, unless a container uses it. size is that of the files in
-// bytes.
+// importImage makes the image called name from files and from lines of a Dockerfile. It does nothing if an identical
+// image has that name. If an older image thereby loses its only name, importImage removes that image, unless a
+// container uses it. size is the size of the files in bytes.
 func (d *daemon) importImage(
 	ctx context.Context, name string, files *imageFiles, lines []string,
 ) (size int, err error) {

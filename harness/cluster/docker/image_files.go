@@ -46,9 +46,10 @@ func (f *imageFiles) addProgram(ctx context.Context, name, binary string) {
 	}
 }
 
-// addFile adds a file that all users may run. For a link it adds the file that the link points to.
-func (f *imageFiles) addFile(name, from string) {
-	b, err := os.ReadFile(from)
+// addFile adds the file source to the image, as name. All users may run it. If source is a link, addFile adds the file
+// that the link points to.
+func (f *imageFiles) addFile(name, source string) {
+	b, err := os.ReadFile(source)
 	if err != nil && f.err == nil {
 		f.err = err
 	}

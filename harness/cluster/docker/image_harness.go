@@ -21,7 +21,8 @@ const (
 	imageClocks   = "/usr/local/lib/doublegrant/clock.so"
 	imageResults  = "/results" // what commands write by default: their working folder is /
 
-	// imageUser is the user and group of the image. Any other user can run it: no file in the image belongs to imageUser.
+	// imageUser is the user and group as which the image runs by default. The image also runs as any other user, since no
+	// file in it belongs to imageUser.
 	imageUser = "10001:10001"
 
 	insideEnv = "DOUBLEGRANT_IMAGE" // set in the image, to its name
@@ -72,7 +73,8 @@ func BuildHarnessImage(ctx context.Context, h Harness) (BuiltImage, error) {
 	return made, err
 }
 
-// files gathers the files of the image. clocks is the clock library, or nil for an image without one.
+// files gathers the files of the image. redis is the path of redis-server. clocks is the clock library, or nil for an
+// image without one.
 func (h Harness) files(ctx context.Context, redis string, clocks []byte) *imageFiles {
 	files := newImageFiles()
 	files.addFolder("/tmp/")

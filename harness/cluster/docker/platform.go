@@ -28,7 +28,7 @@ import (
 // Errors that wrap it say what to do.
 var ErrNoDocker = errors.New("no Docker")
 
-// imageError is an error about an image. For errors.Is it is ErrNoDocker, although its text says nothing of Docker.
+// imageError is an error about an image. errors.Is takes it for ErrNoDocker, although its text says nothing of Docker.
 type imageError struct{ error }
 
 // Is reports whether target is ErrNoDocker.
@@ -37,7 +37,8 @@ func (imageError) Is(target error) bool { return target == ErrNoDocker }
 // Unwrap returns the error about the image.
 func (e imageError) Unwrap() error { return e.error }
 
-// errNoWatchdog is the error for a program that has not called Watchdog: its containers would stay if it were killed.
+// errNoWatchdog is the error for a program that has not called Watchdog: if the program were killed, its containers
+// would stay.
 var errNoWatchdog = errors.New("docker: containers would remain if this program were killed: call docker.Watchdog " +
 	"first in main, or in TestMain")
 
@@ -102,7 +103,7 @@ func LocalDaemon(ctx context.Context) []cluster.Site {
 	return []cluster.Site{d}
 }
 
-// Labels of a container.
+// Labels of a container, and what their values say.
 const (
 	label       = "doublegrant" // the folder of its cluster
 	nodeLabel   = label + ".node"
@@ -151,7 +152,7 @@ func (d *daemon) RemoveAll(ctx context.Context, folder string) error {
 	return d.removeContainers(ctx, folder, 0)
 }
 
-// removeContainers removes a cluster's containers. It returns when it has seen none for the time quiet: a container
+// removeContainers removes a cluster's containers. It returns when it has seen none for the time quiet. A container
 // that was being made when its maker gave up or died may appear late.
 func (d *daemon) removeContainers(ctx context.Context, folder string, quiet time.Duration) error {
 	const every = 100 * time.Millisecond

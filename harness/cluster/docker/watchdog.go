@@ -19,8 +19,8 @@ import (
 // into a watchdog.
 const watchdogEnv = "DOUBLEGRANT_DOCKER_WATCHDOG_OF"
 
-// watchdogCalled is set once the program has called Watchdog. Without that call a second process of it would not act as
-// a watchdog.
+// watchdogCalled is set once the program has called Watchdog. Without that call, a second process of the program would
+// not act as a watchdog.
 var watchdogCalled atomic.Bool
 
 // Watchdog acts as the watchdog if this process was started as one, and then returns true: main has nothing more to do.

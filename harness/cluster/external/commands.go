@@ -9,7 +9,8 @@ import (
 // keysOf returns the keys among a command's arguments, where argument 0 is its name.
 type keysOf func(args []string) ([]string, error)
 
-// allowed lists the commands that may be sent. Any other is refused, since the keys that it touches are not known.
+// allowed lists the commands that may be sent. Any other command is refused, since the harness does not know the keys
+// that it touches.
 var allowed = map[string]keysOf{
 	"hello": none, "auth": none, "select": none, "ping": none, "echo": none, "time": none, "quit": none, "reset": none,
 	"multi": none, "exec": none, "discard": none, "unwatch": none, "wait": none, "waitaof": none,
@@ -41,8 +42,8 @@ func none([]string) ([]string, error)       { return nil, nil }
 func first(args []string) ([]string, error) { return part(args, 1, 2) }
 func all(args []string) ([]string, error)   { return part(args, 1, len(args)) }
 
-// channels returns the channels of a SUBSCRIBE as its keys. It leaves out Sentinels' own channels, by which a client
-// may discover other Sentinels. A subscription to them changes nothing.
+// channels returns the channels of a SUBSCRIBE, which count as its keys. It leaves out the channels on which Sentinels
+// announce events, by which a client may discover other Sentinels: a subscription to these changes nothing.
 func channels(args []string) (named []string, err error) {
 	for _, c := range args[1:] {
 		if !strings.HasPrefix(c, "+") {
@@ -73,8 +74,8 @@ func counted(args []string) ([]string, error) {
 	return args[3 : 3+n], nil
 }
 
-// allowSubcommands returns a keysOf that allows the harmless subcommands of a command, which touch no key. It refuses
-// all others.
+// allowSubcommands returns a keysOf for a command of which only the harmless subcommands may be sent. These touch no
+// key. All other subcommands are refused.
 func allowSubcommands(harmless ...string) keysOf {
 	return func(args []string) ([]string, error) {
 		for _, h := range harmless {
@@ -94,7 +95,7 @@ func part(args []string, from, to int) ([]string, error) {
 	return args[from:to], nil
 }
 
-// check returns an error that says why the command must not be sent. Only keys with the prefix belong to the run.
+// check returns an error that says why the command must not be sent. Only keys with the prefix belong to this run.
 func check(args []string, prefix string) error {
 	if len(args) == 0 {
 		return nil

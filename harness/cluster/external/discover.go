@@ -13,8 +13,8 @@ import (
 // minVersion is the first major version of Redis that is supported.
 const minVersion = 7
 
-// discover asks the seeds of a target for all nodes, and names them. r1 is the primary. It returns an error if no seed
-// answers, or if the primary is unfit for a load.
+// discover asks the given nodes or Sentinels, the seeds, for all nodes of the deployment, and names the nodes. r1 is
+// the primary. It returns an error if no seed answers, or if the primary is unfit for a load.
 func discover(ctx context.Context, seeds clients.Deployment) (d clients.Deployment, err error) {
 	d = seeds
 	if len(seeds.Sentinels) > 0 {
@@ -84,8 +84,8 @@ func askSentinel(ctx context.Context, l *nodeClients, i int, seeds clients.Deplo
 	return d, nil
 }
 
-// named returns nodes, with a new node added for each address that none of them has. The name of a new node is letter
-// and a number.
+// named returns nodes, with a new node added for each address that none of them has. A new node is called letter and a
+// number, such as "r3".
 func named(letter string, nodes []clients.Node, addresses []string) []clients.Node {
 	nodes = slices.Clone(nodes)
 	for _, addr := range addresses {

@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// discreet is a go-redis hook that removes the user's name from error replies. Redis 7.2 and newer write it into
-// NOPERM, and error replies appear in reasons of runs.
+// discreet is a go-redis hook that removes the user's name from error replies. Redis 7.2 and newer write the name into
+// NOPERM errors, and reports of runs quote error replies.
 type discreet struct{ user string }
 
 func (discreet) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -36,8 +36,8 @@ func (d discreet) hide(err error, cmds ...redis.Cmder) error {
 	return d.redact(err)
 }
 
-// namesUser reports whether err is an error reply with the user's name. Other errors have no names, and callers compare
-// them, so they stay as they are.
+// namesUser reports whether err is an error reply of the server, other than redis.Nil, whose text has the user's name.
+// Other errors do not contain the name. They stay as they are, because callers compare them.
 func (d discreet) namesUser(err error) bool {
 	var reply redis.Error
 	return err != nil && d.user != "" && !errors.Is(err, redis.Nil) && errors.As(err, &reply) &&

@@ -58,7 +58,7 @@ func (c *guardedConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// checkCommands checks the commands that end in b.
+// checkCommands checks each command whose end is in b. It keeps the rest, the start of a further command, in c.pending.
 func (c *guardedConn) checkCommands(b []byte) error {
 	if len(c.pending) > 0 {
 		b = append(c.pending, b...)
@@ -85,7 +85,8 @@ func (c *guardedConn) checkCommands(b []byte) error {
 
 var errNotRESP = errors.New("the client sent something other than a command of the Redis protocol")
 
-// nextCommand reads the first command of b, an array of strings. args is nil if b has only a part of it.
+// nextCommand reads the first command of b, an array of strings in the Redis protocol. args is nil if b has only a part
+// of the command. rest is what follows the command.
 func nextCommand(b []byte) (args []string, rest []byte, err error) {
 	n, rest, whole, err := readNumber(b, '*')
 	if err != nil || !whole {

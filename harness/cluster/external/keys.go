@@ -14,7 +14,7 @@ const (
 	removeAtOnce = 500 // keys that one SCAN inspects, and most keys of one UNLINK
 )
 
-// removeKeys removes the run's keys, and reports if some may remain.
+// removeKeys removes the run's keys. If some may remain, it calls Options.Note.
 func (s *System) removeKeys() {
 	ctx, cancel := context.WithTimeout(context.Background(), removeWithin)
 	defer cancel()
@@ -45,7 +45,8 @@ func (s *System) remove(ctx context.Context) error {
 	}
 }
 
-// unlink removes the keys that have the prefix. It checks this because servers may match the pattern differently.
+// unlink removes those of the keys that have the prefix. It looks at each key, since servers may match the pattern
+// differently.
 func (s *System) unlink(ctx context.Context, r *redis.Client, keys []string) error {
 	var ours []string
 	for _, k := range keys {

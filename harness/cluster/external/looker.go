@@ -24,7 +24,7 @@ type nodeClients struct {
 	nodes   []clients.Node
 }
 
-// newNodeClients returns clients of nodes, which are Redis nodes or all Sentinels. It does not dial.
+// newNodeClients returns clients of nodes, which are Redis nodes or, if sentinels is true, Sentinels. It does not dial.
 func newNodeClients(nodes []clients.Node, d clients.Deployment, sentinels bool) (*nodeClients, error) {
 	to := clients.Deployment{Nodes: nodes, Masters: len(nodes), Username: d.Username, Password: d.Password, TLS: d.TLS}
 	if sentinels {
@@ -108,8 +108,8 @@ func (l *nodeClients) knownPeers(ctx context.Context, sentinel int, list, master
 	return all, nil
 }
 
-// plainError rewords a client's error without addresses, users and passwords. Its text goes on where a node's name
-// ends, as in "r1 does not answer in time".
+// plainError rewords a client's error without addresses, users and passwords. The new text continues a sentence that
+// begins with a node's name, as in "r1 does not answer in time".
 func plainError(err error) error {
 	var reply redis.Error
 	var network net.Error

@@ -8,7 +8,7 @@ import (
 )
 
 // rolesEvery is the time between two requests for a node's role. It is longer than in the harness's own clusters
-// because others use the nodes.
+// because other programs use these nodes.
 const rolesEvery = 250 * time.Millisecond
 
 // watchRoles reports each change of the role of s.nodes.nodes[node]. The role of a node that does not answer is "down".

@@ -85,8 +85,8 @@ func (s *System) Preflight(ctx context.Context) error {
 // startWithin bounds Start.
 const startWithin = 20 * time.Second
 
-// Start discovers the nodes and checks what Preflight checks. It does not start any node. From then on it reports the
-// roles that nodes report, the node that answers each client group, and the one that acknowledges its writes.
+// Start discovers the nodes and checks what Preflight checks. It does not start any node. From then on it reports each
+// node's role, the node that answers each client group, and the node that acknowledges the group's writes.
 func (s *System) Start(ctx context.Context, clock harness.Clock, events func(harness.Event), log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()

@@ -42,9 +42,9 @@ const forms = "redis://USER:PASSWORD@HOST:PORT or redis+sentinel://USER:PASSWORD
 //	redis[s]://[[user]:password@]host[:port][/database]
 //	redis[s]+sentinel://[[user]:password@]host[:port],.../master-name[/database][?query]
 //
-// The default port is 6379, and 26379 for Sentinels. User and password are those of the Redis nodes, percent-encoded
-// where they have special characters. Those of the Sentinels are sentinel_username and sentinel_password in the query.
-// rediss means TLS, also to Sentinels. Errors repeat nothing of the URL.
+// The default port is 6379, and 26379 for Sentinels. User and password are for the Redis nodes, percent-encoded where
+// they have special characters. User and password for the Sentinels are sentinel_username and sentinel_password in the
+// query. rediss means TLS, also to Sentinels. Errors repeat nothing of the URL.
 func Parse(text string) (Target, error) {
 	scheme, rest, ok := strings.Cut(strings.TrimSpace(text), "://")
 	sentinel := strings.HasSuffix(scheme, "+sentinel")

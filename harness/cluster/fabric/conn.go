@@ -7,12 +7,12 @@ import (
 	"sync"
 )
 
-// copyBuffer is the size of a connection's buffer in bytes. It is enough for a command and its reply, and a quarter of
-// io.Copy's: the fabric has thousands of connections.
+// copyBuffer is the size of a connection's buffer in bytes. It is enough for a command and its reply. It is a quarter
+// of what io.Copy takes, since the fabric has thousands of connections.
 const copyBuffer = 8 << 10
 
-// relay carries the bytes between the socket of an accepted connection and a connection to the host that it is for. It
-// returns when both have ended.
+// relay serves an accepted connection, whose socket is opener. It opens a connection to the host that the opener asked
+// for, and copies bytes between the two. It returns when both have ended.
 func (f *Fabric) relay(opener *net.TCPConn, from Source, to hostPlace) {
 	ctx, cancel := context.WithTimeout(context.Background(), dialWithin)
 	defer cancel()
@@ -31,8 +31,9 @@ func (f *Fabric) relay(opener *net.TCPConn, from Source, to hostPlace) {
 	sending.Wait()
 }
 
-// openerEnded passes on that an accepted connection has ended. If the connection has not reached the host yet, it never
-// will: Sentinels connect to a node that they have lost, and give up, ten times a second.
+// openerEnded passes on that an accepted connection has ended: with err, or in an orderly way if err is nil. If c has
+// not reached the host yet, openerEnded gives c up. There may be many of these: a Sentinel that has lost a node
+// connects to the node ten times a second, and gives up each time.
 func (c *dialed) openerEnded(err error) {
 	c.countWithheld(c.link.restored(), 0)
 	c.mu.Lock()
@@ -50,8 +51,8 @@ func copySmall(w io.Writer, r io.Reader) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{r}, make([]byte, copyBuffer))
 }
 
-// copyToSocket copies to a socket. When the socket is gone it reads and drops the rest. Otherwise toxiproxy's stages
-// would wait for a reader, and toxics could not come or go on this connection.
+// copyToSocket copies to a socket. When the socket is gone, copyToSocket reads and drops the rest. Otherwise toxiproxy
+// would wait for a reader, and no toxic could come or go on this connection.
 func copyToSocket(to *net.TCPConn, r io.Reader) (int64, error) {
 	n, err := copySmall(to, r)
 	if err != nil {

@@ -29,14 +29,15 @@ const (
 	slowCloseName = "doublegrant-slow-close"
 )
 
-// held is what a stage holds back in one direction of a connection. It outlives changes of other toxics on the link.
+// held is what a delaying toxic holds back in one direction of a connection. It stays when other toxics on the link
+// come or go.
 type held struct {
 	pieces []*stream.StreamChunk // pieces that wait, each for its Timestamp
 	free   time.Time             // when the next piece, or the end of the connection, may pass at the earliest
 	ends   bool                  // free already includes the delay of the connection's end
 }
 
-// add appends a piece that is due no earlier than due.
+// add appends data as a piece that may pass at the time due, but not before the pieces ahead of it.
 func (h *held) add(data []byte, due time.Time) {
 	h.free = latest(h.free, due)
 	h.pieces = append(h.pieces, &stream.StreamChunk{Timestamp: h.free, Data: data})
@@ -49,7 +50,7 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// pass passes the pieces on when they are due. It returns false if the stage is interrupted before it has passed all.
+// pass sends each piece on when it is due. It returns false if toxiproxy interrupts it before all pieces are sent.
 func (h *held) pass(stub *toxics.ToxicStub) bool {
 	for len(h.pieces) > 0 {
 		if !sleepUntil(h.pieces[0].Timestamp, stub.Interrupt) {
@@ -78,7 +79,7 @@ func sleepUntil(due time.Time, interrupt <-chan struct{}) bool {
 // delaying has the methods that all delaying toxics share.
 type delaying struct{}
 
-// NewState returns what the stage keeps of a connection.
+// NewState returns what toxiproxy keeps for this toxic and one direction of a connection.
 func (delaying) NewState() any { return &held{} }
 
 // Cleanup passes all held pieces on at once. toxiproxy calls it when it removes the toxic.
@@ -93,8 +94,9 @@ func (delaying) Cleanup(stub *toxics.ToxicStub) {
 	h.pieces = nil
 }
 
-// delay runs a stage until toxiproxy interrupts it or the connection ends. It calls hold for each chunk, to add the
-// pieces of the chunk. The end of the connection passes after a delay of endsAfter.
+// delay is the loop of a delaying toxic on one direction of a connection. It returns when toxiproxy interrupts it or
+// the connection ends. It calls hold for each chunk, to add the chunk's pieces to those held back. The end of the
+// connection passes after all pieces, and at least endsAfter late.
 func (delaying) delay(stub *toxics.ToxicStub, hold func(*held, *stream.StreamChunk), endsAfter time.Duration) {
 	h := stub.State.(*held)
 	for h.pass(stub) {
@@ -124,7 +126,8 @@ type latency struct {
 	Jitter  time.Duration `json:"jitter"`
 }
 
-// GetBufferSize returns how many chunks may wait for the stage. With fewer the latency would limit the bandwidth.
+// GetBufferSize returns how many chunks may wait in front of the toxic. With room for fewer chunks, the latency would
+// also limit the bandwidth.
 func (*latency) GetBufferSize() int { return 1024 }
 
 func (t *latency) Pipe(stub *toxics.ToxicStub) {
@@ -137,7 +140,7 @@ func (t *latency) Pipe(stub *toxics.ToxicStub) {
 	}, 0)
 }
 
-// bandwidth lets Rate bytes a second pass. A piece has at most the bytes of a tenth of a second.
+// bandwidth lets Rate bytes a second pass. It cuts chunks into pieces that take a tenth of a second at most.
 type bandwidth struct {
 	delaying
 	Rate int64 `json:"rate"`
@@ -169,7 +172,7 @@ func (t *slicer) Pipe(stub *toxics.ToxicStub) {
 	}, 0)
 }
 
-// slowClose passes the end of a connection on after Delay.
+// slowClose delays the end of a connection by Delay.
 type slowClose struct {
 	delaying
 	Delay time.Duration `json:"delay"`

@@ -12,11 +12,13 @@ import (
 	"time"
 )
 
-// dialed is the opener's end of a connection that this process has opened, for itself or for an accepted connection. It
-// has one socket, which leads to the host itself. While the link has no fault, reads and writes go straight to the
-// socket. While the link is withheld, bytes wait in two queues, in and out. While toxics are in force, the bytes take a
-// detour: one pipeline of toxiproxy in each direction, between the queues and the socket (dialed_detour.go). The opener
-// sees only the effects of faults, and nothing of these changes.
+// dialed is a connection that this process has opened to a host, for itself or for an accepted connection. It is the
+// end that the opener of the connection reads from and writes to. It has one socket, which leads to the host.
+//
+// While the link has no fault, reads and writes go straight to the socket. While the link is withheld, bytes wait in
+// two queues, in and out. While toxics are in force, the bytes take a detour through toxiproxy. The detour has one
+// pipeline for each direction, between the queues and the socket (dialed_detour.go). The opener sees only the effects
+// of faults, and nothing of these changes.
 type dialed struct {
 	link          *Link
 	local, remote net.Addr
@@ -44,18 +46,19 @@ type dialed struct {
 	detour          detour
 }
 
-// route says where the bytes go.
+// route says how bytes travel between the opener and the socket: directly, or through toxiproxy. Each change between
+// the two takes a while, in which the connection is leaving or returning.
 type route uint8
 
 const (
 	direct    route = iota // straight to the socket
-	leaving                // still direct: reads and writes on the socket are being ended
+	leaving                // still direct: reads and writes on the socket are being ended, and then it is detoured
 	detoured               // through toxiproxy
-	returning              // still through toxiproxy: its pipelines run dry
+	returning              // still through toxiproxy, which reads no more: once it has delivered all, it is direct
 )
 
-// mostQueued bounds a queue in bytes, as the kernel bounds a socket's buffer. A queue below the bound takes one more
-// write, however long. At the bound writes wait.
+// mostQueued bounds the bytes in a queue, as the kernel bounds a socket's buffer. A queue below the bound takes one
+// more write of any length. At the bound, writes wait.
 const mostQueued = 256 << 10
 
 var (
@@ -70,13 +73,13 @@ type Source struct {
 	Uncounted bool   // a probe of the harness: faults act on it, but [Link.Touched] does not count it
 }
 
-// DialFrom connects from a host to the announced address of another. To its opener the connection is like one that the
-// kernel makes to that address, with the same faults. It costs one socket instead of three, and while no fault is in
+// DialFrom connects a host to the announced address of another host. The connection behaves as if the kernel had made
+// it to that address, and the same faults act on it. It costs one socket instead of three, and while no fault is in
 // force its bytes pass through nothing else.
 //
-// ctx bounds the time to connect. While the link is withheld DialFrom returns at once, as if the connection was
-// accepted, and the connection reaches the host when the link is restored. Errors are those of [net.Dialer], or a reset
-// if the link refuses. The connection has CloseWrite.
+// ctx bounds the time to connect. While the link is withheld, DialFrom returns at once, as if the host had accepted the
+// connection. The connection reaches the host when the link is restored. Errors are those of [net.Dialer], or a reset
+// if the link refuses connections. The connection has a CloseWrite method.
 func (f *Fabric) DialFrom(ctx context.Context, from Source, announced string) (net.Conn, error) {
 	f.mu.Lock()
 	to, ok := f.places[announced]
@@ -96,8 +99,8 @@ func (f *Fabric) DialFrom(ctx context.Context, from Source, announced string) (n
 	return c, nil
 }
 
-// open opens a connection from a host to another. opener is the socket of an accepted connection, whose bytes it
-// carries, or nil.
+// open opens a connection from one host to another. opener is the socket of an accepted connection whose bytes the new
+// one carries; nil: there is none.
 func (f *Fabric) open(ctx context.Context, from Source, to hostPlace, opener *net.TCPConn) (*dialed, error) {
 	link := f.Link(from.Host, to.name)
 	c := &dialed{
@@ -157,7 +160,8 @@ func (c *dialed) connected(tcp *net.TCPConn, raw syscall.RawConn) {
 	c.applyDeadlines()
 }
 
-// connectLater connects when the link is no longer withheld, unless the opener gives up before.
+// connectLater waits until the link is no longer withheld, and then connects. It gives up if the opener closes the
+// connection, or the link resets it, meanwhile.
 func (c *dialed) connectLater(real string) {
 	c.mu.Lock()
 	for gate := c.link.restored(); gate != nil && !c.closed && c.broken == nil; gate = c.link.restored() {
@@ -181,8 +185,8 @@ func (c *dialed) connectLater(real string) {
 	c.signal()
 }
 
-// Close returns at once. The connection ends when all that was written is sent. If the connection has not reached the
-// host yet, it never will.
+// Close returns at once. The connection ends when all written bytes are sent. A connection that has not reached the
+// host yet never will.
 func (c *dialed) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -201,7 +205,7 @@ func (c *dialed) Close() error {
 	return nil
 }
 
-// CloseWrite ends the opener's direction once all that was written is sent.
+// CloseWrite ends the opener's direction once all written bytes are sent.
 func (c *dialed) CloseWrite() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -214,14 +218,15 @@ func (c *dialed) CloseWrite() error {
 	return nil
 }
 
-// reset resets the connection, as a refused one is.
+// reset ends the connection for both sides with a reset, as when it is refused.
 func (c *dialed) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.fail(syscall.ECONNRESET)
 }
 
-// fail ends the connection for both sides with a reset. The caller holds c.mu.
+// fail ends the connection for both sides with a reset. The opener's reads and writes then return why. The caller holds
+// c.mu.
 func (c *dialed) fail(why error) {
 	if c.broken != nil {
 		return
@@ -270,9 +275,9 @@ func (c *dialed) setDeadlines(read, write *time.Time) error {
 	return nil
 }
 
-// applyDeadlines sets the socket's deadlines. They are the opener's, or in the past if c is closed, so that a Read or
-// Write under way ends. While queued bytes are being sent there is no deadline for writes, since the Write of these
-// bytes has returned. The caller holds c.mu.
+// applyDeadlines gives the socket the opener's deadlines. If the opener has closed c, the deadlines are in the past, so
+// that a Read or Write under way ends. While queued bytes are being sent there is no deadline for writes, since the
+// Write that queued them has returned. The caller holds c.mu.
 func (c *dialed) applyDeadlines() {
 	read, write := c.readBy, c.writeBy
 	if c.closed {
@@ -293,8 +298,8 @@ func (c *dialed) signal() {
 	}
 }
 
-// wait waits until the connection changes, healed is closed (nil: never) or the deadline has passed (zero: none). The
-// caller holds c.mu, which wait unlocks meanwhile.
+// wait waits until the connection changes, healed is closed (nil: never), or the deadline has passed (zero: none). The
+// caller holds c.mu. wait unlocks c.mu while it waits.
 func (c *dialed) wait(deadline time.Time, healed <-chan struct{}) {
 	if c.changed == nil {
 		c.changed = make(chan struct{})

@@ -10,19 +10,19 @@ import (
 
 // This file leads a dialed connection through toxiproxy while its link has toxics, and back when they are gone.
 
-// detour is the state of a connection's two pipelines in toxiproxy: up leads from the opener's queue to the socket,
-// down from the socket to the opener's queue.
+// detour is the state of a connection's two pipelines in toxiproxy. The pipeline called up leads from the opener's
+// queue to the socket, down from the socket to the opener's queue.
 type detour struct {
 	pipelines        int  // pipelines that have not ended
 	upLeft, downLeft bool // up or down has ended only because the connection goes direct again
-	gone             bool // down has passed the host's end on, so up reads no more
-	ended            bool // up or down has ended for good: so does the connection
+	gone             bool // the host's end has come through down, so up reads no more
+	ended            bool // up or down has ended for any other reason, so the connection ends too
 }
 
 // longAgo is a deadline that ends every read and write on a socket at once.
 var longAgo = time.Unix(1, 0)
 
-// awaitNoDetour waits until the connection is no longer on its way back from a detour. The next toxic must not come
+// awaitNoDetour waits until the connection, if it is returning from toxiproxy, is direct again. No toxic may be added
 // before that.
 func (c *dialed) awaitNoDetour() {
 	c.mu.Lock()
@@ -32,8 +32,8 @@ func (c *dialed) awaitNoDetour() {
 	}
 }
 
-// beginDetour begins the detour. It interrupts all reads and writes on the socket, the opener's own and those of
-// sendWaiting.
+// beginDetour prepares a direct connection for its way through toxiproxy: it interrupts all reads and writes on the
+// socket, those of the opener and those of sendWaiting. detourNow completes the change.
 func (c *dialed) beginDetour() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,7 +45,8 @@ func (c *dialed) beginDetour() {
 	c.signal()
 }
 
-// detourNow waits until no read or write uses the socket, and starts the pipelines.
+// detourNow completes what beginDetour has begun. It waits until no read or write uses the socket, and then starts the
+// pipelines of toxiproxy. It does nothing if the connection is not leaving its direct route, or has failed.
 func (c *dialed) detourNow() {
 	c.mu.Lock()
 	for c.route == leaving && c.broken == nil && (c.using > 0 || c.sender) {
@@ -61,14 +62,15 @@ func (c *dialed) detourNow() {
 	}
 }
 
-// begin notes that the pipelines are about to start. The caller holds c.mu, and no read or write uses the socket.
+// begin records that bytes go through toxiproxy from now on. The caller starts the pipelines next. The caller holds
+// c.mu, and no read or write uses the socket.
 func (c *dialed) begin() {
 	c.route, c.detour = detoured, detour{pipelines: 2}
 	_ = c.tcp.SetDeadline(time.Time{}) // fails on a closed connection only
 	c.signal()
 }
 
-// startPipelines starts the pipelines. It waits while toxiproxy changes its toxics.
+// startPipelines starts the connection's two pipelines in toxiproxy. It waits while toxiproxy adds or removes a toxic.
 func (c *dialed) startPipelines() {
 	l := c.link
 	name := fmt.Sprintf("%s #%d", c.LocalAddr(), l.made.Add(1))
@@ -76,8 +78,8 @@ func (c *dialed) startPipelines() {
 	l.start(name, hostEnd{c}, openerEnd{c}, c, stream.Downstream)
 }
 
-// returnDirect makes both pipelines read no more. When they have delivered what they have read, bytes go straight to
-// the socket again, those in the queues first.
+// returnDirect begins the way back from toxiproxy. Both pipelines read no more, and deliver what they have read. After
+// that, bytes go straight to the socket again, the queued bytes first.
 func (c *dialed) returnDirect() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,9 +91,9 @@ func (c *dialed) returnDirect() {
 	c.signal()
 }
 
-// pipelineEnded notes that a pipeline has delivered all that it can. up is true for the pipeline from the opener to the
-// host. whole is false if bytes were lost on the way. If the pipeline's source has ended, or if bytes were lost, the
-// connection ends in both directions, as at a proxy between two sockets.
+// pipelineEnded records that a pipeline has delivered all that it can. up is true for the pipeline from the opener to
+// the host. whole is false if the pipeline lost bytes. If the pipeline lost bytes, or if its source has ended, the
+// whole connection ends, as a connection through a proxy would.
 func (c *dialed) pipelineEnded(up, whole bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,8 +117,8 @@ func (c *dialed) pipelineEnded(up, whole bool) {
 	c.signal()
 }
 
-// endDetour lets reads and writes use the socket directly again. If a direction ended on the detour, or lost bytes, it
-// closes the socket instead. Both pipelines have ended, and the caller holds c.mu.
+// endDetour makes reads and writes use the socket directly again. If a direction has ended in toxiproxy, or lost bytes
+// there, it closes the socket instead. Both pipelines have ended, and the caller holds c.mu.
 func (c *dialed) endDetour() {
 	if c.broken != nil {
 		return
@@ -134,10 +136,10 @@ func (c *dialed) endDetour() {
 	c.send()
 }
 
-// openerEnd is the opener's side of a connection on a detour, as toxiproxy sees it.
+// openerEnd is the opener's end of a connection, for pipelines of toxiproxy: one reads from it, the other writes to it.
 type openerEnd struct{ c *dialed }
 
-// Read takes what the opener has written, unless the link is withheld.
+// Read takes bytes that the opener has written. While the link is withheld, it waits.
 func (e openerEnd) Read(b []byte) (int, error) {
 	c := e.c
 	c.mu.Lock()
@@ -181,10 +183,11 @@ func (e openerEnd) Write(b []byte) (int, error) {
 
 func (e openerEnd) ReadFrom(r io.Reader) (int64, error) { return copySmall(e, r) }
 
-// end notes that the pipeline from the host to the opener has ended.
+// end records that the pipeline from the host to the opener has ended.
 func (e openerEnd) end(whole bool) { e.c.pipelineEnded(false, whole) }
 
-// hostEnd is the host's side of a connection on a detour, its socket, as toxiproxy sees it.
+// hostEnd is the host's end of a connection, its socket, for pipelines of toxiproxy: one reads from it, the other
+// writes to it.
 type hostEnd struct{ c *dialed }
 
 func (e hostEnd) Read(b []byte) (int, error) {
@@ -201,5 +204,5 @@ func (e hostEnd) Read(b []byte) (int, error) {
 func (e hostEnd) Write(b []byte) (int, error)         { return e.c.tcp.Write(b) }
 func (e hostEnd) ReadFrom(r io.Reader) (int64, error) { return copyToSocket(e.c.tcp, r) }
 
-// end notes that the pipeline from the opener to the host has ended.
+// end records that the pipeline from the opener to the host has ended.
 func (e hostEnd) end(whole bool) { e.c.pipelineEnded(true, whole) }

@@ -9,9 +9,9 @@ import (
 
 // This file has the opener's reads and writes on a dialed connection, and sends the bytes that wait.
 
-// Read returns bytes from the socket while the link has no fault, and bytes from the detour while it has toxics. While
-// the link is withheld, Read waits. Bytes that were read from the socket just when a fault began are kept, and returned
-// as soon as the link is not withheld.
+// Read returns bytes from the socket while the link has no fault, and bytes that came through toxiproxy while the link
+// has toxics. While the link is withheld, Read waits. Bytes that were read from the socket just when a fault began are
+// kept, and returned as soon as the link is not withheld.
 func (c *dialed) Read(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,8 +45,8 @@ func (c *dialed) Read(b []byte) (int, error) {
 	}
 }
 
-// readSocket reads from the socket. ok is false if the link was withheld, a detour began or the connection ended
-// meanwhile. Then Read has to check again.
+// readSocket reads from the socket. ok is false if meanwhile the link was withheld, a toxic came or the connection
+// ended. In that case n and err do not count, and Read has to check the connection again.
 func (c *dialed) readSocket(b []byte) (n int, err error, ok bool) {
 	n, err = c.withSocket(func(tcp *net.TCPConn) (int, error) { return tcp.Read(b) })
 	if c.broken != nil || c.closed {
@@ -102,13 +102,12 @@ func (c *dialed) Write(b []byte) (int, error) {
 	}
 }
 
-// isDirect reports whether bytes go straight to the socket. gate is what link.restored has returned. The caller holds
-// c.mu.
+// isDirect reports whether bytes go straight to the socket. gate is a result of link.restored. The caller holds c.mu.
 func (c *dialed) isDirect(gate <-chan struct{}) bool {
 	return c.route == direct && c.tcp != nil && gate == nil
 }
 
-// withSocket calls do with the socket. The caller holds c.mu, which withSocket unlocks meanwhile.
+// withSocket calls do with the socket. The caller holds c.mu. withSocket unlocks c.mu during the call.
 func (c *dialed) withSocket(do func(*net.TCPConn) (int, error)) (int, error) {
 	tcp := c.tcp
 	c.using++
@@ -122,8 +121,8 @@ func (c *dialed) withSocket(do func(*net.TCPConn) (int, error)) (int, error) {
 	return n, err
 }
 
-// send starts to send the queued bytes to the socket, and after them the end of the opener's direction, if they are not
-// being sent already. The caller holds c.mu.
+// send makes sure that the queued bytes are being sent to the socket, and after them the end of the opener's direction.
+// It does nothing while toxiproxy has to send them. The caller holds c.mu.
 func (c *dialed) send() {
 	switch {
 	case c.sender || c.broken != nil || c.route != direct || c.tcp == nil || len(c.out) == 0 && !c.outEnd:
@@ -135,7 +134,8 @@ func (c *dialed) send() {
 	}
 }
 
-// sendWaiting sends the waiting bytes. It ends when there are none, or when a pipeline has to send them.
+// sendWaiting sends the queued bytes to the socket. It returns when the queue is empty, or when toxiproxy has to send
+// the rest.
 func (c *dialed) sendWaiting() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,9 +171,9 @@ func (c *dialed) sendWaiting() {
 	}
 }
 
-// end ends the opener's direction on the socket. If the opener has closed the connection, end closes the socket. It
-// also does so for an accepted connection, as a proxy does: otherwise a connection that its opener has given up would
-// stay for as long as the host is paused. The caller holds c.mu.
+// end ends the opener's direction on the socket. It closes the whole socket if the opener has closed the connection. It
+// also closes the socket for an accepted connection, as a proxy does: otherwise a connection that its opener has given
+// up would stay for as long as the host is paused. The caller holds c.mu.
 func (c *dialed) end() {
 	if c.closed || c.opener != nil {
 		c.closeSocket()

@@ -6,8 +6,9 @@ import (
 	"syscall"
 )
 
-// SyscallConn returns a raw connection by which a client library checks whether an idle connection has ended. Only its
-// Read works. Bytes, or an end, that a fault holds back from the opener do not show.
+// SyscallConn returns a raw connection by which a client library checks whether an idle connection has ended. Only Read
+// of the raw connection works. Read does not show bytes, or the end of the connection, that a fault holds back from the
+// opener.
 func (c *dialed) SyscallConn() (syscall.RawConn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -20,17 +21,17 @@ func (c *dialed) SyscallConn() (syscall.RawConn, error) {
 	return &c.peek, nil
 }
 
-// peek is the raw connection of a dialed connection.
+// peek is the raw connection that SyscallConn returns.
 type peek struct {
 	c   *dialed
 	raw syscall.RawConn
 }
 
-// errUnread says that bytes for the opener are in its queue, where the socket does not show them.
+// errUnread says that bytes for the opener wait in its queue. A look at the socket would not show them.
 var errUnread = errors.New("bytes wait to be read")
 
-// Read calls f once with the socket. It does not use the socket's own raw Read, which would wait for a pipeline's Read
-// to end.
+// Read calls f once with the socket. It does not use the socket's own raw Read, which would wait as long as a pipeline
+// reads from the socket.
 func (p *peek) Read(f func(fd uintptr) bool) error {
 	c := p.c
 	c.mu.Lock()

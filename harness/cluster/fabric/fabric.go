@@ -1,12 +1,12 @@
 // Package fabric carries every byte between the hosts of a cluster, so that faults can act on each pair of hosts.
 //
-// Each host listens at an address that only the fabric dials, and announces another at which the fabric listens. A
-// connection's source address tells which host opened it. So each directed pair of hosts has a [Link] of its own that
-// can be cut while all others flow: one Sentinel can lose the primary while another still sees it.
+// Each host listens at an address that only the fabric dials. It announces another address, at which the fabric
+// listens. A connection's source address tells which host opened it. So each directed pair of hosts has a [Link] of its
+// own that can be cut while all others flow: one Sentinel can lose the primary while another still sees it.
 //
-// The fabric accepts connections, assigns them to pairs, withholds and refuses. toxiproxy
-// (github.com/Shopify/toxiproxy/v2) applies toxics, and carries the bytes of a link while the link has a toxic. It
-// stays inside this package.
+// The fabric accepts connections and assigns each to a link. It withholds the bytes of a link, or refuses its
+// connections, by itself. toxiproxy (github.com/Shopify/toxiproxy/v2) applies toxics, and carries the bytes of a link
+// while the link has a toxic. Other packages do not see toxiproxy.
 //
 // Thousands of connections come from clients in this process. [Fabric.DialFrom] opens these, and they need no second
 // socket. They are called dialed connections here. A connection from outside this process, an accepted one, gets a
@@ -46,8 +46,8 @@ type (
 	hostPlace struct{ name, real string }
 )
 
-// New returns a fabric without hosts. The first call adds six toxics to toxiproxy's table, which is one for the whole
-// process.
+// New returns a fabric without hosts. The first call adds six toxics to toxiproxy's table. The whole process has only
+// one such table.
 func New() *Fabric {
 	setUp()
 	return &Fabric{
@@ -83,7 +83,7 @@ func (f *Fabric) host(ip string, s Source) {
 	f.hosts[ip] = s
 }
 
-// Listen accepts connections for the host dst at its announced address and carries them to its real one.
+// Listen accepts connections for the host dst at its announced address and carries them to its real address.
 func (f *Fabric) Listen(dst, announced, real string) error {
 	_, err := f.listen(dst, announced, real)
 	return err

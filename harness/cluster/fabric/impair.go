@@ -11,10 +11,12 @@ import (
 // removes the fault, may be called more than once, and is never nil. Several faults on one link all act until each is
 // healed.
 //
-// For a fault that is not valid Impair returns an error and does nothing. Withhold and Refuse do not fail otherwise.
-// The other faults are toxics of toxiproxy, and can fail. If they fail on several links, the first error is returned.
-// The error is ErrStuck for a link whose connections cannot take the toxic because the far side does not read. Its
-// connections were reset.
+// If the fault is not valid, Impair returns an error and does nothing. A valid Withhold or Refuse does not fail. All
+// other faults are toxics of toxiproxy, and can fail. If a fault fails on several links, Impair returns the first
+// error.
+//
+// The error is ErrStuck for a link whose connections cannot take the toxic because the far side does not read. The
+// link's connections were then reset.
 func Impair(links []*Link, f harness.LinkFault) (heal func() error, err error) {
 	if err := f.Validate(); err != nil {
 		return func() error { return nil }, err

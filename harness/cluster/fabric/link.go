@@ -12,8 +12,8 @@ import (
 	"github.com/Shopify/toxiproxy/v2"
 )
 
-// dialWithin bounds the fabric's own dial to a host. The host is on this machine or, at a [Fabric.Announce], close
-// enough for a load.
+// dialWithin bounds the fabric's own dial to a host. The host is on this machine. After [Fabric.Announce] it may be on
+// another machine, but near enough for a load.
 const dialWithin = 2 * time.Second
 
 // mostDialing bounds how many dialed connections a link opens at the same time. Thousands at once would overflow the
@@ -21,7 +21,7 @@ const dialWithin = 2 * time.Second
 const mostDialing = 64
 
 // Link carries the connections that one host opens to another, in both directions of their bytes. Several faults may be
-// in force on a link at once. It flows as before when the last of them has healed.
+// in force on a link at once. Bytes flow as before when the last fault has healed.
 type Link struct {
 	Src, Dst string
 
@@ -32,7 +32,7 @@ type Link struct {
 
 	traffic traffic
 
-	dialing  chan struct{} // has mostDialing places
+	dialing  chan struct{} // holds one element for each dial under way, mostDialing at most
 	changing sync.Mutex    // held while a toxic comes or goes
 
 	mu                  sync.Mutex
@@ -76,7 +76,7 @@ func (l *Link) Withhold() (heal func()) {
 	})
 }
 
-// release lets what is withheld flow on. The caller holds l.mu.
+// release lets the withheld bytes flow. The caller holds l.mu.
 func (l *Link) release() {
 	if c := l.gate.Swap(nil); c != nil {
 		close(*c)

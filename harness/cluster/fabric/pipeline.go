@@ -8,10 +8,10 @@ import (
 
 // pipeline is one direction of a connection on its way through toxiproxy, from its source to its destination.
 //
-// toxiproxy keeps a chain of toxics for the link, and a copy of the chain for each pipeline. When a toxic goes, a
-// pipeline that has begun to end keeps its copy as it is. As long as that pipeline still delivers through another
-// toxic, its copy differs from the link's chain, and toxiproxy would panic if a further toxic came. Such pipelines are
-// called torn, and put waits for their end.
+// toxiproxy keeps a chain of toxics for the link, and a copy of the chain for each pipeline. When a toxic is removed, a
+// pipeline whose source has ended keeps its copy as it is. As long as such a pipeline still delivers through another
+// toxic, its copy differs from the link's chain. toxiproxy would panic if a toxic were added then. These pipelines are
+// called torn, and Link.put waits for their end.
 type pipeline struct {
 	conn   *dialed
 	dir    stream.Direction
@@ -21,25 +21,25 @@ type pipeline struct {
 	gone   chan struct{} // closed when all is delivered
 }
 
-// sink takes what a pipeline delivers. end follows the last byte. whole is false if bytes were lost on the way, such as
-// those beyond the limit of LimitData.
+// sink takes what a pipeline delivers. end is called after the last byte. whole is false if bytes were lost on the
+// way, such as those beyond the limit of LimitData.
 type sink interface {
 	io.Writer
 	io.ReaderFrom
 	end(whole bool)
 }
 
-// start gives toxiproxy a pipeline. It waits while toxiproxy changes its toxics.
-func (l *Link) start(name string, from io.Reader, to sink, of *dialed, d stream.Direction) {
-	p := &pipeline{conn: of, dir: d, gone: make(chan struct{})}
+// start gives toxiproxy a pipeline of conn in the direction d. It waits while toxiproxy adds or removes a toxic.
+func (l *Link) start(name string, from io.Reader, to sink, conn *dialed, d stream.Direction) {
+	p := &pipeline{conn: conn, dir: d, gone: make(chan struct{})}
 	l.mu.Lock()
 	l.pipelines[p] = struct{}{}
 	l.mu.Unlock()
 	l.proxy.Toxics.StartLink(l.server, name+" "+d.String(), source{from, p}, destination{to, p}, d)
 }
 
-// noteTorn notes the pipelines that may be torn because a toxic goes: all of them if that makes pipelines end,
-// otherwise those that have begun to end.
+// noteTorn records the pipelines that may be torn because a toxic was removed. If all is true, the removal makes
+// pipelines end, and every pipeline may be torn. Otherwise only those may be torn whose source has ended.
 func (l *Link) noteTorn(all bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,7 +61,7 @@ func (l *Link) awaitTorn() {
 	}
 }
 
-// source is the reader at which a pipeline begins. io.Copy calls WriteTo.
+// source is the reader from which a pipeline gets its bytes. toxiproxy reads with io.Copy, which calls WriteTo.
 type source struct {
 	io.Reader
 	p *pipeline
@@ -88,7 +88,7 @@ func (c counted) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// destination is the writer at which a pipeline ends. toxiproxy closes it when it has delivered all.
+// destination is the writer to which a pipeline delivers its bytes. toxiproxy closes it after the last byte.
 type destination struct {
 	sink
 	p *pipeline
@@ -113,7 +113,7 @@ func (d destination) Close() error {
 	return nil
 }
 
-// whole reports whether a pipeline that has ended delivered all that its source had.
+// whole reports whether a pipeline, once ended, has delivered all that its source had.
 func (p *pipeline) whole() bool {
 	p.conn.link.mu.Lock()
 	defer p.conn.link.mu.Unlock()

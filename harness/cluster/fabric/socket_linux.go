@@ -6,8 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bindLate has the kernel choose the port of a socket when it connects, among those that are free for this destination.
-// A port that is chosen earlier is taken for all destinations, and stays so for a minute after the connection's end.
+// bindLate makes the kernel choose a socket's port only when the socket connects. The port then has to be free for this
+// destination alone. A port that is chosen earlier is taken for all destinations, and stays taken for a minute after
+// the connection's end.
 func bindLate(_, _ string, raw syscall.RawConn) error {
 	return raw.Control(func(fd uintptr) {
 		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1) // fails before Linux 4.2 only

@@ -8,8 +8,8 @@ import (
 // This file has two toxics of our own, in place of toxiproxy's timeout and limit_data. Those end a pipeline in the
 // middle and read no more, so that the stages before them wait for ever.
 
-// The names of our own toxics. toxiproxy has one table of toxics for the process, to which other packages may add
-// theirs.
+// The names of our own toxics. toxiproxy has one table of toxics for the process. Other packages may add theirs, so our
+// names have a prefix.
 const (
 	dropName      = "doublegrant-drop"
 	limitDataName = "doublegrant-limit-data"
@@ -32,7 +32,7 @@ func (*drop) Pipe(stub *toxics.ToxicStub) {
 	}
 }
 
-// limitData passes Bytes bytes of a connection on. Then it ends the connection and loses the rest.
+// limitData passes on the first Bytes bytes of a connection. Then it ends the connection and loses the rest.
 type limitData struct {
 	Bytes int `json:"bytes"`
 }

@@ -39,7 +39,8 @@ func direction(d stream.Direction) int {
 	return 1
 }
 
-// countWithheld counts bytes that meet a withheld link. The end of a connection counts as one byte.
+// countWithheld counts bytes that a withheld link holds up. The end of a connection counts as one byte. withheld is a
+// result of link.restored: if it is nil, the link is not withheld, and nothing is counted.
 func (c *dialed) countWithheld(withheld <-chan struct{}, bytes int) {
 	if withheld != nil && !c.uncounted {
 		c.link.traffic.withheld.Add(max(1, int64(bytes)))
@@ -60,14 +61,14 @@ func (c *dialed) countReset() {
 	}
 }
 
-// countPassing counts bytes on their way to the toxics in force.
+// countPassing counts bytes that are about to go through the toxics in force.
 func (c *dialed) countPassing(d stream.Direction, bytes int) {
 	if bytes > 0 && !c.uncounted && c.link.traffic.acting[direction(d)].Load() > 0 {
 		c.link.traffic.passed.Add(int64(bytes))
 	}
 }
 
-// countEnded counts a connection that toxics ended in the middle of its bytes.
+// countEnded counts a connection that toxics ended before all its bytes had passed. It counts each connection once.
 func (c *dialed) countEnded(d stream.Direction) {
 	if !c.uncounted && c.link.traffic.acting[direction(d)].Load() > 0 && c.cut.CompareAndSwap(false, true) {
 		c.link.traffic.ended.Add(1)

@@ -54,16 +54,17 @@ func toxicOf(f harness.LinkFault) (toxic, error) {
 var ErrStuck = errors.New(
 	"its far side does not read (is it paused?), and toxiproxy changes no connection until it does")
 
-// toxicWithin bounds how long a toxic takes to come or go, and again how long after the connections were reset. A
-// millisecond is usual.
+// toxicWithin bounds how long toxiproxy may take to add or remove a toxic. If it takes longer, the connections are
+// reset, and toxiproxy gets the same time again. It usually takes a millisecond.
 const toxicWithin = 2 * time.Second
 
 // put adds the toxic to old connections and new ones until heal is called. Several toxics, also of one kind, may be in
 // force on one link.
 //
 // toxiproxy waits for every connection whose far side does not read, such as a paused process with full buffers. New
-// connections wait with it. Then put resets the link's connections, which ends the wait, and returns ErrStuck. heal
-// still removes the toxic. A heal that has to wait resets the connections too, and goes on.
+// connections wait with it. If that takes too long, put resets the link's connections, which ends the wait, and returns
+// ErrStuck. Even then heal removes the toxic. A heal that has to wait too long resets the connections too, and then
+// removes the toxic.
 func (l *Link) put(t toxic) (heal func() error, err error) {
 	number := l.made.Add(1)
 	l.mu.Lock()
@@ -131,14 +132,15 @@ func (l *Link) remove(t toxic, number int64) error {
 	return nil
 }
 
-// otherToxics reports whether more than one toxic is in force, coming or going.
+// otherToxics reports whether the link has a toxic besides the one that is being removed. Toxics that are being added
+// or removed count too.
 func (l *Link) otherToxics() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.toxics > 1
 }
 
-// detour leads the dialed connections through toxiproxy, which has the toxic by now.
+// detour makes all connections of the link go through toxiproxy, to which the new toxic has been added.
 func (l *Link) detour() {
 	all := l.allDialed()
 	for _, c := range all {
@@ -149,7 +151,7 @@ func (l *Link) detour() {
 	}
 }
 
-// goDirect notes that a toxic has gone. If it was the last, dialed connections return from toxiproxy.
+// goDirect counts a toxic that was removed. If it was the link's last toxic, the connections leave toxiproxy.
 func (l *Link) goDirect() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -163,8 +165,9 @@ func (l *Link) goDirect() {
 
 func toxicName(d stream.Direction, number int64) string { return fmt.Sprintf("%v #%d", d, number) }
 
-// operate runs op, which changes toxics, and then calls finish. No other op can begin before that. If op does not end
-// in time, operate resets the link's connections, which frees it, and returns stuck.
+// operate runs op, which adds or removes a toxic, and then calls finish. Until finish returns, no other op begins on
+// this link. If op does not end in time, operate resets the link's connections, so that op can go on, and returns
+// stuck.
 func (l *Link) operate(op func() error, finish func()) (stuck bool, err error) {
 	done, over := make(chan error, 1), make(chan struct{})
 	go func() {

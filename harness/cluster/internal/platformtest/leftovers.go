@@ -19,8 +19,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/internal/processes"
 )
 
-// Remains lists the folders, hosts and processes of clusters in the temporary folder tmp. The cluster whose folder is
-// spared is left out.
+// Remains lists the folders, hosts and processes of clusters in the temporary folder tmp. The folder spared belongs to
+// a cluster that is left out.
 func (p Platform) Remains(t *testing.T, tmp, spared string) (left []string) {
 	t.Helper()
 	for _, l := range p.leftovers(t) {
@@ -68,7 +68,8 @@ func (p Platform) NothingIsLeftOfAKilledHarness(t *testing.T) {
 }
 
 // OrphansAreRemovedAndNothingElse kills harnesses together with their watchdogs. It checks that RemoveOrphans, and the
-// next start, remove what they leave behind. kinds lists the kinds of leftovers that must be found.
+// next start, remove what the harnesses leave behind. kinds lists the values of Leftover.Kind that RemoveOrphans must
+// find.
 func (p Platform) OrphansAreRemovedAndNothingElse(t *testing.T, kinds ...string) {
 	c, own := p.bystander(t)
 	p.killBoth(t, own)
@@ -97,8 +98,8 @@ func (p Platform) OrphansAreRemovedAndNothingElse(t *testing.T, kinds ...string)
 	Whole(t, c)
 }
 
-// awaitNothing waits until nothing remains. Files and hosts must be gone already, but the kernel may not have ended the
-// nodes of a dead harness yet.
+// awaitNothing waits until nothing remains except the cluster in the folder own. Files and hosts must be gone already.
+// The kernel may not have ended the nodes of a dead harness yet.
 func (p Platform) awaitNothing(t *testing.T, own string) {
 	t.Helper()
 	for _, what := range p.Remains(t, os.TempDir(), own) {
@@ -113,7 +114,8 @@ func (p Platform) orphans(t *testing.T) []cluster.Leftover {
 		func(l cluster.Leftover) bool { return l.Owned || filepath.Dir(l.Run) != os.TempDir() })
 }
 
-// killBoth kills a harness with six nodes, and its watchdogs.
+// killBoth starts a harness with six nodes, and kills it together with its watchdogs. own is the folder of the test's
+// own cluster.
 func (p Platform) killBoth(t *testing.T, own string) {
 	t.Helper()
 	v := NewVictim(t, idle) // a busy one may be done when we come to kill it
@@ -135,8 +137,8 @@ func (p Platform) killBoth(t *testing.T, own string) {
 	p.awaitOrphans(t)
 }
 
-// awaitOrphans waits until a leftover is an orphan. A leftover may seem to have an owner for a while: a cluster of
-// another test that has got the subnet of the dead cluster.
+// awaitOrphans waits until some leftover counts as an orphan. For a while every leftover may seem to have an owner,
+// because a cluster of another test has taken the dead cluster's subnet.
 func (p Platform) awaitOrphans(t *testing.T) {
 	t.Helper()
 	Eventually(t, func() bool { return len(p.orphans(t)) > 0 }, "all that is left has an owner")

@@ -19,7 +19,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// Hang bounds waits for what has to happen at some time, even on a busy machine.
+// Hang bounds the wait for something that has to happen, even on a busy machine.
 const Hang = time.Minute
 
 // Platform is a platform under test. The zero value runs nodes as local processes.
@@ -132,8 +132,8 @@ func Eventually(t *testing.T, cond func() bool, what string) {
 	require.Eventually(t, cond, Hang, 20*time.Millisecond, what)
 }
 
-// Sees waits until the host gets an answer from the node. One probe waits only for a fraction of a second.
-func Sees(t *testing.T, c *cluster.Cluster, from, to string) {
+// Sees waits until the host gets an answer from the node. A single probe waits only for a fraction of a second.
+func Sees(t *testing.T, c *cluster.Cluster, host, node string) {
 	t.Helper()
-	Eventually(t, func() bool { return c.Probe(t.Context(), from, to) == nil }, from+" does not see "+to)
+	Eventually(t, func() bool { return c.Probe(t.Context(), host, node) == nil }, host+" does not see "+node)
 }

@@ -28,8 +28,8 @@ const (
 	idle = "idle" // starts one cluster of six nodes, prints the result, and does nothing until its standard input ends
 )
 
-// Main runs the tests, or acts as a victim of one, and does not return. more has the other victims of the test binary,
-// by name. Each returns its exit code.
+// Main is called by TestMain, and ends the process. It runs the tests, unless NewVictim has made this process: then it
+// runs the victim's task. more has the tasks that only this test binary has, by name. Each task returns its exit code.
 func (p Platform) Main(m *testing.M, more map[string]func() int) {
 	switch as := os.Getenv(asHarness); as {
 	case "":
@@ -63,19 +63,19 @@ func (p Platform) idle() int {
 	return 0
 }
 
-// Begin starts a cluster in a victim, which has no test.
+// Begin starts a cluster in a victim, where there is no testing.T. It drops the cluster's events and log.
 func Begin(c *cluster.Cluster) error {
 	return c.Start(context.Background(), harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler))
 }
 
-// Victim is a harness in its own process, to be killed.
+// Victim is a harness in a process of its own, which a test kills.
 type Victim struct {
 	*exec.Cmd
 	tmp string
 }
 
-// NewVictim prepares a victim without starting it. task is busy, idle or another of the names that Main knows. The
-// victim is killed when the test ends.
+// NewVictim prepares a victim without starting it. task is busy, idle or one of the other tasks of Main. The victim is
+// killed when the test ends.
 func NewVictim(t *testing.T, task string) Victim {
 	t.Helper()
 	v := Victim{exec.Command(os.Args[0]), os.TempDir()}
@@ -99,7 +99,8 @@ func (v Victim) kill() {
 	_ = v.Wait()
 }
 
-// watchdogs returns the ids of its watchdogs. The environment of each names the process that it watches.
+// watchdogs returns the process ids of the victim's watchdogs. A watchdog's environment names the process that it
+// watches.
 func (v Victim) watchdogs() (all []int) {
 	for _, pid := range processes.All() {
 		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
