@@ -24,11 +24,11 @@ func widestClockBound(events []harness.Event) (widest time.Duration) {
 	return widest
 }
 
-// leasesPerClockBound is the smallest ratio of the shortest lease or window to the uncertainty of the clocks that
-// suffices.
+// leasesPerClockBound is the least ratio of the shortest lease or window to the uncertainty of the clocks. With a lower
+// ratio, two owners might hold a lock at one time and not be seen.
 const leasesPerClockBound = 4
 
-// noteLease updates the shortest lease or window that was granted.
+// noteLease lowers p.shortestLease to the lease or window of x, if x was granted one and it is shorter.
 func (p *gatesPass) noteLease(x harness.Op) {
 	if x.TTL > 0 && x.Outcome == harness.OK && (x.Kind == harness.Acquire || x.Kind == harness.Claim) &&
 		(p.shortestLease == 0 || x.TTL < p.shortestLease) {
@@ -36,7 +36,8 @@ func (p *gatesPass) noteLease(x harness.Op) {
 	}
 }
 
-// looseClocks returns a doubt if the generators' clocks were not known well enough.
+// looseClocks returns a doubt if the uncertainty of the generators' clocks is more than a quarter of the shortest
+// lease.
 func (p *gatesPass) looseClocks() []string {
 	if p.shortestLease == 0 || p.clockBound <= p.shortestLease/leasesPerClockBound {
 		return nil

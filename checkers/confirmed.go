@@ -19,9 +19,9 @@ func mayFollow(c, m harness.Op) bool {
 // confirmsKept bounds the messages in each of the three maps of confirms, at about 300 bytes a message.
 const confirmsKept = 1 << 13
 
-// confirms holds, by message, the confirms that may shorten marks which the checker sees later. The server may execute
-// a confirm in info at any later time. It may execute an ok confirm after any mark that was called before the confirm
-// returned.
+// confirms holds, by message, the confirms that may shorten a mark which the checker sees later. The server may execute
+// a confirm in info at any later time. It may execute an ok confirm after a mark, if that mark was called before the
+// confirm returned.
 type confirms struct {
 	young, old map[string][]harness.Op // ok confirms in two generations; the old one is dropped when the young is full
 	late       map[string][]harness.Op // confirms in info
@@ -57,8 +57,9 @@ func (all *confirms) add(c harness.Op, drift float64) {
 	all.young[c.Key] = withoutRedundant(all.young[c.Key], c)
 }
 
-// withoutRedundant adds c to all, the confirms of one message, and leaves out redundant confirms. A confirm is
-// redundant if another was called no later, returned no earlier and has no longer window.
+// withoutRedundant adds c to all, the confirms of one message, and leaves out confirms that c or another one makes
+// redundant. A confirm is redundant if another confirm was called no later, returned no earlier and has no longer
+// window.
 func withoutRedundant(all []harness.Op, c harness.Op) []harness.Op {
 	window := func(x harness.Op) time.Duration { return harness.EarliestEnd(0, x.TTL, 0) }
 	kept := all[:0]
@@ -73,7 +74,8 @@ func withoutRedundant(all []harness.Op, c harness.Op) []harness.Op {
 	return append(kept, c)
 }
 
-// shortestWindow returns the shortest of n and the windows of these confirms. An n of 0 does not count.
+// shortestWindow returns the shortest of n and the windows of these confirms. An n of 0 means that no window is known
+// yet.
 func shortestWindow(n time.Duration, byMessage map[string][]harness.Op, drift float64) time.Duration {
 	for _, ofMessage := range byMessage {
 		for _, c := range ofMessage {
@@ -85,8 +87,9 @@ func shortestWindow(n time.Duration, byMessage map[string][]harness.Op, drift fl
 	return n
 }
 
-// earliestEnd returns the earliest end of the mark m, as far as the confirms seen before m tell. dependsOnDropped is
-// true if a dropped confirm may end m sooner than the kept ones. Then the end is that of the shortest dropped window.
+// earliestEnd returns the earliest end of the mark m, given the confirms that were seen before m. dependsOnDropped is
+// true if a confirm that is no longer kept may end m sooner than every kept one. Then the end is m.Call plus the
+// shortest window of a dropped confirm.
 func (all *confirms) earliestEnd(m harness.Op, drift float64) (end time.Duration, dependsOnDropped bool) {
 	end = harness.EarliestEnd(m.Call, m.TTL, drift)
 	for _, byMessage := range [...]map[string][]harness.Op{all.young, all.old, all.late} {
@@ -109,8 +112,8 @@ func (all *confirms) earliestEnd(m harness.Op, drift float64) (end time.Duration
 	return end, false
 }
 
-// suspected is a claim that was answered "first" although earlier marks forbid that. A confirm that has not returned
-// yet may have shortened those marks. Then the claim is no violation.
+// suspected is a claim that was answered "first" although earlier marks forbid that answer. If a confirm that has not
+// returned yet shortened those marks, the claim is no violation.
 type suspected struct {
 	claim       mark
 	against     []mark // the marks that forbid the claim, the earliest againstKept of them
@@ -120,8 +123,8 @@ type suspected struct {
 // againstKept bounds suspected.against.
 const againstKept = 16
 
-// noteConfirm lets the confirm c shorten the marks of its message, also those that are kept against suspected claims.
-// The server may have executed c before it answered such a claim, so c may excuse the claim.
+// noteConfirm moves the ends of marks to where the confirm c may have put them: of the marks of its message, and of the
+// marks kept in suspected claims of that message. So c may excuse a suspected claim.
 func (p *dedupPass) noteConfirm(c harness.Op) {
 	p.sawConfirm = true
 	marks := p.marks[c.Key]
@@ -137,7 +140,8 @@ func (p *dedupPass) noteConfirm(c harness.Op) {
 	p.confirmed.add(c, p.meta.Drift)
 }
 
-// shorten moves the earliest end of m, and of the marks that m continues, to where the confirm c may have put it.
+// shorten lowers the earliest end of m, and of the marks that m continues, to the end that the confirm c may have given
+// them.
 func (m *mark) shorten(c harness.Op, drift float64) {
 	m.ends = min(m.ends, endAfterConfirm(c, m.Op, drift))
 	for _, earlier := range m.continued {
@@ -145,8 +149,8 @@ func (m *mark) shorten(c harness.Op, drift float64) {
 	}
 }
 
-// keepSuspect keeps s until no confirm can come any more that excuses its claim. If no confirm is to be expected,
-// keepSuspect decides s at once.
+// keepSuspect puts s into the queue, where s waits until no further confirm can excuse its claim. If the checker
+// expects no confirms, it decides s at once. If the queue is full, the claim counts as not judged.
 func (p *dedupPass) keepSuspect(s *suspected) {
 	if !p.awaitsConfirms {
 		p.decide(s)
@@ -160,8 +164,8 @@ func (p *dedupPass) keepSuspect(s *suspected) {
 	p.suspects[s.claim.Key] = append(p.suspects[s.claim.Key], s)
 }
 
-// decideBefore decides the suspected claims that returned before low. Every later operation is called at low or after
-// it, so no confirm can excuse them any more.
+// decideBefore decides the suspected claims that returned before the time low. No later operation is called before low,
+// so no later confirm can excuse these claims.
 func (p *dedupPass) decideBefore(low time.Duration) {
 	n := 0
 	for ; n < len(p.queue) && p.queue[n].claim.Return < low; n++ {
@@ -175,8 +179,8 @@ func (p *dedupPass) decideBefore(low time.Duration) {
 	p.queue = p.queue[n:]
 }
 
-// decide reports the claim of s as a duplicate if a kept mark still forbids the claim. If only marks that were not kept
-// may forbid it, the claim counts as not judged.
+// decide reports the claim of s as a duplicate if a mark in s.against still forbids the answer "first". If only marks
+// that were not kept may forbid it, the claim counts as not judged.
 func (p *dedupPass) decide(s *suspected) {
 	for i := range s.against {
 		if m := &s.against[i]; m.rulesOut(&s.claim) {
@@ -194,8 +198,8 @@ func (p *dedupPass) decide(s *suspected) {
 	p.messages++
 }
 
-// end decides the remaining suspected claims. If the record is incomplete, it returns a doubt instead, since confirms
-// that excuse these claims may be missing. It decides them all the same if there was no confirm and none was promised.
+// end decides the suspected claims that still wait, if the record is complete, or if it has no confirm and none was
+// promised. Otherwise a confirm that excuses such a claim may be missing from the record, so end returns a doubt.
 func (p *dedupPass) end(complete bool) string {
 	if complete || !p.sawConfirm && !p.promised {
 		p.decideBefore(forever)

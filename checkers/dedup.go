@@ -14,10 +14,10 @@ import (
 // is new.
 //
 // An ok claim with the result [harness.ResultFirst] sets a mark on its Key. The mark is set between Call and Return,
-// and it ends at Call + TTL*(1-Meta.Drift) at the earliest. A TTL of 0 has no end. Two such claims F and S are a
-// violation if each returned before the mark of the other can have ended: then neither order explains both. If a claim
-// was under way for longer than its window, its mark may have come and gone before the other claim was called. A claim
-// that ended in info may or may not have set a mark.
+// and it ends at Call + TTL*(1-Meta.Drift) at the earliest. A TTL of 0 has no end. Two such claims are a violation if
+// each returned before the mark of the other can have ended: then they cannot both have been new, in whichever order
+// the server executed them. If a claim was under way for longer than its window, its mark may have come and gone before
+// the other claim was called. A claim that ended in info may or may not have set a mark.
 //
 // Where messages are confirmed, the TTL of a claim is its lease. Once the lease has ended, another claim is legitimate,
 // until the message is confirmed. An ok confirm C by any client certainly marks its Key from C.Return to C.Call +
@@ -29,14 +29,14 @@ import (
 //     the message was marked from M on.
 //
 // A confirm replaces the mark of its message, possibly by a shorter one. So any other confirm C of a Key may let a mark
-// M of that Key end at max(C.Call, M.Call) + TTL*(1-Meta.Drift), with the TTL of C. A confirm does not count if it
-// failed, or if it was ok and had returned before M was called. A claim that meets a mark changes nothing, however late
+// M of that Key end at max(C.Call, M.Call) + TTL*(1-Meta.Drift), with the TTL of C. A failed confirm does not count,
+// nor does an ok confirm that had returned before M was called. A claim that meets a mark changes nothing, however late
 // it is executed. Sources: soundness rules 2 and 3.
 //
 // A confirm that was called early enough may excuse a claim, even if it returns after the claim. So a claim is reported
-// only when no such confirm can come any more: once every worker has had a later operation, or at the end of the
-// record. If the workloads promise kinds, but no confirms, a claim is reported at once. If the record stops before the
-// run, claims that still wait are doubts, unless the record has no confirm and promises none.
+// only when a confirm that excuses it can no longer come: once every worker has had a later operation, or at the end of
+// the record. If the workloads promise kinds, but no confirms, a claim is reported at once. If the record stops before
+// the run did, claims that still wait are doubts, unless the record has no confirm and promises none.
 //
 // The checker relies on two promises of a run. If kinds are promised and confirms are not, nobody confirms. The
 // harness, which is not one of the workers, never confirms. Histories that other programs recorded may break both
@@ -46,15 +46,15 @@ import (
 // Unknown.
 //
 // Every further claim answered "first" is one violation, against the earliest claim or confirm in force. Messages are
-// forgotten after their window. The time for a claim is amortised O(1) for each mark of its message that is in force; a
-// filter that works has one. Memory is bounded by twice the marks in their window, the latest confirms of 16,384
-// messages and 4,096 undecided claims. The verdict is Unknown if more claims are undecided, or if confirms were dropped
-// whose windows are shorter than those of later marks.
+// forgotten after their window. The time for a claim is amortised O(1) for each mark of its message that is in force. A
+// filter that works has one mark in force. Memory is bounded by twice the marks in their window, the latest confirms of
+// 16,384 messages and 4,096 undecided claims. The verdict is Unknown if more claims are undecided, or if confirms were
+// dropped whose windows are shorter than the windows of later marks.
 func Dedup() harness.Checker { return dedup{} }
 
 // DedupConfirmed returns [Dedup] for a history that is known to hold confirms, whatever its workloads promise.
-// byHarness says that [harness.HarnessClient] sent some of them. Then a claim is a violation only once the harness,
-// too, has had a later operation.
+// byHarness says that [harness.HarnessClient] sent some of them. Then a claim is reported only once the harness, too,
+// has had a later operation.
 func DedupConfirmed(byHarness bool) harness.Checker {
 	return dedup{confirmed: true, byHarness: byHarness}
 }
@@ -110,7 +110,7 @@ type dedupPass struct {
 	unjudged       int
 }
 
-// mark is the mark on a message that an ok claim answered "first" has set, or an ok confirm.
+// mark is a mark on a message. An ok claim that was answered "first" has set it, or an ok confirm.
 type mark struct {
 	harness.Op
 	claim     *harness.Op   // the claim that a confirm belongs to, if it is still known
@@ -157,7 +157,8 @@ func (p *dedupPass) judgeFirst(x harness.Op) {
 	p.addMark(marks, this)
 }
 
-// ruledOut returns this claim as suspected if any of the marks forbids it, else nil.
+// ruledOut checks the claim passed as this against the marks. It returns the claim as suspected if a mark forbids the
+// answer "first", else nil.
 func ruledOut(marks []mark, this mark) (s *suspected) {
 	for i := range marks {
 		m := &marks[i]
@@ -176,15 +177,15 @@ func ruledOut(marks []mark, this mark) (s *suspected) {
 	return s
 }
 
-// rulesOut reports whether m forbids that this claim was answered "first". It does if m was certainly set before the
-// claim and cannot have ended when the claim returned.
+// rulesOut reports whether m forbids the answer "first" to the claim passed as this. It does if m was certainly set
+// before the claim and cannot have ended when the claim returned.
 func (m *mark) rulesOut(this *mark) bool {
 	return m.ends > this.Return && m.evidenceBefore(this) != nil
 }
 
-// evidenceBefore lists the marks which show that m was set before this claim: m alone, or a chain of marks that ends
-// with m (see chainSince). It returns nil if nothing shows that. The caller knows that m had not ended when the claim
-// returned.
+// evidenceBefore lists the marks which show that m was set before the claim passed as this. They are m alone, or a
+// chain of marks that ends with m (see chainSince). It returns nil if nothing shows that. The caller has checked that m
+// had not ended when the claim returned.
 func (m *mark) evidenceBefore(this *mark) []*mark {
 	if m.Kind == harness.Confirm && m.Return < this.Call {
 		return []*mark{m}
@@ -192,8 +193,9 @@ func (m *mark) evidenceBefore(this *mark) []*mark {
 	return m.chainSince(this)
 }
 
-// chainSince returns a chain of marks that ends with m. It begins with a claim that must have come before this one, and
-// each further mark is a confirm that continues the mark before. chainSince returns nil if there is no such chain.
+// chainSince returns a chain of marks that ends with m. The chain begins with the mark of a claim that must have come
+// before the claim passed as this. Each further mark is a confirm that continues the mark before it. chainSince returns
+// nil if there is no such chain.
 func (m *mark) chainSince(this *mark) []*mark {
 	if m.Kind == harness.Claim && m.Return < this.ends {
 		return []*mark{m}
@@ -209,8 +211,8 @@ func (m *mark) chainSince(this *mark) []*mark {
 	return nil
 }
 
-// continueMarks notes the marks that the confirm m continues: those that had not ended when m returned. From such a
-// mark until m the message was marked, so no claim can have been answered "first".
+// continueMarks records in m which of the marks the confirm m continues: those that had not ended when m returned. From
+// the beginning of a continued mark until m the message was marked, so no claim can have been answered "first".
 func (m *mark) continueMarks(marks []mark) {
 	for i := range marks {
 		if earlier := marks[i]; earlier.ends > m.Return && len(m.continued) < continuedKept {
@@ -219,7 +221,7 @@ func (m *mark) continueMarks(marks []mark) {
 	}
 }
 
-// addMark adds m to the marks of its message and drops those that have ended.
+// addMark adds m to the marks of its message. When their slice is full, it first drops those that may have ended.
 func (p *dedupPass) addMark(marks []mark, m mark) {
 	if len(marks) == cap(marks) {
 		marks = withoutPast(marks, m.Return)
@@ -258,7 +260,7 @@ func (p *dedupPass) claimOf(c harness.Op) *harness.Op {
 }
 
 // newMark returns the mark of x with its earliest end. If that end depends on confirms that were dropped to bound
-// memory, newMark counts the mark as not judged.
+// memory, x counts as not judged.
 func (p *dedupPass) newMark(x harness.Op) mark {
 	end, dependsOnDropped := p.confirmed.earliestEnd(x, p.meta.Drift)
 	if dependsOnDropped {
@@ -288,7 +290,7 @@ func (p *dedupPass) sweep(now time.Duration) {
 	p.sizeAfterSweep = len(p.marks)
 }
 
-// figures lists the counts. A message that comes again after its window counts as another message.
+// figures lists the counts. If a message is claimed again after its window, it counts as another message.
 func (p *dedupPass) figures() []harness.Figure {
 	out := []harness.Figure{figureMessages.Count(p.messages), figureDuplicates.Count(p.duplicates)}
 	if p.messages > 0 {

@@ -18,11 +18,11 @@ import (
 //
 //   - a [harness.LostMessage] if the message was lost, as defined below;
 //   - a [harness.ImmortalMark] if P.Call > Return + TTL*(1+Meta.Drift) of every earlier claim and confirm of its Key
-//     that did not fail, those of the harness included. At least one of these may have marked the message, and none has
-//     TTL 0, which never ends. A TTL of a millisecond or more counts as one millisecond more, as in [Stuck].
+//     that did not fail. Those of the harness count, too. At least one of these may have marked the message, and none
+//     has TTL 0, which never ends. A TTL of a millisecond or more counts as one millisecond more, as in [Stuck].
 //
-// A message is lost if the history has no Deliver of its Key, other than failed ones, no earlier probe may have marked
-// it, and one of these holds:
+// A message is lost if its Key has no Deliver, or only failed ones. Besides, no earlier probe may have marked the
+// message, and one of these holds:
 //
 //   - a client's claim before P was answered [harness.ResultFirst];
 //   - a client's claim before P ended in info, and its client's work ended with it. The client crashed (Err is
@@ -47,10 +47,10 @@ import (
 // Whether marks end is judged only for messages that were probed after their windows, or inspected; figures count
 // these.
 //
-// The harness promises to probe only when no client is left that could deliver, and no client's command can still be
-// executed or was executed after its operation's Return. Where claims are leases, it probes after the lease. It also
-// promises that the store was empty at the start, and that it inspects only keys known to be marks. Sources: "Atomic
-// operations by Lua" (see workloads); soundness rules 2, 3 and 5.
+// The harness promises to probe only when no client is left that could deliver. By then no client's command can still
+// be executed, and none was executed after its operation's Return. Where claims are leases, it probes after the lease.
+// It also promises that the store was empty at the start, and that it inspects only keys known to be marks. Sources:
+// "Atomic operations by Lua" (see workloads); soundness rules 2, 3 and 5.
 //
 // The first pass over the history collects the messages that are probed, and the second one judges them. Memory is
 // about 400 bytes for each of them, or 1,300 if it is lost, whatever the length of the run. Time is O(1) per operation.
@@ -97,11 +97,11 @@ func (c delivery) Check(ctx context.Context, h harness.History, report func(harn
 //	harness                                  |--probe: seen--|
 //	message            owed                                lost, if nobody has delivered it by the end
 //
-// So apply handles a claim or confirm x of such a message in three steps:
+// So apply handles a claim or confirm x of a probed message in three steps:
 //
 //  1. withdraw drops the findings of earlier probes that x disproves.
 //  2. If x is a probe, probe judges by what was claimed before it. Inspections are judged by inspect.
-//  3. noteClaim notes what x may have marked, and until when.
+//  3. noteClaim records what x may have marked, and until when.
 //
 // The findings that are left at the end are reported.
 type deliveryPass struct {
@@ -141,7 +141,7 @@ type message struct {
 	lost, immortal *harness.Anomaly
 }
 
-// collect handles an operation of the first pass: it notes the messages that are probed or inspected.
+// collect handles an operation of the first pass: it collects the messages that are probed or inspected.
 func (p *deliveryPass) collect(x harness.Op) {
 	p.ops++
 	if (isProbe(x) || isInspection(x)) && p.messages[x.Key] == nil {
@@ -187,7 +187,7 @@ func (p *deliveryPass) apply(m *message, x harness.Op) {
 	}
 }
 
-// withdraw withdraws findings that x, a claim or confirm, disproves.
+// withdraw drops the findings about m that x, a claim or confirm, disproves.
 func (m *message) withdraw(x harness.Op) {
 	underWay := func(a *harness.Anomaly) bool { return x.Client != harness.HarnessClient && x.Call <= a.To }
 	if m.lost != nil && (toldFirst(x) && x.Call <= m.windowsOver || underWay(m.lost)) {
@@ -226,7 +226,7 @@ func (p *deliveryPass) probe(m *message, x harness.Op) {
 }
 
 // isUndelivered reports whether the message ought to have been delivered by the time of a probe, and was not. It
-// returns false if somebody else may have set the mark, or may still deliver.
+// returns false if the client of another claim may have set the mark, or may still deliver the message.
 func (m *message) isUndelivered() bool {
 	bySomebodyElse := m.unanswered || m.probeUnanswered || m.claimedAfterProbe
 	return m.isOwed() && !m.delivered && !bySomebodyElse
@@ -255,7 +255,8 @@ func (p *deliveryPass) list(m *message) {
 	}
 }
 
-// noteClaim notes x, a claim or confirm that did not fail, and the latest end of its window.
+// noteClaim records what x, a claim or confirm that did not fail, may have marked. latestEnd is the latest end of x's
+// window.
 func (m *message) noteClaim(x harness.Op, latestEnd time.Duration) {
 	m.windowsOver = max(m.windowsOver, latestEnd)
 	m.claimedAfterProbe = m.claimedAfterProbe || toldFirst(x) && m.probed
@@ -275,8 +276,9 @@ func (m *message) noteClaim(x harness.Op, latestEnd time.Duration) {
 	}
 }
 
-// obligesDelivery reports whether nobody but the client of the claim x delivers the message, if x has set its mark: x
-// was answered "first", or ended in info because its client crashed or was told to stop.
+// obligesDelivery reports whether only the client of the claim x could have delivered the message, if x set the mark.
+// That is so if x was answered "first", or ended in info because its client crashed or was told to stop. The caller has
+// ruled out the answer "seen".
 func obligesDelivery(x harness.Op) bool {
 	return x.Outcome == harness.OK || x.Err == harness.Crashed || x.Err == harness.FewAcks ||
 		harness.IsErrorReply(x.Err)
@@ -287,8 +289,8 @@ func toldFirst(x harness.Op) bool {
 	return x.Kind == harness.Claim && x.Outcome == harness.OK && x.Result == harness.ResultFirst
 }
 
-// end reports the findings. It returns a doubt if it is not known of some messages whether they were lost. If the
-// second pass saw fewer operations than the first, it may lack a delivery, so end reports nothing.
+// end reports the findings that are left. It returns a doubt if it cannot tell of some messages whether they were lost.
+// If the second pass saw fewer operations than the first, it may have missed a delivery, so end reports nothing.
 func (p *deliveryPass) end() string {
 	if p.read != p.ops {
 		return ""
@@ -346,7 +348,8 @@ func howFound(probe harness.Op) string {
 	return "still marked"
 }
 
-// pairAnomaly returns an anomaly that two operations on one key show. It lasts from the Call of a to the Return of b.
+// pairAnomaly returns an anomaly that the operations a and b on one key show. It lasts from the Call of a to the Return
+// of b.
 func pairAnomaly(class harness.Class, a, b harness.Op, note string) harness.Anomaly {
 	return harness.Anomaly{Class: class, Key: b.Key, From: a.Call, To: b.Return, Ops: []harness.Op{a, b}, Note: note}
 }

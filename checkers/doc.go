@@ -1,8 +1,8 @@
 // Package checkers judges histories.
 //
 // A checker is a streaming pass. It sees every operation once, in order of Return, and keeps only what may still decide
-// something. No rule can be broken by a delay, a lost reply or an honest clock alone (see the soundness rules in the
-// README), so a violation is always the system's fault. The pass finds violations. Porcupine, which only this package
+// something. No rule can be broken by a delay, a lost reply or an honest clock alone: see the soundness rules in the
+// README. So a violation is always the system's fault. The pass finds violations. Porcupine, which only this package
 // imports, certifies each one on the smallest window of operations that shows it, and draws that window.
 //
 //	Mutex     two owners inside their leases

@@ -20,7 +20,7 @@ func inOrder(all []indexedOp) []harness.Op {
 	return ops
 }
 
-// certainSpan lists s, or nothing if s is empty. If s never ends, it gets the end that reports expect, 0.
+// certainSpan lists s, or nothing if s is empty. A span that never ends gets the end 0, by which reports recognise it.
 func certainSpan(s harness.Span) []harness.Span {
 	switch {
 	case s.To == forever:
@@ -31,10 +31,10 @@ func certainSpan(s harness.Span) []harness.Span {
 	return []harness.Span{s}
 }
 
-// pastLease returns the spans of an anomaly in which the operation late met a lock or mark that should have been gone:
-// every lease had ended by leasesOver. taker is the operation that may have left the lock or mark behind. The first
-// span goes from the Call of taker to leasesOver. The second span goes from there to the Call of late, unless late was
-// called before.
+// pastLease returns the spans of an anomaly in which a lock or mark outlived every lease. taker is the operation that
+// may have taken the lock or set the mark, and all leases had ended by leasesOver. The operation late still met the
+// lock or mark. The first span goes from the Call of taker to leasesOver, the second from leasesOver to the Call of
+// late. There is no second span if late was called by leasesOver.
 func pastLease(taker harness.Op, leasesOver time.Duration, late harness.Op) []harness.Span {
 	all := []harness.Span{{Client: taker.Client, Kind: harness.PossibleHold, From: taker.Call, To: leasesOver}}
 	if late.Call > leasesOver {

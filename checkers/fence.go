@@ -17,14 +17,15 @@ import (
 // against the largest such token. A was certainly granted before B if
 //
 //   - A returned before B was called; or
-//   - A returned before B did, and before B's lease can have ended. Had B been granted first, its owner would still
-//     have had the lock when A was granted, since an owner releases only after its acquire has returned; or
-//   - A was called before B returned, and returned later, while B's owner certainly had the lock. It has the lock until
-//     it calls a release, or until its lease can have ended. A renewal that returned in time gives it a new lease.
+//   - A returned before B did, and before B's lease can have ended. If B had been granted first, B's owner would still
+//     have had the lock when A was granted: an owner releases only after its acquire has returned; or
+//   - A was called before B returned, and returned later, while B's owner certainly had the lock. The owner has the
+//     lock until it calls a release, or until the lease can have ended. A renewal that returned in time gives the owner
+//     a new lease.
 //
 // Two different owners with one token are a violation in either order, however late they were answered. An owner is the
-// worker together with Arg. If it gets its own token again, that is no violation: an acquire of a lock that it holds
-// grants it nothing new.
+// worker together with Arg. An owner may get its own token again: an acquire of a lock that it already holds grants
+// nothing new.
 //
 // Acquires in info are not judged; they may have drawn a token. A command in info by B's owner may still be executed,
 // and so may shorten B's lease. In a widened history (Meta.Widened) the time of B's release is not known well enough,
@@ -120,12 +121,12 @@ func (p *fencePass) earliestEnd(x harness.Op) time.Duration {
 	return late.endOf(x, p.meta.Drift)
 }
 
-// reportLateToken reports that the grant first has a larger token than the grant of h, although first came before: the
-// owner of h still had the lock when first returned.
+// reportLateToken reports that the grant called first has a larger token than the grant of h. That grant came first:
+// when it returned, the owner of h still had the lock.
 func (p *fencePass) reportLateToken(h *fenceHold, first peak) { p.add(p.lateTokenAnomaly(h, first)) }
 
-// grantedAfter returns a time t. Every grant that returned before t was certainly given before x, an ok acquire or
-// extend whose lease ends at until or later.
+// grantedAfter returns the time by which a grant must have returned to be certainly given before x. x is an ok acquire
+// or extend whose lease ends at until or later.
 func grantedAfter(x harness.Op, until time.Duration, meta harness.Meta) time.Duration {
 	if meta.Widened {
 		return x.Call
@@ -133,16 +134,18 @@ func grantedAfter(x harness.Op, until time.Duration, meta harness.Meta) time.Dur
 	return min(x.Return, until)
 }
 
-// rejudge reports x if a grant that came before x has a token that is too large. The list before has the largest tokens
-// of such grants.
+// rejudge judges the grant x again, in the second pass. The argument before lists the grants with the largest tokens of
+// those that certainly came before x. rejudge reports x if one of them has a larger token, or the same token and
+// another owner.
 func (p *fencePass) rejudge(before peaks, x peak) {
 	if a, ok := p.largerBefore(before, x.Op, x.number); ok {
 		p.add(p.regressionAnomaly(a, x))
 	}
 }
 
-// largerBefore looks in the list before for a grant with a larger token than x, or with the same token and another
-// owner. It returns the grant with the largest such token, and false if there is none.
+// largerBefore looks in the list called before for a grant with a token larger than the argument token. Another owner's
+// grant with the same token counts, too. It returns the grant with the largest such token. The result is false if there
+// is none.
 func (p *fencePass) largerBefore(before peaks, x harness.Op, token number) (harness.Op, bool) {
 	for _, a := range slices.Backward(before) {
 		switch c := a.number.compare(token); {

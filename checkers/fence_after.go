@@ -12,13 +12,13 @@ import (
 // This file finds grants whose token is too large because it was drawn after the lock had been lost. A grant that
 // returned while another owner certainly held the lock came before that owner's grant, so its token has to be smaller.
 
-// fenceHold is a grant with a token that may still last.
+// fenceHold is a grant with a token, and what is known of how long its owner has the lock.
 type fenceHold struct {
 	grant peak
 	until time.Duration // the earliest end of the grant and its renewals, as far as known
 	chain []link        // the grant, then its renewals; each returned before the previous lease can have ended
-	// larger has grants with a larger token that came before this grant if the hold lasted until they returned. They were
-	// called before this grant returned, and returned after it but before until.
+	// larger has grants with a larger token that were called before this grant returned, and that returned after it but
+	// before until. If the hold lasted until such a grant returned, that grant came before this one.
 	larger []peak
 	done   bool // it has ended, was reported, or was dropped to bound memory
 }
@@ -28,7 +28,7 @@ const (
 	fenceHoldsKept = 16 // holds kept for one lock; a correct lock has one
 )
 
-// fenceHolds keeps the holds that may still last.
+// fenceHolds keeps the holds that may still go on.
 type fenceHolds struct {
 	ofWorker map[int][]*fenceHold // a worker does one thing after the other: its next operation tells whether they lasted
 	ofKey    map[string][]*fenceHold
@@ -50,8 +50,8 @@ func (f *fenceHolds) begin(grant peak, until time.Duration, worker int) *fenceHo
 	return h
 }
 
-// noteGrant compares x, a grant that has just returned, with the holds of its key that may still last. Such a hold may
-// show that x came first, so that the token of x is too large.
+// noteGrant compares x, a grant that has just returned, with the holds of its key that may still go on. A hold may show
+// that x came before it although x returned later, so that the token of x is too large.
 func (f *fenceHolds) noteGrant(x peak, meta harness.Meta) {
 	all := f.ofKey[x.Key]
 	if len(all) == 0 {
@@ -64,8 +64,8 @@ func (f *fenceHolds) noteGrant(x peak, meta harness.Meta) {
 	f.ofKey[x.Key] = all
 }
 
-// note keeps x in h.larger if x has a larger token than h, and came first if h lasted beyond the Return of x. Whether h
-// did is not known yet.
+// note adds x to h.larger if x has a larger token than h, and came first if h lasted beyond the Return of x. It is not
+// known yet whether h lasted so long.
 func (h *fenceHold) note(x peak, meta harness.Meta) {
 	during := x.Call <= h.grant.Return && h.grant.Return <= x.Return && x.Return < h.until
 	if during && x.number.compare(h.grant.number) > 0 && ownerOf(x.Op, meta) != ownerOf(h.grant.Op, meta) &&
@@ -74,13 +74,13 @@ func (h *fenceHold) note(x peak, meta harness.Meta) {
 	}
 }
 
-// apply applies the operation x to the holds of its worker. A release ends the holds of its lock and owner. A renewal
-// lets them end at newUntil, which may be earlier or later. Anything else proves that they were not released before x
-// returned.
+// apply ends or prolongs the holds of the worker that called x. A release ends the holds of its lock and owner. A
+// renewal lets them end at newUntil, which may be earlier or later. Any other operation proves that they were not
+// released before x returned.
 //
-// Another owner's grant that returned while a hold certainly lasted came before that hold. If its token is larger than
-// the hold's, apply calls report with the hold and the grant. Of several such grants it takes the one with the largest
-// token.
+// Another owner's grant that returned while a hold certainly lasted came before the grant of that hold. If its token is
+// larger, apply calls report with the hold and with the grant that came first. If there are several such grants, it
+// takes the one with the largest token.
 func (f *fenceHolds) apply(
 	x harness.Op, newUntil func() time.Duration, meta harness.Meta, report func(h *fenceHold, first peak),
 ) {
@@ -116,8 +116,8 @@ func (h *fenceHold) endBy(t time.Duration) {
 	}
 }
 
-// renew lets h last as long as x, if x is an ok renewal that returned before h can have ended. It ignores renewals
-// beyond linksKept.
+// renew lets h last as long as the lease of x, if x is an ok renewal that returned before h can have ended. Renewals
+// beyond linksKept change nothing.
 func (h *fenceHold) renew(x harness.Op, newUntil func() time.Duration) {
 	if x.Outcome != harness.OK || x.Return >= h.until {
 		return
@@ -139,8 +139,8 @@ func (h *fenceHold) evidenceUntil(t time.Duration) (all []harness.Op) {
 	return all
 }
 
-// decide reports h if a grant with a larger token returned while h certainly lasted. h certainly lasts until its
-// earliest end, but not beyond heldUntil, the time until which it was certainly not released.
+// decide reports h if a grant with a larger token returned while h certainly lasted. heldUntil is the time until which
+// h was certainly not released. So h certainly lasted until heldUntil or its earliest end, whichever comes first.
 func (h *fenceHold) decide(heldUntil time.Duration, report func(h *fenceHold, first peak)) {
 	h.larger = slices.DeleteFunc(h.larger, func(a peak) bool { return a.Return >= h.until })
 	var first *peak
@@ -155,8 +155,8 @@ func (h *fenceHold) decide(heldUntil time.Duration, report func(h *fenceHold, fi
 	}
 }
 
-// end decides the remaining holds of a complete record. Their owners did nothing more, so they did not release the
-// lock.
+// end decides the remaining holds of a complete record. Their owners had no later operation, so they did not release
+// the lock.
 func (f *fenceHolds) end(report func(h *fenceHold, first peak)) {
 	for _, worker := range slices.Sorted(maps.Keys(f.ofWorker)) {
 		for _, h := range f.ofWorker[worker] {
@@ -167,8 +167,8 @@ func (f *fenceHolds) end(report func(h *fenceHold, first peak)) {
 	}
 }
 
-// lateTokenAnomaly returns the anomaly that h and first show: first has a larger token than h, and returned while the
-// owner of h certainly had the lock.
+// lateTokenAnomaly returns the anomaly that the hold h and the grant called first show. The grant has a larger token
+// than h, and returned while the owner of h certainly had the lock.
 func (p *fencePass) lateTokenAnomaly(h *fenceHold, first peak) harness.Anomaly {
 	a, b := first.Op, h.grant.Op
 	anomaly := pairAnomaly(harness.FenceRegression, a, b, fmt.Sprintf(

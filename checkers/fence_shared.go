@@ -13,18 +13,18 @@ import (
 // token. If one grant returned before the other was called, the largest tokens show that. This file finds the rest:
 // grants that were under way at the same time.
 
-// latestKept bounds the grants of one lock that remain when older ones are dropped. In between there are up to twice as
-// many.
+// latestKept bounds the grants of one lock that remain when older ones are dropped. Twice as many may be kept before
+// older grants are dropped again.
 const latestKept = 1024
 
-// latestGrants holds the latest grants of one lock, in order of Return: those since the slowest worker's last
+// latestGrants holds the latest grants of one lock, in order of Return. They are those since the slowest worker's last
 // operation, and some older ones.
 type latestGrants struct {
 	grants  []peak
 	pruneAt int // the number of grants at which older ones are dropped
 }
 
-// withSameToken returns a grant to another owner that has the token of x and had not returned when x was called.
+// withSameToken returns a grant to another owner that has the same token as x and had not returned when x was called.
 func (l *latestGrants) withSameToken(x peak, meta harness.Meta) (harness.Op, bool) {
 	for _, a := range slices.Backward(l.grants) {
 		if a.Return < x.Call {
@@ -48,8 +48,8 @@ func (l *latestGrants) returnedAt(t time.Duration) iter.Seq[peak] {
 	}
 }
 
-// add keeps x, and may drop grants that are no longer needed. Every later operation of a worker is called at low or
-// after it.
+// add keeps x. It drops grants that had returned before the time low, if there are many: no later operation of a worker
+// is called before low.
 func (l *latestGrants) add(x peak, low time.Duration) {
 	if len(l.grants) >= max(16, l.pruneAt) {
 		first := slices.IndexFunc(l.grants, func(a peak) bool { return a.Return >= low })
@@ -62,7 +62,8 @@ func (l *latestGrants) add(x peak, low time.Duration) {
 	l.grants = append(l.grants, x)
 }
 
-// sharedTokenAnomaly returns the anomaly of two owners with one token, where second returned later.
+// sharedTokenAnomaly returns the anomaly of two owners that were granted the lock with one token. The grant called
+// second returned later.
 func sharedTokenAnomaly(first, second harness.Op) harness.Anomaly {
 	anomaly := pairAnomaly(harness.FenceRegression, first, second, fmt.Sprintf(
 		"%s and %s were both granted %s with the fencing token %s, by %s and by %s: whoever came second should have "+

@@ -8,42 +8,42 @@ import "github.com/doublegrant/doublegrant/harness"
 
 // The figures, by checker.
 var (
-	// of mutex
+	// figures of mutex
 	figureGrants   = harness.Metric{Checker: "mutex", Name: "grants"}
 	figureCertain  = harness.Metric{Checker: "mutex", Name: "certain holds"}
 	figureReleases = harness.Metric{Checker: "mutex", Name: "releases"}
 	figureKeys     = harness.Metric{Checker: "mutex", Name: "keys"}
 	figureExtends  = harness.Metric{Checker: "mutex", Name: "extends", Sparse: true}
 
-	// of owners
+	// figures of owners
 	figureExtendsJudged = harness.Metric{Checker: "owners", Name: "extends of known owners"}
 	figureReacquired    = harness.Metric{Checker: "owners", Name: "locks lost in silence"}
 	figureRefusals      = harness.Metric{Checker: "owners", Name: "refusals of known owners"}
 	figureRefusedOwners = harness.Metric{Checker: "owners", Name: "rightful owners refused"}
 
-	// of fence
+	// figures of fence
 	figureTokens           = harness.Metric{Checker: "fence", Name: "fencing tokens"}
 	figureFenceRegressions = harness.Metric{Checker: "fence", Name: "fence regressions"}
 
-	// of holders
+	// figures of holders
 	figureGuarded        = harness.Metric{Checker: "holders", Name: "guarded writes"}
 	figureGuardedRefused = harness.Metric{Checker: "holders", Name: "refused guarded writes"}
 	figureLate           = harness.Metric{Checker: "holders", Name: "writes after the lease"}
 	figureStale          = harness.Metric{Checker: "holders", Name: "stale writes"}
 
-	// of stuck
+	// figures of stuck
 	figureTried        = harness.Metric{Checker: "stuck", Name: "locks tried"}
 	figureStuck        = harness.Metric{Checker: "stuck", Name: "locks stuck"}
 	figureProbes       = harness.Metric{Checker: "stuck", Name: "probes"}
 	figureInconclusive = harness.Metric{Checker: "stuck", Name: "probes not conclusive"}
 
-	// of dedup
+	// figures of dedup
 	figureMessages      = harness.Metric{Checker: "dedup", Name: "messages"}
 	figureDuplicates    = harness.Metric{Checker: "dedup", Name: "duplicates"}
 	figureDuplicateRate = harness.Metric{Checker: "dedup", Name: "duplicates per 1000 messages"}
 	figureConfirms      = harness.Metric{Checker: "dedup", Name: "confirms", Sparse: true}
 
-	// of delivery
+	// figures of delivery
 	figureAsked        = harness.Metric{Checker: "delivery", Name: "messages asked for"}
 	figureOutlived     = harness.Metric{Checker: "delivery", Name: "asked for after their window"}
 	figureLooked       = harness.Metric{Checker: "delivery", Name: "marks looked at"}
@@ -51,20 +51,20 @@ var (
 	figureLostMessages = harness.Metric{Checker: "delivery", Name: "lost messages"}
 	figureImmortal     = harness.Metric{Checker: "delivery", Name: "immortal marks"}
 
-	// of sequence
+	// figures of sequence
 	figureCalls            = harness.Metric{Checker: "sequence", Name: "calls"}
 	figureDuplicateNumbers = harness.Metric{Checker: "sequence", Name: "duplicates"}
 	figureRegressions      = harness.Metric{Checker: "sequence", Name: "regressions"}
 	figureFirstDuplicate   = harness.Metric{Checker: "sequence", Name: "first duplicate at call"}
 
-	// of stored
+	// figures of stored
 	figureInspections = harness.Metric{Checker: "stored", Name: "inspections"}
 	figureNumbers     = harness.Metric{Checker: "stored", Name: "numbers"}
 	figureRestarts    = harness.Metric{Checker: "stored", Name: "restarts"}
 	figureNotStored   = harness.Metric{Checker: "stored", Name: "returned, not stored"}
 	figureTTLsLost    = harness.Metric{Checker: "stored", Name: "TTLs lost"}
 
-	// of writes
+	// figures of writes
 	FigureAdded              = harness.Metric{Checker: "writes", Name: "added"}
 	FigureLost               = harness.Metric{Checker: "writes", Name: "lost"}
 	FigureLostPercent        = harness.Metric{Checker: "writes", Name: "lost percent", Unit: "%"}
@@ -86,7 +86,7 @@ var (
 	figureFirstLost  = harness.Metric{Checker: "writes", Name: "first lost write after fault start", Unit: "s"}
 	figureLastLost   = harness.Metric{Checker: "writes", Name: "last lost write after fault start", Unit: "s"}
 
-	// of gates
+	// figures of gates
 	FigureOps        = harness.Metric{Checker: "gates", Name: "ops"}
 	figureOK         = harness.Metric{Checker: "gates", Name: "ok"}
 	figureFailed     = harness.Metric{Checker: "gates", Name: "fail"}
@@ -94,14 +94,14 @@ var (
 	figureContended  = harness.Metric{Checker: "gates", Name: "contended ops"}
 	figureClockBound = harness.Metric{Checker: "gates", Name: "clocks known to within", Unit: "ms", Sparse: true}
 
-	// of porcupine
+	// figures of porcupine
 	figureKeysAsked   = harness.Metric{Checker: "porcupine", Name: "keys asked"}
 	figureKeysAgreed  = harness.Metric{Checker: "porcupine", Name: "keys agreed"}
 	figureKeysIllegal = harness.Metric{Checker: "porcupine", Name: "keys illegal"}
 	figureKeysLarge   = harness.Metric{Checker: "porcupine", Name: "keys too large"}
 	figureKeysSlow    = harness.Metric{Checker: "porcupine", Name: "keys too slow"}
 
-	// of porcupine, which certifies violations for several checkers
+	// figures of porcupine, which certifies violations for several checkers
 	figureCertified    = harness.Metric{Name: "certified", Sparse: true}
 	figureCertifyAsked = harness.Metric{Name: "asked to certify", Sparse: true}
 )

@@ -6,17 +6,17 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// For returns the checkers of a load by these workloads, riders included. They are the checkers that judge what the
-// workloads' Kinds promise, then one that asks porcupine for a second opinion, and last [Gates], which says whether the
-// run could have shown anything. Fencing tokens are judged if a workload is [Fenced]. If no checker judges any of the
-// kinds, For returns none, and the harness refuses the run.
+// For returns the checkers of a load by these workloads, riders included. First come the checkers that judge what the
+// workloads' Kinds promise, then one that asks porcupine for a second opinion. The last is [Gates], which says whether
+// the run could have shown anything. Fencing tokens are judged if a workload is [Fenced]. If no checker judges any of
+// the kinds, For returns none, and the harness refuses the run.
 func For(loads ...harness.Workload) []harness.Checker {
 	return checkersFor(inLoads, func(r role) bool { return r.judgesAny(loads) })
 }
 
 // ForSearch returns the checkers of the explorer's schedules, for operations of these kinds, such as the Kinds of a
-// program. [Gates] is not among them, since a schedule has no load to judge. [Fence] is among those for locks, even if
-// grants carry no tokens. Without tokens it has nothing to judge, which does no harm in a search.
+// program. [Gates] is not among them, since a schedule has no load to judge. For locks the list includes [Fence], even
+// if grants carry no tokens. Without tokens [Fence] judges nothing, which does no harm in a search.
 func ForSearch(kinds ...harness.Kind) []harness.Checker {
 	return checkersFor(inSearches, func(r role) bool { return r.judges(kinds, true) })
 }
@@ -88,12 +88,12 @@ type role struct {
 	settings    setting
 	needs       []harness.Kind // all of these kinds have to occur
 	needsTokens bool           // grants have to carry fencing tokens
-	watches     bool           // it finds violations while a load goes on
+	watches     bool           // the checker finds violations while a load goes on
 	finds       []harness.Class
 }
 
-// roles lists the checkers that judge operations, in the order in which reports name them. A change here needs a change
-// in checkers/README.md.
+// roles lists the checkers that judge operations, in the order in which reports name them. Keep checkers/README.md in
+// step with it.
 var roles = []role{
 	{checker: Mutex(), settings: everywhere, needs: kindList(harness.Acquire), watches: true,
 		finds: classList(harness.DoubleGrant, harness.StolenRelease)},
@@ -146,8 +146,8 @@ func roleOf(c harness.Checker) role {
 	return role{}
 }
 
-// checkersFor lists the checkers for a setting: those of the roles that judges selects, then those that the setting
-// always has. If judges selects no role, the list is empty.
+// checkersFor lists the checkers for a setting: those whose role judges accepts, then those that the setting always
+// has. If judges accepts no role, the list is empty.
 func checkersFor(in setting, judges func(role) bool) []harness.Checker {
 	var out []harness.Checker
 	seconded := false // porcupine has a model of something that is judged

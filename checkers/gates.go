@@ -25,16 +25,17 @@ import (
 //   - every fault was proved and ended;
 //   - every restart of a primary had data to lose. If acquires are promised, a lock was held through the restart and
 //     asked for afterwards. If claims are promised, a message was marked through the restart and asked for afterwards;
-//   - no Sentinel entered TILT mode, in which it does nothing, unless a fault explains that. The fault had the Sentinel
-//     as its target and was in force, had not ended, or had healed less than a second before;
+//   - no Sentinel entered TILT mode, in which it does nothing, unless a fault explains that. A fault explains TILT mode
+//     if its target was the Sentinel, and it was in force, had not ended, or had healed less than a second before;
 //   - there was load in each phase, see below;
-//   - the clocks of the generators, if there are any, were known to within a quarter of the shortest lease or window,
-//     and each generator had an ok operation. Contention and situations are then counted inside each generator, where
-//     times are certain.
+//   - the clocks of the generators, if there are any, were known to within a quarter of the shortest lease or window.
+//     Each generator had an ok operation. Contention and situations are then counted inside each generator, where times
+//     are certain.
 //
 // The phases of a run are the time before the first fault, each fault from its Active to its Heal, and the time after
-// the last fault ended. A run without faults is one phase. An operation belongs to every phase that its interval meets.
-// Operations of [harness.HarnessClient] do not count. Neither do deliveries, which ask nothing of the system.
+// the last fault ended. A run without faults is one phase. An operation belongs to every phase that overlaps the time
+// from its Call to its Return. Operations of [harness.HarnessClient] do not count. Neither do deliveries, which ask
+// nothing of the system.
 //
 // Load means at least one operation, and at least Meta.Rate/10 per second if a rate was asked for. During a fault, when
 // workers may hang until they time out, one operation per worker every two seconds suffices. No load is expected of a
@@ -121,7 +122,8 @@ func (p *gatesPass) op(x harness.Op) {
 	}
 }
 
-// noteResult notes whether x is a claim that was answered "first", or whether it got a number from its sequence.
+// noteResult records the answer of x: whether it is a claim that was answered "first", or whether its sequence gave a
+// number.
 func (p *gatesPass) noteResult(x harness.Op) {
 	switch x.Kind {
 	case harness.Claim:
@@ -144,13 +146,13 @@ func (p *gatesPass) isMain(x harness.Op) bool {
 // isLook reports whether the harness uses operations of kind k to look at the system, not in a client's place.
 func isLook(k harness.Kind) bool { return k == harness.Read || k == harness.Inspect }
 
-// contended is a kind of operation for which workers contend, and the situation in which they do.
+// contended is a kind of operation that workers compete for, with the situation that counts how often they do.
 type contended struct {
 	kind harness.Kind
 	name harness.SituationName
 }
 
-// contests lists the kinds for which workers contend, with the situation that counts their contention.
+// contests lists the kinds of operation for which workers compete.
 var contests = []contended{
 	{harness.Acquire, harness.AcquiresAtOnce}, {harness.Claim, harness.ClaimsAtOnce},
 	{harness.Next, harness.DrawsAtOnce},
@@ -181,7 +183,7 @@ func (p *gatesPass) missingKinds() (missing []string) {
 }
 
 // missingContention lists the promised kinds without contention. Contention means that two workers asked for one key at
-// one time, and one of them got it.
+// the same time, and one of them got it.
 func (p *gatesPass) missingContention() (missing []string) {
 	for _, c := range contests {
 		if slices.Contains(p.meta.Kinds, c.kind) && p.ok[c.kind] > 0 && p.situations.Count(c.name) == 0 {
@@ -193,8 +195,8 @@ func (p *gatesPass) missingContention() (missing []string) {
 	return missing
 }
 
-// missingGrants lists what the run should have brought about and did not: a claim that was answered "first", a number
-// from each sequence, the promised situations.
+// missingGrants lists what the load should have shown and did not: a claim that was answered "first", a number from
+// each sequence, each promised situation.
 func (p *gatesPass) missingGrants() (missing []string) {
 	if slices.Contains(p.meta.Kinds, harness.Claim) && p.ok[harness.Claim] > 0 && !p.toldFirst {
 		missing = append(missing, `no claim was told "first", so nothing was marked that could be claimed twice`)
@@ -228,9 +230,9 @@ func (p *gatesPass) missingProofs() (missing []string) {
 	return missing
 }
 
-// tiltsWithoutFault lists the Sentinels that entered TILT mode without a fault. A Sentinel enters it when its clock
-// jumps or after it was stopped, and then does nothing for 30 seconds. If no fault caused that, the machine failed, not
-// the system under test.
+// tiltsWithoutFault lists the Sentinels that entered TILT mode without a fault. A Sentinel enters TILT mode when its
+// clock jumps or after it was stopped. Then it does nothing for 30 seconds. If no fault caused that, the machine
+// failed, not the system under test.
 func (p *gatesPass) tiltsWithoutFault() (missing []string) {
 	for _, e := range p.h.Events {
 		if e.Kind == "+tilt" && !slices.ContainsFunc(p.h.Faults,
@@ -241,11 +243,11 @@ func (p *gatesPass) tiltsWithoutFault() (missing []string) {
 	return missing
 }
 
-// tiltDelay is how long after a fault's heal a Sentinel that was stopped may still report TILT. Its timer runs ten
-// times a second.
+// tiltDelay is how long after the heal of a fault that stopped a Sentinel the Sentinel may still report TILT. A
+// Sentinel's timer runs ten times a second.
 const tiltDelay = time.Second
 
-// explainsTilt reports whether the fault f made the Sentinel of e enter TILT mode.
+// explainsTilt reports whether the fault f may have made the Sentinel of the event e enter TILT mode.
 func explainsTilt(f harness.Fault, e harness.Event) bool {
 	return slices.Contains(f.Targets, e.Node) && (f.Overlaps(e.At, e.At) || f.Start <= e.At && e.At <= f.Heal+tiltDelay)
 }
@@ -338,8 +340,8 @@ func phasesOf(h harness.History) []*phase {
 	return phases
 }
 
-// missing lists what the phase lacks. A phase of this length needs rate operations per second and, outside faults, an
-// ok operation of the main workload. slow reports that the load was too small.
+// missing lists what the phase, which is as long as length, lacks. It needs rate operations a second and, outside
+// faults, an ok operation of the main workload. slow says that there were too few operations.
 func (ph *phase) missing(rate float64, length time.Duration) (all []string, slow bool) {
 	if need := max(1, rate*length.Seconds()); float64(ph.ops) < need {
 		slow = true

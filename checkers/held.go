@@ -14,13 +14,13 @@ type lockToken struct{ key, token string }
 
 func lockTokenOf(op harness.Op) lockToken { return lockToken{op.Key, op.Arg} }
 
-// workerHolds has the holds that one worker was granted and has not released. hold.previous leads from the latest hold of
-// a lock and token to earlier holds whose overlaps are undecided. A hold stays for a while after its lease has ended,
-// since its release may come late: see sweep.
+// workerHolds has the holds that one worker was granted and has not released. An earlier hold of the same lock and
+// token stays while its overlaps are undecided: hold.previous leads to it. A hold also stays for a while after its
+// lease has ended, since its release may come late: see sweep.
 type workerHolds struct {
 	latest         map[lockToken]*hold
 	sizeAfterSweep int     // holds after the last sweep
-	waiting        []*hold // the queue: holds that an overlap waits for, and some that none waits for any more
+	waiting        []*hold // the queue: holds that an overlap waits for, or waited for
 }
 
 // set makes h the latest hold of its lock and token. If h is nil, set drops the holds of that lock and token.
@@ -35,8 +35,8 @@ func (w *workerHolds) set(id lockToken, h *hold) {
 	}
 }
 
-// sweep drops the holds whose lease has ended by now, but only if the number of holds has doubled since the last sweep.
-// It keeps a hold if an overlap waits for it, or if it leads to such a hold.
+// sweep drops the holds whose lease has ended by the time now, but only if the number of holds has doubled since the
+// last sweep. It keeps a hold if an overlap waits for it, or if its previous leads to a hold that is kept.
 func (w *workerHolds) sweep(now time.Duration) {
 	const few = 8 // holds that need no sweep
 	if len(w.latest) <= 2*w.sizeAfterSweep+few {
@@ -48,7 +48,7 @@ func (w *workerHolds) sweep(now time.Duration) {
 	w.sizeAfterSweep = len(w.latest)
 }
 
-// queue adds h to the queue of holds of which an overlap has to learn how long they last.
+// queue adds h to the holds for which an overlap waits: until it is known how long they lasted.
 func (w *workerHolds) queue(h *hold) {
 	if !h.queued {
 		h.queued = true
@@ -56,9 +56,9 @@ func (w *workerHolds) queue(h *hold) {
 	}
 }
 
-// takeAffected appends to holds those that the worker's next operation affects, in the order of the history. These are
-// all holds in the queue, and latest with the holds to which it leads. latest is the latest hold of the operation's
-// lock and token, or nil. Afterwards the queue is empty.
+// takeAffected empties the queue, and appends to holds those about which the worker's next operation may tell
+// something, in the order of the history. These are the holds of the queue, then latest and the holds to which its
+// previous leads. The argument latest is the latest hold of the operation's lock and token, or nil.
 func (w *workerHolds) takeAffected(holds []*hold, latest *hold) []*hold {
 	holds = append(holds, w.waiting...)
 	clear(w.waiting)

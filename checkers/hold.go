@@ -16,7 +16,7 @@ type indexedOp struct {
 	seq int
 }
 
-// hold is what one ok acquire or extend was granted. [Mutex] says when it ends.
+// hold is the time for which the grant of one ok acquire or extend holds a lock. [Mutex] says when it ends.
 type hold struct {
 	indexedOp // the grant
 	owner     owner
@@ -62,22 +62,23 @@ func newHold(op indexedOp, o owner, until time.Duration) *hold {
 	return h
 }
 
-// isAwaited reports whether an overlap waits until it is known how long h lasts.
+// isAwaited reports whether an overlap is undecided until it is known how long h lasts.
 func (h *hold) isAwaited() bool {
 	return h.lastExcluded >= h.confirmedUntil || h.overlap.open() && h.overlap.needsSecond()
 }
 
-// excludes reports whether h and later exclude each other, as far as their leases go: each hold was granted before the
-// lease of the other can have ended. The grant of later must not return before that of h.
+// excludes reports whether, by their leases alone, h and the hold called later cannot both be right: each was granted
+// before the lease of the other can have ended. The grant of later returned no earlier than the grant of h.
 func (h *hold) excludes(later *hold) bool {
 	return h.outlives(later) && h.certainFrom < later.untilAtReturn
 }
 
-// outlives reports whether later belongs to another owner and was granted before the lease of h can have ended.
+// outlives reports whether the hold called later belongs to another owner and was granted before the lease of h can
+// have ended.
 func (h *hold) outlives(later *hold) bool { return h.owner != later.owner && later.op.Return < h.until }
 
-// beginsAtReturnOf reports whether h becomes certain in the very instant in which later returned. Then h and later
-// exclude each other only if later lasts beyond that instant.
+// beginsAtReturnOf reports whether h becomes certain in the very instant in which the grant of later returned. If so, h
+// and later overlap only if later lasts beyond that instant.
 func (h *hold) beginsAtReturnOf(later *hold) bool { return h.certainFrom == later.op.Return }
 
 // link is a grant that its owner renewed before the grant can have ended.
@@ -86,11 +87,11 @@ type link struct {
 	until time.Duration
 }
 
-// linksKept bounds hold.links. A grant is no link if the lease of an earlier link outlasts it.
+// linksKept bounds hold.links. A grant is not kept as a link if the lease of an earlier link ends later.
 const linksKept = 16
 
-// continueFrom makes h continue previous, a hold of the same owner. If previous cannot have ended when h returned, the
-// owner had the lock all the while, so h is certain from the same time as previous.
+// continueFrom makes h continue previous, an earlier hold of the same owner. If previous cannot have ended when h
+// returned, the owner had the lock without a break. Then h is certain from the same time as previous.
 func (h *hold) continueFrom(previous *hold) {
 	h.tenure = previous.tenure
 	if previous.until <= h.op.Return {
@@ -108,7 +109,8 @@ func (h *hold) continueFrom(previous *hold) {
 	h.certainFrom = h.links[0].op.Return
 }
 
-// evidenceAgainst lists the grants, of h and its links, that suffice to show that h and later exclude each other.
+// evidenceAgainst lists the grants that suffice to show that h and the hold called later exclude each other: the grant
+// of h, or grants of its links, or both.
 func (h *hold) evidenceAgainst(later *hold) []indexedOp {
 	if h.op.Return < later.untilAtReturn {
 		return []indexedOp{h.indexedOp}
@@ -136,24 +138,25 @@ type tenure struct {
 	releasedAt time.Duration // the Call of its release, or noTime
 }
 
-// alreadyCounted reports whether the violation that h completes was counted before. A violation by an extend was
-// counted if any hold of its tenure was reported.
+// alreadyCounted reports whether the violation of h, as the second hold of an overlap, was counted before. A violation
+// by an extend was counted if any hold of the same tenure was reported.
 func (h *hold) alreadyCounted() bool {
 	return h.reported || h.op.Kind == harness.Extend && h.tenure.reported
 }
 
-// expiredBefore reports whether release, by the owner of h, may have been executed after the lease of h had ended.
+// expiredBefore reports whether release, which the owner of h called, may have been executed after the lease of h had
+// ended.
 func (h *hold) expiredBefore(release harness.Op) bool { return release.Return > h.until }
 
-// theft is a release that was answered ok and may have been executed after its owner's lease. Then it may have removed
-// the lock of another owner. hold is the latest hold of the release's owner.
+// theft is a release that was answered ok and may have been executed after its owner's lease. So it may have removed
+// the lock of the next owner. The field hold is the latest hold of the release's owner.
 type theft struct {
 	hold    *hold
 	release indexedOp
 }
 
-// mayHaveRemoved reports whether the release may have removed the lock of h. It may if h is a later hold of another
-// owner and was called before the release returned.
+// mayHaveRemoved reports whether the release may have removed the lock of h. It may if h belongs to another owner, came
+// after the owner of the release got the lock, and was called before the release returned.
 func (t *theft) mayHaveRemoved(h *hold) bool {
 	return t.hold.tenure.seq < h.seq && t.hold.owner != h.owner && t.release.op.Return >= h.op.Call
 }
@@ -161,8 +164,9 @@ func (t *theft) mayHaveRemoved(h *hold) bool {
 // theftsKept bounds the thefts kept for one hold. The latest are kept.
 const theftsKept = 16
 
-// theftBefore returns the theft that explains why second was granted the lock while h had it, or nil. It takes the last
-// theft that returned before second or, without one, the first that was under way when second returned.
+// theftBefore returns the late release that may explain why the hold second was granted while h had the lock, or nil.
+// It takes the last release that returned before the grant of second. Without one it takes the first release that was
+// under way when that grant returned.
 func (h *hold) theftBefore(second *hold) (before *theft) {
 	for _, t := range h.thefts {
 		switch {
@@ -175,7 +179,7 @@ func (h *hold) theftBefore(second *hold) (before *theft) {
 	return before
 }
 
-// lock is one key.
+// lock is what is known of one lock, which is one key.
 type lock struct {
 	holds           []*hold    // not released, and either inside their lease or awaited by an overlap
 	overlaps        []*overlap // in the order of the history; sweep removes those that are decided
@@ -183,14 +187,14 @@ type lock struct {
 	lateRelease     *theft     // the last late release
 }
 
-// prune drops the holds that ended before x, a grant, returned, unless an overlap waits for them. No later grant can
-// overlap what it drops.
+// prune drops the holds that ended before the grant x returned: no later grant can overlap them. It keeps a hold for
+// which an overlap waits.
 func (l *lock) prune(x harness.Op) {
 	l.holds = slices.DeleteFunc(l.holds, func(h *hold) bool { return h.until <= x.Return && !h.isAwaited() })
 }
 
-// overlapsAfter ranges over the undecided overlaps in which h may be a first hold and whose second hold returned at
-// from or later.
+// overlapsAfter ranges over the undecided overlaps in which h may be a first hold. It leaves out those whose second
+// hold returned before the time from.
 func (l *lock) overlapsAfter(h *hold, from time.Duration) iter.Seq[*overlap] {
 	from = max(from, h.confirmedUntil)
 	return func(yield func(*overlap) bool) {
@@ -212,8 +216,8 @@ func (h *hold) mayOverlapIn(o *overlap) bool {
 	return s.seq > h.seq && h.excludes(s) && !touchesOnly
 }
 
-// sweep drops the decided overlaps once they are more than half of all. There can be many while one overlap waits for a
-// silent owner.
+// sweep drops the decided overlaps once they are more than half of all. Many can pile up while one overlap waits for an
+// owner that stays silent.
 func (l *lock) sweep() {
 	if 2*l.decidedOverlaps > len(l.overlaps) {
 		l.overlaps = slices.DeleteFunc(l.overlaps, func(o *overlap) bool { return o.decided })
@@ -221,9 +225,9 @@ func (l *lock) sweep() {
 	}
 }
 
-// noteSuspectRelease notes the release of t with the holds of other owners whose lock it may have removed. Only a
-// release after its owner's lease is suspect. An earlier release removed its own lock, so if another owner held the
-// lock then, that has another cause, such as a second primary.
+// noteSuspectRelease adds the late release t to the holds of other owners whose lock it may have removed. Only a
+// release after its owner's lease is suspect. An earlier release removed the lock of its own owner. If another owner
+// held the lock then, there is another cause, such as a second primary.
 func (l *lock) noteSuspectRelease(t *theft) {
 	for _, h := range l.holds {
 		if t.mayHaveRemoved(h) {
@@ -233,8 +237,8 @@ func (l *lock) noteSuspectRelease(t *theft) {
 	l.lateRelease = t
 }
 
-// noteLastTheft adds the last late release to h.thefts if it may have removed the lock of h. It may have done so even if
-// it returned before the acquire of h did.
+// noteLastTheft adds the lock's last late release to h.thefts if it may have removed the lock of h. It may have done so
+// even if it returned before the acquire of h did.
 func (l *lock) noteLastTheft(h *hold) {
 	if l.lateRelease != nil && l.lateRelease.mayHaveRemoved(h) {
 		h.thefts = append(h.thefts, l.lateRelease)

@@ -84,13 +84,13 @@ type holdersPass struct {
 // maxUnreleased bounds the unreleased grants of one worker that are kept.
 const maxUnreleased = 8
 
-// grantee is an owner that was granted a lock, or may have been.
+// grantee is an owner that was granted a lock, or whose unanswered acquire may have taken it.
 type grantee struct {
 	lock      string
 	owner     owner
 	acquire   harness.Op    // the last ok acquire; Kind empty if there is none
-	leaseOver time.Duration // the latest end of all leases it asked for
-	wrote     bool          // it has written since that acquire
+	leaseOver time.Duration // the latest end of all leases that the owner asked for
+	wrote     bool          // the owner has written since that acquire
 }
 
 func (p *holdersPass) op(x harness.Op) {
@@ -123,7 +123,7 @@ func (p *holdersPass) find(lock string, o owner) *grantee {
 	return nil
 }
 
-// noteLease notes x, which may have started or renewed a lease.
+// noteLease records the lease of x, an acquire or extend that did not fail, for its owner.
 func (p *holdersPass) noteLease(x harness.Op) {
 	o := ownerOf(x, p.meta)
 	g, over := p.find(x.Key, o), p.leaseOver(x)
@@ -140,8 +140,9 @@ func (p *holdersPass) noteLease(x harness.Op) {
 	g.leaseOver = max(g.leaseOver, over)
 }
 
-// leaseOver returns the latest end of the lease of x. It returns forever if the owner of x has commands in info, which
-// may still renew the lease.
+// leaseOver returns the latest end of the lease of x. It returns forever if x or an earlier acquire or extend of its
+// owner ended in info: that command may renew the lease at any later time. It also returns forever if the owner's
+// commands in info were forgotten to bound memory.
 func (p *holdersPass) leaseOver(x harness.Op) time.Duration {
 	if x.Outcome != harness.OK {
 		p.pending.add(x, p.meta)
@@ -191,7 +192,8 @@ func (p *holdersPass) write(lock string, x harness.Op) {
 	}
 }
 
-// staleAnomaly returns the anomaly of the write x, by the owner g, after the owner s had written.
+// staleAnomaly returns the anomaly that the write x shows. g called x after its last lease had ended, and s, which was
+// granted the lock after g, had written by then.
 func (p *holdersPass) staleAnomaly(g *grantee, s successor, x harness.Op) harness.Anomaly {
 	return harness.Anomaly{
 		Class: harness.StaleHolder, Key: x.Key, From: g.acquire.Call, To: x.Return,
@@ -206,18 +208,19 @@ func (p *holdersPass) staleAnomaly(g *grantee, s successor, x harness.Op) harnes
 	}
 }
 
-// successor is an owner that has written: its acquire, and its first write after that.
+// successor is an owner that has written: its acquire, and its first write after that acquire.
 type successor struct {
 	acquire, write harness.Op
-	gapBefore      bool // others before this one were dropped
+	gapBefore      bool // older entries, right before this one, were dropped
 }
 
-// successors lists the owners of one lock that have written, in order of the writes' Return. It leaves out an owner
-// whose acquire was called no later than that of an owner before it. So among the owners that had written by some time,
-// the last in the list was also granted the lock last.
+// successors lists the owners of one lock that have written, in order of the Return of their first write. It leaves out
+// an owner whose acquire was called no later than the acquire of an owner before it in the list. So the last owner of
+// the list to have written by some time is also the last that was granted the lock.
 type successors []successor
 
-// successorsKept is how many of a lock's latest successors remain when the others are dropped, at twice this number.
+// successorsKept is how many of a lock's latest successors remain when older ones are dropped. That happens when there
+// are twice as many.
 const successorsKept = 512
 
 // withSuccessor adds s, whose write returned after all others.
@@ -233,7 +236,7 @@ func (all successors) withSuccessor(s successor) successors {
 	return all
 }
 
-// prune drops the entries that no later write needs. Every later write is called at low or after it.
+// prune drops the entries that no later write needs. No later write is called before the time low.
 func (all successors) prune(low time.Duration) successors {
 	if len(all) < 2 || all[1].write.Return >= low {
 		return all

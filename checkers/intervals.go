@@ -32,7 +32,7 @@ func parseIntervals(s string) (intervals, error) {
 	return out.merged(), nil
 }
 
-// merged joins ranges that overlap. in is in order of the low ends.
+// merged joins ranges that overlap. The ranges of in are in order of their low ends.
 func (in intervals) merged() intervals {
 	out := in[:1]
 	for _, r := range in[1:] {

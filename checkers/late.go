@@ -8,8 +8,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// lateCommands says how early the late commands of one owner can end a lease. A late command is one that ended in info,
-// so the server may still execute it. The zero value stands for no such command. See soundness rule 2 in the README.
+// lateCommands says how early the late commands of one owner can end a lease of that owner. A late command is one that
+// ended in info, so the server may still execute it. The zero value stands for no late command. See soundness rule 2 in
+// the README.
 type lateCommands struct {
 	mayRelease    bool          // a release may still be executed
 	maySetLease   bool          // an acquire or extend may still start a new lease
@@ -17,7 +18,7 @@ type lateCommands struct {
 	promisedUntil time.Duration // the earliest end that one of them promised; 0: none did
 }
 
-// withOp returns l together with x, an operation on a lock that ended in info.
+// withOp returns l with one more late command: x, an operation on a lock that ended in info.
 func (l lateCommands) withOp(x harness.Op, drift float64) lateCommands {
 	if x.Kind == harness.Release {
 		l.mayRelease = true
@@ -34,8 +35,8 @@ func (l lateCommands) withOp(x harness.Op, drift float64) lateCommands {
 	return l
 }
 
-// earliestEnd returns the earliest end that the late commands can give to a lease which was asked for at call: the
-// server may execute them right after it has granted that lease.
+// earliestEnd returns the earliest end that the late commands can give to a lease which was asked for at the time call.
+// The server may execute them right after it has granted that lease.
 func (l lateCommands) earliestEnd(call time.Duration) time.Duration {
 	end := forever
 	switch {
@@ -50,18 +51,18 @@ func (l lateCommands) earliestEnd(call time.Duration) time.Duration {
 	return max(call, end)
 }
 
-// endOf returns the earliest end of the lease of x, an ok acquire or extend, given the late commands of its owner. It
-// is not before x.Call.
+// endOf returns the earliest end of the lease of x, an ok acquire or extend, given the late commands of its owner. That
+// end is not before x.Call.
 func (l lateCommands) endOf(x harness.Op, drift float64) time.Duration {
 	return max(x.Call, min(x.HeldUntil(drift), l.earliestEnd(x.Call)))
 }
 
-// lateKept bounds the owners whose late commands are kept, at about 200 bytes each. When there would be more, all are
-// dropped, and only hashes of the owners remain.
+// lateKept bounds the owners whose late commands are kept, at about 200 bytes each. When another owner would exceed it,
+// all are dropped, and only hashes of the owners remain.
 const lateKept = 1 << 14
 
-// lateOwners holds the owners of locks that have late commands. Such a command may be executed at any later time, so no
-// owner is dropped entirely. Of owners beyond lateKept a hash remains, at about 16 bytes each.
+// lateOwners holds the owners of locks that have late commands. A late command may be executed at any later time, so no
+// owner is dropped entirely. Once more than lateKept have come, a hash of each older owner remains, at about 16 bytes.
 type lateOwners struct {
 	commands  map[lateOwner]lateCommands
 	forgotten map[uint64]struct{} // hashes of owners
@@ -72,7 +73,7 @@ type lateOwner struct {
 	owner owner
 }
 
-// add notes x, an operation on a lock that ended in info.
+// add records the late command x, an operation on a lock that ended in info.
 func (all *lateOwners) add(x harness.Op, meta harness.Meta) {
 	o := lateOwner{x.Key, ownerOf(x, meta)}
 	if len(all.commands) == lateKept {
@@ -109,8 +110,8 @@ func (all *lateOwners) commandsOf(x harness.Op, meta harness.Meta) (l lateComman
 	return all.commands[o], true
 }
 
-// hash returns a hash of o. Two owners share one with a chance of 1 in 2^64. Then an owner goes unjudged, and nothing
-// worse happens.
+// hash returns a hash of o. With a chance of 1 in 2^64 two owners share a hash. Then one of them may go unjudged, and
+// nothing worse happens.
 func (o lateOwner) hash() uint64 {
 	h := fnv.New64a()
 	var n [16]byte

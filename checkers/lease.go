@@ -49,8 +49,9 @@ func exactTime(t time.Duration) string {
 }
 
 // leaseOver returns the latest time at which a lease or window that op asked for can end. It allows for the same clock
-// errors as [harness.EarliestEnd]. The server starts the lease at op.Return at the latest. If op ended in info, the
-// caller has to know that the server executed it by then or never will. A TTL of 0 never ends.
+// errors as [harness.EarliestEnd]. It assumes that the server starts the lease at op.Return at the latest. An op in
+// info may be executed later, so the caller has to know that the server executed it by op.Return or never will. A TTL
+// of 0 never ends.
 func leaseOver(op harness.Op, drift float64) time.Duration {
 	length := float64(op.TTL) * (1 + drift)
 	if op.TTL == 0 || length >= float64(forever-op.Return) {
@@ -59,10 +60,10 @@ func leaseOver(op harness.Op, drift float64) time.Duration {
 	return op.Return + time.Duration(math.Ceil(length))
 }
 
-// lastKept returns the last instant at which a server may still keep a lease or window that op asked for. As for
-// leaseOver, an op in info was executed by its Return or never is. Redis counts in whole milliseconds and keeps a key
-// until the last one has passed, so the key may live up to a millisecond longer than was asked for. Redis has no TTL
-// below a millisecond, so nothing is added to such a TTL.
+// lastKept returns the last instant at which a server may still keep a lease or window that op asked for. Like
+// leaseOver it assumes that an op in info was executed by its Return or never will be. Redis counts in whole
+// milliseconds and keeps a key until its last millisecond has passed, so the key may live up to a millisecond longer
+// than its TTL. Redis has no TTL below a millisecond, so nothing is added to such a TTL.
 func lastKept(op harness.Op, drift float64) time.Duration {
 	if op.TTL < time.Millisecond || op.TTL == forever {
 		return leaseOver(op, drift)
@@ -74,8 +75,8 @@ func lastKept(op harness.Op, drift float64) time.Duration {
 	return forever
 }
 
-// earliestEndOfTTL returns the earliest time at which a key can expire, if a command called at the time call was told
-// that ttl remained. A TTL of one millisecond may stand for less, since 0 would mean that the key has no end.
+// earliestEndOfTTL returns the earliest time at which a key can expire. A command called at the time call was told that
+// ttl remained. A ttl of one millisecond may stand for less, since 0 would mean that the key has no end.
 func earliestEndOfTTL(call, ttl time.Duration, drift float64) time.Duration {
 	if ttl == time.Millisecond {
 		return call
@@ -89,14 +90,14 @@ func setsLease(x harness.Op) bool {
 }
 
 // renewedUntil returns the earliest end that x, an acquire or extend, may give to the earlier holds of its owner. The
-// server executes x after its Call, so the end is not before that.
+// server executes x after its Call, so the end is not before x.Call.
 func renewedUntil(x harness.Op, drift float64) time.Duration {
 	return max(x.Call, x.HeldUntil(drift))
 }
 
 // owner identifies the holder of a lock: a worker with one token. The client id alone does not suffice, since a worker
-// changes it after an operation that ended in info. The token alone does not suffice either, since some locks use one
-// token for everybody.
+// changes its id after an operation that ended in info. The token alone does not suffice either, since some locks use
+// one token for everybody.
 type owner struct {
 	worker int
 	token  string

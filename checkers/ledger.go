@@ -33,7 +33,7 @@ func (c *count) add(lost bool) {
 	}
 }
 
-// percent returns the share of acknowledged writes that were lost, as a figure. It returns nothing if none was
+// percent returns the share of acknowledged writes that were lost, as a figure. It returns nothing if no write was
 // acknowledged.
 func (c count) percent(m harness.Metric) []harness.Figure {
 	if c.acknowledged == 0 {
@@ -59,8 +59,8 @@ func newWriteCounts(h harness.History) *writeCounts {
 	return l
 }
 
-// count counts the write w. present says that the final read shows w. lost says that the read should show w and does
-// not.
+// count adds the write w to the counts. present says that the final read shows w. lost says that the final read ought
+// to show w and does not.
 func (l *writeCounts) count(w harness.Op, present, lost bool) {
 	switch w.Outcome {
 	case harness.OK:
@@ -100,7 +100,7 @@ func (l *writeCounts) acknowledge(w harness.Op, lost bool) {
 	}
 }
 
-// sideOf returns the count of the side on which a client group was during the partition f.
+// sideOf returns the count for a client group on its side of the partition f: cut off, or with the others.
 func (l *writeCounts) sideOf(f harness.Fault, group int) *count {
 	if slices.Contains(f.Groups, group) {
 		return &l.cut
@@ -108,7 +108,7 @@ func (l *writeCounts) sideOf(f harness.Fault, group int) *count {
 	return &l.others
 }
 
-// widenLostSpan extends the span of lost writes to w.
+// widenLostSpan extends the time from the first to the last lost write, so that it includes the Return of w.
 func (l *writeCounts) widenLostSpan(w harness.Op) {
 	switch {
 	case l.lost == nil:
@@ -125,8 +125,8 @@ func (f *faultCounts) during(t time.Duration) bool {
 	return f.Start <= t && (t <= f.Heal || f.Heal == 0)
 }
 
-// untilNextFault extends the span [from, to] so that the fault which explains it overlaps it. If no fault overlaps the
-// span, but a later one follows, it returns the start of that fault. Otherwise it returns to.
+// untilNextFault returns the end of the span [from, to], moved to the start of the next fault if no fault overlaps the
+// span: a fault may lose a write that was acknowledged just before. If no fault follows either, it returns to.
 func (l *writeCounts) untilNextFault(from, to time.Duration) time.Duration {
 	next := forever
 	for _, f := range l.faults {
@@ -168,9 +168,9 @@ func (l *writeCounts) figures() []harness.Figure {
 	return append(out, l.lostTimes()...)
 }
 
-// lostTimes returns when the first and the last lost write were acknowledged, in seconds from the start of a fault, and
-// the rate of losses. The fault is the first that overlaps the span of lost writes or follows it. A write that was
-// acknowledged just before a kill has a negative time.
+// lostTimes returns two times in seconds from the start of a fault, and the rate of losses: when the first lost write
+// was acknowledged, and when the last was. The fault is the first one that overlaps or follows the lost writes. If a
+// write was acknowledged just before the fault, its time is negative.
 func (l *writeCounts) lostTimes() []harness.Figure {
 	if l.lost == nil {
 		return nil
@@ -187,7 +187,7 @@ func (l *writeCounts) lostTimes() []harness.Figure {
 	return nil
 }
 
-// lostRate returns the lost writes per second of fault. Faults in which nothing was lost do not count.
+// lostRate returns the lost writes per second of fault. A fault in which nothing was lost does not count.
 func (l *writeCounts) lostRate() []harness.Figure {
 	var length time.Duration
 	for _, f := range l.faults {

@@ -9,7 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// fenceInput is the request of a grant, or its answer.
+// fenceInput is one of the two steps of a grant in the model: its request or its answer.
 type fenceInput struct {
 	grant         int // the grant's number
 	isRequest     bool
@@ -27,8 +27,8 @@ type fenceState struct {
 }
 
 // fenceModel returns porcupine's model of the fencing tokens of a whole lock. No two owners may get one token. The
-// token of a grant must not be smaller than a token that was given before the grant was asked for, or before its lease
-// can have ended. Grants that overlap may come in any order, so a request and its answer are two operations.
+// token of a grant must not be smaller than the token of a grant that certainly came earlier: see [Fence]. Grants that
+// overlap may come in any order, so a request and its answer are two operations.
 func fenceModel() porcupine.Model {
 	return newModel[fenceState](func(i fenceInput) string { return i.text })
 }
@@ -87,8 +87,8 @@ func tokenOf(x harness.Op) (number, bool) {
 }
 
 // largestBefore returns the largest token of the grants that came before ops[i], an ok acquire, although they returned
-// after it. They were called before ops[i] returned, and answered while its owner certainly held the lock. It returns
-// "" if there are none.
+// after ops[i]. They were called before ops[i] returned, and answered while the owner of ops[i] certainly held the
+// lock. If there are none, largestBefore returns "".
 func largestBefore(ops []harness.Op, i int, meta harness.Meta) (largest number) {
 	if meta.Widened {
 		return ""
@@ -117,7 +117,8 @@ func renewedEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	return until
 }
 
-// certainEnd returns the earliest end of the hold of ops[i], an ok acquire or extend. ops are in order of Return.
+// certainEnd returns the earliest end of the hold of ops[i], an ok acquire or extend. A later acquire or extend of its
+// owner may have shortened the hold, and is not taken to prolong it. ops are in order of Return.
 func certainEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	h, late := ops[i], lateCommands{}
 	until := forever
@@ -135,8 +136,8 @@ func certainEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	return min(until, late.endOf(h, meta.Drift))
 }
 
-// inGrantOrder returns ops with the Call of each ok acquire replaced by the time from grantedAfter, so that the calls
-// show which grants came first. ops are in order of Return.
+// inGrantOrder returns ops with the time from grantedAfter in place of the Call of each ok acquire. An acquire that
+// returned before that time was certainly granted first. ops are in order of Return.
 func inGrantOrder(ops []harness.Op, meta harness.Meta) []harness.Op {
 	ops = slices.Clone(ops)
 	late := map[owner]lateCommands{}

@@ -20,7 +20,7 @@ type filterInput struct {
 }
 
 // filterState holds the marks of a message and the confirms in force. For each claim under way it also holds which
-// confirms were in force at the claim's Call. It is never changed in place.
+// confirms were in force at the claim's Call. A state is never changed in place.
 type filterState struct {
 	marks    markState
 	confirms []int
@@ -28,9 +28,9 @@ type filterState struct {
 }
 
 // filterModel returns porcupine's model of a whole message where claims are confirmed. Claims exclude each other as in
-// dedupModel. A confirm forbids the answer "first" to claims that are called after it has returned. If it continues an
-// earlier mark, it also forbids that answer to claims while that mark is in force. So a confirm is one operation, at
-// its Return. A claim is three: at its Call, when it sets its mark, and at its Return.
+// dedupModel. A confirm forbids the answer "first" to claims that are called after the confirm has returned. If the
+// confirm continues an earlier mark, it also forbids that answer to claims that came after the mark. So a confirm is
+// one operation, at its Return. A claim is three: at its Call, when it sets its mark, and at its Return.
 func filterModel() porcupine.Model {
 	return newModel[filterState](func(i filterInput) string { return i.text })
 }
@@ -71,7 +71,7 @@ func (s filterState) after(step filterInput) (ok bool, next filterState) {
 	return ok, next
 }
 
-// withoutClaim returns a copy of s.asked without one claim.
+// withoutClaim returns a copy of s.asked that lacks the given claim.
 func (s filterState) withoutClaim(claim int) map[int][]int {
 	out := map[int][]int{}
 	maps.Copy(out, s.asked)
@@ -113,8 +113,8 @@ func filterOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation
 	return steps
 }
 
-// toldWhileMarked reports whether an earlier confirm forbids the answer "first" to the claim ops[i]: the confirm was in
-// force at that answer, and it continues a mark that was set before the claim.
+// toldWhileMarked reports whether an earlier confirm forbids the answer "first" to the claim ops[i]. The confirm was in
+// force when that answer came, and continues a mark that was set before the claim.
 func toldWhileMarked(ops []harness.Op, i int, meta harness.Meta) bool {
 	for k, c := range ops[:i] {
 		if c.Kind == harness.Confirm && c.Outcome == harness.OK && ops[i].Return < windowEnd(ops, k, meta) &&
@@ -126,7 +126,8 @@ func toldWhileMarked(ops []harness.Op, i int, meta harness.Meta) bool {
 }
 
 // continuesMarkBefore reports whether the confirm ops[k] continues the mark of a claim that came before the claim
-// ops[i]: it was executed while the message was still marked by that claim, or by a confirm that continues its mark.
+// ops[i]. The confirm was executed while the message still had that mark, or the mark of another confirm that continues
+// it.
 func continuesMarkBefore(ops []harness.Op, k, i int, meta harness.Meta) bool {
 	for j, b := range ops[:k] {
 		switch {

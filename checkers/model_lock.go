@@ -23,7 +23,7 @@ type lockState struct {
 	holds []int
 }
 
-// lockModel returns porcupine's model of a lock. Anybody can take it while it is free, and its owner can take it again.
+// lockModel returns porcupine's model of a lock. Anybody can take a free lock, and its owner can take it again.
 func lockModel() porcupine.Model {
 	return newModel[lockState](func(i lockInput) string { return i.text })
 }
@@ -52,8 +52,7 @@ func (s lockState) String() string {
 	return fmt.Sprintf("held by worker %d with %s", s.owner.worker, s.owner.token)
 }
 
-// lockGrant is the hold of one ok acquire or extend in a short list of operations. It ends as the doc comment of Mutex
-// defines.
+// lockGrant is the hold of one ok acquire or extend in a short list of operations. [Mutex] says when it ends.
 type lockGrant struct {
 	number int // from 1
 	index  int // index of that operation
@@ -88,9 +87,9 @@ func grantsOf(ops []harness.Op, meta harness.Meta) []lockGrant {
 	return out
 }
 
-// lockOperations returns the model's operations for ops, which are in order of Return. A release ends its owner's
-// earlier holds after its Call: by its Return if it was ok, else at any later time. A lease may end at any time from
-// its earliest end on. Late commands are accounted for in that earliest end.
+// lockOperations returns the model's operations for ops, which are in order of Return. A release ends the earlier holds
+// of its owner after its Call: by its Return if it was ok, else at any later time. A lease may end at any time from its
+// earliest end on, which allows for late commands.
 func lockOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 	var steps []porcupine.Operation
 	holds := grantsOf(ops, meta)

@@ -11,7 +11,7 @@ type sequenceInput struct {
 	text   string // for pages
 }
 
-// sequenceModel returns porcupine's model of a sequence. The next number has to be larger than the last.
+// sequenceModel returns porcupine's model of a sequence. Each number has to be larger than the number before.
 func sequenceModel() porcupine.Model {
 	return newModel[lastNumber](func(i sequenceInput) string { return i.text })
 }

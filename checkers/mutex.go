@@ -13,10 +13,10 @@ import (
 
 // Mutex returns the checker of mutual exclusion: no two owners certainly hold one lock at one time.
 //
-// An owner is a worker together with its token, Arg. It may acquire a lock again that it holds.
+// An owner is a worker together with its token, Arg. An owner may acquire a lock again that it already holds.
 //
-// The lease of an acquire or extend X, counted from a time t, ends at t + TTL*(1-Meta.Drift), or at X.Until if the
-// variant promises that and it comes first. A TTL of 0 has no end.
+// The lease of an acquire or extend X, counted from a time t, ends at t + TTL*(1-Meta.Drift). If the variant promises
+// an X.Until that comes first, the lease ends at X.Until. A TTL of 0 has no end.
 //
 // Every ok acquire or extend A begins a hold. The hold ends at the first of:
 //
@@ -31,30 +31,30 @@ import (
 // The end is never before A.Call. A hold is certain from A.Return to its end.
 //
 // Two holds A and B of different owners are a violation if A.Return < end of B and B.Return < end of A. If A renewed an
-// earlier hold of its owner before that hold had ended, the Return of the earlier grant counts in place of A.Return.
-// Holds that only touch are no violation. Intervals are closed, so operations that meet in one instant may have
-// happened in the harmless order. Porcupine reads intervals the same way. Sources: soundness rules 1, 2 and 5.
+// earlier hold of the same owner before that hold had ended, the Return of the earlier grant counts in place of
+// A.Return. Holds that only touch are no violation. Intervals are closed, so operations that meet in one instant may
+// have happened in the harmless order. Porcupine reads intervals the same way. Sources: soundness rules 1, 2 and 5.
 //
 // Every acquire that overlaps an earlier hold is one violation, however many holds it overlaps. So is every extend that
 // does, unless its owner has been part of a violation since it got the lock: two owners that keep extending are not
 // counted again and again.
 //
-// The class is [harness.StolenRelease] if a late release explains the overlap, otherwise [harness.DoubleGrant]. Such a
-// release was answered ok, came after the last lease of its own owner, and may have removed the earlier hold. It has to
-// be seen before the overlap is certain. It does not count if the earlier hold's owner called an ok extend after the
-// release had returned, since that owner then still had the lock. No release counts if a fault is in force, since a
-// second primary would explain the overlap as well.
+// The class is [harness.StolenRelease] if a late release explains the overlap, otherwise [harness.DoubleGrant]. A late
+// release was answered ok, came after the last lease of its own owner, and may have removed the earlier hold. The
+// checker has to see it before the overlap is certain. The release does not count if the earlier hold's owner called an
+// ok extend after the release had returned: that owner still had the lock. No release counts if a fault is in force,
+// since a second primary would explain the overlap as well.
 //
 // The figure "grants" counts acquires only, those of [harness.HarnessClient] included.
 //
 // Time per operation is amortised O(1) plus the open holds of its key. How many other locks the worker holds does not
-// matter. Memory is bounded by the keys, the workers, the open holds, 16 bytes for each owner with an operation in
-// info, and 4,096 grants that wait for an owner that has fallen silent. Three kinds of grant are not judged, and make
-// the verdict Unknown if no violation is found:
+// matter. Memory is bounded by the keys, the workers, the open holds, and 4,096 grants that wait for an owner that has
+// fallen silent. Each owner with an operation in info takes 16 bytes more. Three kinds of grant are not judged, and
+// make the verdict Unknown if no violation is found:
 //
 //   - those beyond the 4,096;
 //   - those whose call was under way for longer than 16 leases of another owner, each renewed before its end;
-//   - those of an owner with an operation in info, after 16,384 other owners had one.
+//   - grants of an owner with an operation in info, after 16,384 other owners had one.
 func Mutex() harness.Checker { return mutex{} }
 
 type mutex struct{}
@@ -89,8 +89,8 @@ func (c mutex) Check(ctx context.Context, h harness.History, report func(harness
 // When a grant B returns, the leases tell which earlier holds A may last until then. They do not tell whether the owner
 // of A has released the lock meanwhile, since that release has not returned yet. A worker does one thing after the
 // other, so its next operation tells. If that is a release, A ended at the release's Call. If it is anything else, A
-// lasted until it returned. The same is asked about B if A and B returned in one instant. For example, client 2 was
-// granted a lock while client 1 held it, which is known only when R returns:
+// lasted until it returned. If A and B returned in one instant, the same question arises about B. For example, client 2
+// was granted a lock while client 1 held it, which is known only when R returns:
 //
 //	client 1   |--acquire A--|                       |--release R--|
 //	client 2                     |--acquire B--|
@@ -99,23 +99,24 @@ func (c mutex) Check(ctx context.Context, h harness.History, report func(harness
 // So each operation x of a worker is handled in two steps:
 //
 //  1. applyToHolds says what x proves about the holds of its worker: a release ends them, a new lease may shorten them,
-//     anything else confirms them. That decides overlaps which waited for them.
-//  2. If x is a grant, grant begins a hold. If holds of other owners may exclude it, openOverlap opens one overlap for
+//     anything else confirms them. That decides the overlaps that waited for these holds.
+//  2. If x is a grant, grant begins a hold. If holds of other owners may overlap it, openOverlap opens one overlap for
 //     all of them.
 //
 // An overlap (overlap.go) is over in one of these ways:
 //
-//   - confirm reports it: a first hold and the second certainly lasted long enough. It is not reported if it was
-//     counted before.
+//   - confirm reports it: a first hold and the second certainly lasted long enough. An overlap that was counted before
+//     is not reported again.
 //   - close drops it: each first hold was released in time, or got a shorter lease, or the second ended at its Return.
-//   - The record ends. In a complete one, silent owners have released nothing, so end decides it. Otherwise it is a
-//     doubt.
+//   - The record ends. In a complete record, owners without a later operation have released nothing, so end decides the
+//     overlap. In an incomplete record the overlap is a doubt.
 //   - It was never opened, for one of three bounds on memory. Each has a counter here, and is a doubt.
 //
-// In a widened history (Meta.Widened) the clocks of several machines were compared, and a Return may be later than it
-// was. Then x proves only that holds lasted until x.Call, and B may have ended before its own Return.
+// In a widened history (Meta.Widened) the clocks of several machines were compared, and a recorded Return may be later
+// than the true one. Then x proves only that holds lasted until x.Call, and B may have ended before its recorded
+// Return.
 //
-// hold.go has the holds of a lock, held.go those of a worker, late.go and lease.go the ends of leases.
+// hold.go has the holds of a lock, held.go the holds of a worker, late.go and lease.go the ends of leases.
 type mutexPass struct {
 	*tally
 	faults []harness.Influence
@@ -167,9 +168,9 @@ func (p *mutexPass) op(x harness.Op) {
 }
 
 // applyToHolds applies x to the holds of its worker. A release ends the holds of its lock and token, and an acquire or
-// extend may shorten their leases. Otherwise x proves that the worker's holds lasted until x returned: a worker does
-// one thing after the other, so its next release comes later. applyToHolds returns the latest hold of x's lock and
-// token, which x renews or ends. It returns nil if there is none.
+// extend may shorten their leases. Any other x proves that the worker's holds lasted until x returned: a worker does
+// one thing after the other, so a release can only come later. applyToHolds returns the latest hold of x's lock and
+// token, which x renews or ends, or nil if there is none.
 func (p *mutexPass) applyToHolds(worker int, x harness.Op) *hold {
 	w := p.holdsOf[worker]
 	if w == nil {
@@ -204,8 +205,8 @@ func (p *mutexPass) applyToHolds(worker int, x harness.Op) *hold {
 	return latest
 }
 
-// apply applies x to h, a hold of the same worker. It reports whether h is no longer needed. That is so if x released
-// h, or if x is a new grant of the same lock and token and no overlap waits for h.
+// apply applies x to h, a hold of the same worker. It reports whether h is no longer needed: x released h, or x is a
+// new grant of the same lock and token and no overlap waits for h.
 func (p *mutexPass) apply(h *hold, x harness.Op, sameLockAndToken bool) (done bool) {
 	if sameLockAndToken && x.Kind == harness.Release {
 		p.release(h, x)
@@ -227,7 +228,7 @@ func (p *mutexPass) apply(h *hold, x harness.Op, sameLockAndToken bool) (done bo
 }
 
 // heldAtLeastUntil returns the earliest time at which the worker of x can have called a release after x. A worker does
-// one thing after the other, so that is the Return of x. In a widened history x.Return may be too late, so it is
+// one thing after the other, so that time is the Return of x. In a widened history the true Return may be as early as
 // x.Call.
 func (p *mutexPass) heldAtLeastUntil(x harness.Op) time.Duration {
 	if p.meta.Widened {
@@ -250,8 +251,8 @@ func (p *mutexPass) release(h *hold, r harness.Op) {
 	p.remove(h)
 }
 
-// renew applies the lease of x, which may be shorter, to h, and drops the overlaps that the shorter lease rules out. If
-// x is an ok extend, its owner still had the lock. Then no release that returned before x.Call has removed the lock.
+// renew shortens h to the lease of x if that ends earlier, and drops the overlaps that the shorter lease rules out. If
+// x is an ok extend, its owner still had the lock, so no release that had returned before x.Call has removed it.
 func (p *mutexPass) renew(h *hold, x harness.Op) {
 	if x.Kind == harness.Extend && x.Outcome == harness.OK {
 		h.thefts = slices.DeleteFunc(h.thefts, func(t *theft) bool { return x.Call > t.release.op.Return })
@@ -272,8 +273,7 @@ func (p *mutexPass) renew(h *hold, x harness.Op) {
 	l.sweep()
 }
 
-// remove takes h out of its lock and clears its references. Otherwise each theft would keep the one before it in
-// memory.
+// remove takes h out of its lock and clears its references. Otherwise each theft would keep an earlier one in memory.
 func (p *mutexPass) remove(h *hold) {
 	h.overlap = nil
 	h.thefts = nil
@@ -282,8 +282,8 @@ func (p *mutexPass) remove(h *hold) {
 	l.holds = slices.DeleteFunc(l.holds, func(other *hold) bool { return other == h })
 }
 
-// grant begins the hold of x, an ok acquire or extend, and opens its overlap with earlier holds if there may be one.
-// previous is the hold that x renews, or nil.
+// grant begins the hold of x, an ok acquire or extend, and opens an overlap if earlier holds may overlap it. previous
+// is the hold that x renews, or nil.
 func (p *mutexPass) grant(worker int, x harness.Op, previous *hold) {
 	late, known := p.pending.commandsOf(x, p.meta)
 	if !known {
@@ -318,8 +318,8 @@ func (p *mutexPass) addHold(worker int, h *hold) {
 	w.sweep(h.op.Return)
 }
 
-// openOverlap opens one overlap of h with all the holds that h may exclude. If there is no room, it counts the grant of
-// h as not judged.
+// openOverlap opens one overlap of h with all earlier holds that h may overlap. If there is no room, it counts the
+// grant of h as not judged.
 func (p *mutexPass) openOverlap(l *lock, h *hold) {
 	hasRoom := p.undecidedOverlaps < maxUndecided
 	var firsts, ties int
@@ -350,7 +350,7 @@ func (p *mutexPass) openOverlap(l *lock, h *hold) {
 	}
 }
 
-// end decides the remaining overlaps if the record is complete. Then owners that were silent have not released
+// end decides the remaining overlaps if the record is complete. Owners without a later operation have then not released
 // anything, so their holds end with their leases. An incomplete record may lack a release, so end decides nothing and
 // returns a doubt.
 func (p *mutexPass) end(complete bool) string {

@@ -31,8 +31,8 @@ func (s *numbers) add(tail uint64) {
 	s.bits[upper].Add(uint32(tail))
 }
 
-// raiseLargest reports whether tail is larger than all numbers drawn before, so that the set cannot have it. Then it
-// records tail as the largest.
+// raiseLargest reports whether tail is larger than all numbers drawn before, and if so records it as the largest. A
+// larger number cannot be in the set, so the caller need not look there.
 func (s *numbers) raiseLargest(tail uint64) bool {
 	if tail <= s.largest {
 		return false

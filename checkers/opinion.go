@@ -21,10 +21,10 @@ type opinion struct {
 }
 
 // SecondOpinion returns the checker that asks porcupine about whole keys of locks, dedup filters and sequences. It
-// compares porcupine's answer with that of [Mutex], [Fence], [Dedup] or [Sequence] about the same operations. It
-// reports no anomaly and never makes a run Invalid. If two opinions differ, that is a defect of the harness and makes
-// the verdict Unknown. If porcupine could be asked about no key, the judgement says why and sets NotNeeded: the other
-// verdicts do not rest on it.
+// compares porcupine's answer with the answer of [Mutex], [Fence], [Dedup] or [Sequence] about the same operations.
+// SecondOpinion reports no anomaly and never makes a run Invalid. If two opinions differ, that is a defect of the
+// harness and makes the verdict Unknown. If porcupine could be asked about no key, the judgement says why and sets
+// NotNeeded: the other verdicts do not rest on it.
 //
 // Porcupine is asked about a key only if all operations of the key are recorded and there are at most 1,000. A key with
 // more is freed at once. When 50,000 operations are kept in all, the current key is freed and no further key is kept,
@@ -71,7 +71,8 @@ const (
 	sequences
 )
 
-// familyOf returns the family of systems that have operations of that kind, or 0.
+// familyOf returns the family of systems that have operations of that kind. It returns 0 if porcupine has no model of
+// them.
 func familyOf(kind harness.Kind) family {
 	switch kind {
 	case harness.Acquire, harness.Extend, harness.Release:
@@ -84,8 +85,8 @@ func familyOf(kind harness.Kind) family {
 	return 0
 }
 
-// hasNoEffect reports whether models and rules can skip x, since x certainly changed nothing that they track. Such an x
-// was refused, or found a mark. No release is skipped.
+// hasNoEffect reports whether x certainly changed nothing that models and rules follow, so that they can skip x. x was
+// refused, or is a claim that found a mark. No release is skipped.
 func hasNoEffect(x harness.Op) bool {
 	switch x.Kind {
 	case harness.Release:
@@ -119,7 +120,7 @@ type opinionPass struct {
 	beyond int       // operations of keys that were not kept
 
 	asked, agreed, illegal int      // keys
-	large, slow            int      // keys that were too large to ask about, and those without an answer in time
+	large, slow            int      // keys too large to ask about; keys without an answer in time
 	differences            []string // where porcupine and a checker differ
 }
 

@@ -9,9 +9,9 @@ import (
 )
 
 // overlap is a hold, called the second, with the earlier holds of its lock that may overlap it, called the first holds.
-// The second overlaps a first hold that lasts beyond the Return of the second. If both became certain in the instant of
-// that Return, the second has to last beyond it as well. All first holds share one overlap: where a lock refuses
-// nobody, there would be too many pairs.
+// The second overlaps a first hold if that first hold lasts beyond the Return of the second. If the first hold became
+// certain in the instant of that Return, the second also has to last beyond that instant. All first holds share one
+// overlap: where a lock refuses nobody, there would be too many pairs.
 type overlap struct {
 	second       *hold
 	firsts       int           // first holds of which it is not yet known how long they last
@@ -25,7 +25,7 @@ type overlap struct {
 	decided      bool          // it was reported or ruled out
 
 	// widened says that times were widened (Meta.Widened). Then the second may have ended before its own Return, and the
-	// overlap is not decided before that is known. If secondOver is set, the second ended at secondOverAt.
+	// overlap is decided only once that is known. If secondOver is set, the second ended at secondOverAt.
 	widened      bool
 	secondOverAt time.Duration
 }
@@ -37,21 +37,22 @@ const maxUndecided = 1 << 12
 // open reports whether o is not decided yet. It returns false for nil.
 func (o *overlap) open() bool { return o != nil && !o.decided }
 
-// needsSecond reports whether o, which is open, depends on whether its second hold lasts beyond its own Return.
+// needsSecond reports whether o waits to learn if its second hold lasts beyond its own Return. That matters if times
+// were widened, or if a first hold became certain in the instant of that Return. The caller has checked that o is open.
 func (o *overlap) needsSecond() bool {
 	return !o.secondLasted && !o.secondOver &&
 		(o.widened || o.ties > 0 || o.first != nil && o.first.beginsAtReturnOf(o.second))
 }
 
-// heldUntil notes that h was not released before t. release is the operation that released h at t, or nil if none did.
-// heldUntil confirms h as the second hold of its own overlap, and only then as a first hold of later overlaps, so that
-// overlaps are reported in the order of the history.
+// heldUntil applies what is now known of h: h was not released before t. release is the operation that released h at t,
+// or nil if none did. h is first confirmed as the second hold of its own overlap, and then as a first hold of later
+// overlaps. So overlaps are reported in the order of the history.
 func (p *mutexPass) heldUntil(h *hold, t time.Duration, release *indexedOp) {
 	p.confirmSecond(h, t, release)
 	p.confirmFirsts(h, t, release)
 }
 
-// confirmSecond decides the overlap of h with earlier holds, if h lasted beyond its own Return.
+// confirmSecond decides the overlap of h with earlier holds, if h lasted until t, beyond its own Return.
 func (p *mutexPass) confirmSecond(h *hold, t time.Duration, release *indexedOp) {
 	if o := h.overlap; o.open() && !o.secondLasted && !o.secondOver && h.op.Return < t {
 		o.secondLasted, o.releases[1] = true, release
@@ -60,8 +61,8 @@ func (p *mutexPass) confirmSecond(h *hold, t time.Duration, release *indexedOp) 
 }
 
 // confirmFirsts decides the overlaps in which h may be a first hold, given that h was not released before t. h overlaps
-// the holds that were granted before t and before the lease of h ended. If release is not nil, it released h at t, and
-// h overlaps no later holds.
+// each later hold that was granted before t and before the lease of h ended. If release is not nil, it released h at t,
+// and h overlaps no hold that returned at t or later.
 func (p *mutexPass) confirmFirsts(h *hold, t time.Duration, release *indexedOp) {
 	if h.lastExcluded < h.confirmedUntil || release == nil && t <= h.confirmedUntil {
 		return
@@ -78,8 +79,8 @@ func (p *mutexPass) confirmFirsts(h *hold, t time.Duration, release *indexedOp) 
 	h.confirmedUntil = max(h.confirmedUntil, t)
 }
 
-// confirmFirst notes that the first hold lasted beyond the Return of the second. release is the operation that released
-// the first hold, or nil if none is known. If several first holds lasted that long, the earliest counts.
+// confirmFirst records that the hold called first lasted beyond the Return of the second. release is the operation that
+// released it, or nil if none is known. If several first holds lasted that long, the earliest counts.
 func (o *overlap) confirmFirst(first *hold, release *indexedOp) {
 	if o.first != nil && o.first.seq < first.seq {
 		return
@@ -93,7 +94,7 @@ func (o *overlap) confirmFirst(first *hold, release *indexedOp) {
 	}
 }
 
-// endedAtReturn notes that h ended at t, which is not later than its own Return. So h overlaps no earlier hold that
+// endedAtReturn records that h ended at t, which is no later than its own Return. So h overlaps no earlier hold that
 // becomes certain only at that Return. If times were widened, h may have ended before its Return, and confirm decides
 // by t. release is the operation that released h, or nil if none did.
 func (p *mutexPass) endedAtReturn(h *hold, t time.Duration, release *indexedOp) {
@@ -115,7 +116,7 @@ func (p *mutexPass) endedAtReturn(h *hold, t time.Duration, release *indexedOp) 
 	p.closeIfNoFirst(o)
 }
 
-// dropFirst rules out h as a first hold of o.
+// dropFirst rules out h as a first hold of o, and closes o if no first hold is left.
 func (p *mutexPass) dropFirst(o *overlap, h *hold) {
 	o.removeFirst(h)
 	p.closeIfNoFirst(o)
@@ -129,7 +130,7 @@ func (o *overlap) removeFirst(h *hold) {
 	}
 }
 
-// confirm reports o once its holds are known to exclude each other.
+// confirm reports o once it is certain that one of its first holds and the second overlap.
 func (p *mutexPass) confirm(o *overlap) {
 	if o.open() && o.first != nil && o.secondEndedFirst() {
 		o.first = nil
@@ -152,13 +153,13 @@ func (p *mutexPass) confirm(o *overlap) {
 	p.add(a)
 }
 
-// secondEndedFirst reports whether the second hold ended before the first became certain. That is possible only if
-// times were widened.
+// secondEndedFirst reports whether the second hold ended before the first hold became certain, so that they do not
+// overlap. That is possible only if times were widened.
 func (o *overlap) secondEndedFirst() bool {
 	return o.widened && (o.secondOver && o.first.certainFrom >= o.secondOverAt || o.first.certainFrom >= o.second.until)
 }
 
-// isSecondDecided reports whether enough is known of how long the second hold lasted.
+// isSecondDecided reports whether it is known how long the second hold lasted, as far as that matters for o.
 func (o *overlap) isSecondDecided() bool {
 	if o.widened {
 		return o.secondLasted || o.secondOver
@@ -173,8 +174,8 @@ func (p *mutexPass) closeIfNoFirst(o *overlap) {
 	}
 }
 
-// close marks o as decided. It removes the second hold's reference to o, since chains of overlaps would otherwise keep
-// every hold of a run in memory.
+// close marks o as decided. It removes the second hold's reference to o. Otherwise chains of overlaps would keep every
+// hold of a run in memory.
 func (p *mutexPass) close(o *overlap) {
 	if o.open() {
 		o.decided, o.second.overlap = true, nil
@@ -183,7 +184,7 @@ func (p *mutexPass) close(o *overlap) {
 	}
 }
 
-// faultMayExplain reports whether a fault may explain what happened in the time of a.
+// faultMayExplain reports whether a fault was in force in the time of the anomaly a, and so may explain it.
 func (p *mutexPass) faultMayExplain(a harness.Anomaly) bool {
 	return slices.ContainsFunc(p.faults, func(f harness.Influence) bool { return f.Overlaps(a.From, a.To) })
 }
@@ -207,7 +208,7 @@ func describeGrant(op harness.Op) string {
 	return "was granted"
 }
 
-// blameRelease attributes a to the release that may have removed the first hold's lock.
+// blameRelease attributes a to the late release that may have removed the first hold's lock.
 func (o *overlap) blameRelease(a *harness.Anomaly) {
 	t := o.theft
 	a.Class = harness.StolenRelease
@@ -229,14 +230,14 @@ func (o *overlap) evidence() []indexedOp {
 	return out
 }
 
-// spans lists the certain holds of the two owners. The first owner's span begins with the earliest of its grants that
-// the evidence needs.
+// spans lists the times in which each of the two owners certainly held the lock. The first owner's span begins with the
+// earliest of its grants that the evidence needs.
 func (o *overlap) spans() []harness.Span {
 	return append(o.first.span(o.first.evidenceAgainst(o.second)[0].op, 0), o.second.span(o.second.op, 1)...)
 }
 
-// span returns the span in which the owner of h certainly held the lock, from the Return of grant to the end of h, as
-// far as that is known. grant is one of that owner's grants. span returns nothing if the span is empty.
+// span returns the time in which the owner of h certainly held the lock: from the Return of grant to the end of h, as
+// far as that is known. grant is one of that owner's grants. An empty span is left out.
 func (h *hold) span(grant harness.Op, owner int) []harness.Span {
 	until, why := h.until, harness.LeaseEnds
 	if releasedAt := h.tenure.releasedAt; releasedAt != noTime && releasedAt < until {

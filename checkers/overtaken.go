@@ -13,7 +13,8 @@ import (
 // retriedCalls bounds the calls that a second pass judges.
 const retriedCalls = 1000
 
-// overtakenCalls holds calls for a second pass, since too many others returned while they were under way.
+// overtakenCalls holds the calls that are left to a second pass. So many other calls returned meanwhile that the first
+// pass can no longer judge them.
 type overtakenCalls struct {
 	calls    []peak
 	unjudged int // calls that cannot be judged
@@ -28,9 +29,9 @@ func (l *overtakenCalls) add(x peak) {
 	}
 }
 
-// retry judges the calls in a second pass over h, if h can be read again. It calls judge for each call x. The list
-// before has the ok operation of that kind on the key of x that had returned the largest number before x.orderedAfter.
-// If two owners got that number, it has an operation of each.
+// retry judges the calls in a second pass over h, if h can be read again. It calls judge for each call x, with a list
+// called before. The list has the operation with the largest number on the key of x, among the ok operations of that
+// kind that had returned before x.orderedAfter. If two owners got that number, the list has an operation of each.
 func (l *overtakenCalls) retry(
 	ctx context.Context, h harness.History, kind harness.Kind, judge func(before peaks, x peak),
 ) {
@@ -65,7 +66,7 @@ func (l *overtakenCalls) retry(
 	l.unjudged += remaining
 }
 
-// overtakenDoubt returns a doubt if n operations could not be judged.
+// overtakenDoubt returns a doubt that n operations could not be judged, or "" if n is 0.
 func overtakenDoubt(n int, kind harness.Kind) string {
 	return doubtIf(n > 0, "%d %s operations were overtaken by so many others that it is not known what had returned "+
 		"before them", n, kind)

@@ -13,48 +13,49 @@ import (
 // Owners returns the checker of what owners are told about their own locks. An owner that lost its lock is told so when
 // it extends, and an owner that has its lock is not refused.
 //
-// An owner is a worker together with Arg. Its current grant A is its last ok acquire or extend of a Key. It has none
-// once it called a release since, or an acquire that was not ok. [Mutex] defines when a hold can end and which late
-// commands count. A grant B certainly came before an operation X if B.Return < X.Call, or if B returned before X did
-// and before X's hold can have ended. If B renewed an earlier grant that cannot have ended by then, the Return of that
-// earlier grant counts in place of B.Return.
+// An owner is a worker together with Arg. Its current grant A is its last ok acquire or extend of a Key. The owner has
+// no current grant if it has since called a release, or an acquire that was not ok. [Mutex] defines when a hold can end
+// and which late commands count. A grant B certainly came before an operation X if B.Return < X.Call, or if B returned
+// before X did and before X's hold can have ended. If B renewed an earlier grant that cannot have ended by then, the
+// Return of that earlier grant counts in place of B.Return.
 //
-// An ok extend X is a [harness.SilentReacquire] if another owner was granted the lock by an ok acquire or extend B
-// between A and X, without both owning the lock at one time:
+// An ok extend X is a [harness.SilentReacquire] if another owner was granted the lock between A and X, without both
+// owning the lock at one time. For the other owner's ok acquire or extend B, all of these hold:
 //
 //   - B returned between A and X, certainly came after A, and certainly came before X;
 //   - B returned after A's lease can have ended;
 //   - when X returned, the last lease of B's owner had ended, or its release had returned.
 //
 // If both were owners at one time, [Mutex] reports that. X is not judged if X's owner has an acquire or extend in info,
-// which may take the lock anew at any later time. An extend granted after its lease is no violation if nobody else had
-// the lock meanwhile.
+// since that command may take the lock anew at any later time. An extend granted after its lease is no violation if
+// nobody else had the lock meanwhile.
 //
 // A release or extend X that was refused (Outcome fail, and Err empty or [harness.NotMine]) is a
 // [harness.RefusedRelease] if all of these hold:
 //
-//   - X returned before A's lease can have ended. No command of its owner since A ended in info. If X is a release, its
-//     owner was granted the lock only once since its last release: after two grants it may have to release twice.
+//   - X returned before A's lease can have ended. Since A, no command of X's owner has ended in info. If X is a
+//     release, the owner was granted the lock only once since its last release: after two grants it may have to release
+//     twice.
 //   - The lock was still taken: another owner's acquire E was refused (Err empty or [harness.Held]). E was called after
-//     X had returned, and answered before that lease can have ended. If X is an extend, its owner called no release by
+//     X had returned, and answered before A's lease can have ended. If X is an extend, X's owner called no release by
 //     the Return of E.
 //   - Nobody can have taken the lock anew. No ok acquire or extend of another owner returned after A.Call and was
-//     called by the Return of E. No acquire or extend called by then, by anybody, ended in info. X's owner called no
-//     further acquire by then. An acquire that failed for another reason than a refusal may have had the lock for a
-//     while, so it counts as ok.
+//     called by the Return of E. By the Return of E nobody had called an acquire or extend that ended in info, and X's
+//     owner had called no further acquire. An acquire that failed for another reason than a refusal may have had the
+//     lock for a while, so it counts as ok.
 //   - No fault may have made Redis forget anything from A.Call to the Return of E.
 //
-// So a lock whose lease is shorter than asked for is no violation: it is free when it refuses its owner, and the next
-// one gets it. A release that its client sent twice because the first answer was lost is no violation either: the first
-// one released the lock.
+// So a lock whose lease is shorter than asked for is no violation: the lock is free when it refuses its owner, and the
+// next one who asks gets it. A release that its client sent twice because the first answer was lost is no violation
+// either: the first one released the lock.
 //
 // Each such operation is one violation. Porcupine is not asked. Sources: the contract of workloads.Locker and
 // workloads.Extender; soundness rules 1, 2 and 5.
 //
 // Time is O(1) per operation. Memory is bounded by the latest 8 grants of each worker, the latest 16 of each lock, and
-// 16 refusals of each lock that have no such E yet. A refusal with an E is reported once no operation that explains it
-// can come any more. Up to 4,096 wait for that at a time. If there are more, or if the record stops before that, the
-// verdict is Unknown unless a violation is found.
+// 16 refusals of each lock that have no E yet. A refusal with an E is reported once no later operation can explain it.
+// Up to 4,096 refusals wait for that at a time. If there are more, or if the record stops before that, the verdict is
+// Unknown unless a violation is found.
 func Owners() harness.Checker { return owners{} }
 
 type owners struct{}
@@ -96,12 +97,12 @@ type ownersPass struct {
 	unjudged  int // refusals with evidence for which there was no room
 }
 
-// ownersGrant is a grant of a lock. It is the current grant of its owner while it is in ownersPass.current.
+// ownersGrant is a grant of a lock. While it is in ownersPass.current, it is the current grant of its owner.
 type ownersGrant struct {
 	owner owner
 	indexedOp
-	// certainFrom is the time from which on the owner certainly had the lock. It is the Return of this grant, or of an
-	// earlier grant if each grant from that one on was renewed in time.
+	// certainFrom is the time from which on the owner certainly had the lock. It is the Return of this grant. If the owner
+	// renewed each of several grants in time, it is the Return of the first of them.
 	certainFrom time.Duration
 	until       time.Duration // its earliest end, as far as known when it returned
 	entries     int           // ok acquires since the last release
@@ -163,7 +164,7 @@ func (p *ownersPass) drop(current *ownersGrant) {
 	}
 }
 
-// unanswered notes x, a command in info, which may be executed at any later time.
+// unanswered records x, a command of caller in info, which may be executed at any later time.
 func (p *ownersPass) unanswered(l *ownersLock, caller owner, current *ownersGrant, x harness.Op) {
 	p.pending.add(x, p.meta)
 	if current != nil {
@@ -182,7 +183,7 @@ func (p *ownersPass) unanswered(l *ownersLock, caller owner, current *ownersGran
 	p.noteTaking(l, caller, x)
 }
 
-// release notes the release x. Whatever its outcome, its owner has given up the lock.
+// release handles the release x. Whatever its outcome, its owner has given up the lock.
 func (p *ownersPass) release(l *ownersLock, caller owner, current *ownersGrant, x harness.Op) {
 	p.giveUp(l, caller, x)
 	if current != nil && x.Outcome == harness.Fail {
@@ -191,8 +192,8 @@ func (p *ownersPass) release(l *ownersLock, caller owner, current *ownersGrant, 
 	p.drop(current)
 }
 
-// giveUp notes that caller has called the release x. From then on its earlier grants no longer count, and refusals of
-// its extends are explained.
+// giveUp records that caller has called the release x. Its earlier grants no longer count from then on. The release
+// also explains why extends of caller were refused.
 func (p *ownersPass) giveUp(l *ownersLock, caller owner, x harness.Op) {
 	for _, g := range l.grants {
 		g.released = g.released || g.owner == caller
@@ -229,8 +230,9 @@ func (p *ownersPass) grant(l *ownersLock, caller owner, current *ownersGrant, x 
 	p.current[caller.worker] = lastOf(append(p.current[caller.worker], g), maxUnreleased)
 }
 
-// ownerBetween returns a grant of another owner that certainly came after the current grant and before its extend x,
-// and that was over when x returned. It returns nil if there is none. until is the earliest end of the lease of x.
+// ownerBetween returns a grant of another owner that certainly came between the current grant and x, an extend of the
+// same owner. That grant was over when x returned. The result is nil if there is none. until is the earliest end of the
+// lease of x.
 func (p *ownersPass) ownerBetween(l *ownersLock, current *ownersGrant, x harness.Op, until time.Duration) *ownersGrant {
 	for i, b := range l.grants {
 		if b.seq > current.seq && b.owner != current.owner && b.op.Return >= p.endAfter(current, x) &&
@@ -247,13 +249,14 @@ func (p *ownersPass) endAfter(current *ownersGrant, x harness.Op) time.Duration 
 	return min(current.until, renewedUntil(x, p.meta.Drift))
 }
 
-// cameBefore reports whether g certainly came before the acquire or extend b. until is the earliest end of b's lease.
+// cameBefore reports whether the grant g certainly came before b, an acquire or extend. until is the earliest end of
+// the lease of b.
 func (p *ownersPass) cameBefore(g *ownersGrant, b harness.Op, until time.Duration) bool {
 	return g.certainFrom < grantedAfter(b, until, p.meta)
 }
 
-// isOver reports whether the owner's last grant among grants had ended, or was released, when x returned. It is true if
-// the owner has none.
+// isOver reports whether the last of grants to the owner o had ended, or was released, when x returned. It is true if o
+// has none of the grants.
 func (p *ownersPass) isOver(grants []*ownersGrant, o owner, x harness.Op) bool {
 	for _, g := range slices.Backward(grants) {
 		if g.owner == o {

@@ -38,9 +38,9 @@ func (p *ownersPass) refuse(l *ownersLock, current *ownersGrant, x harness.Op) {
 	l.refusals = append(l.refusals, &refusal{owner: current.owner, grant: current.op, until: current.until, refused: x})
 }
 
-// refuseAcquire notes x, an acquire that failed, and drops the refusals that x explains. If the lock refused x, an
-// earlier command of its owner may have taken it, so x explains refusals of that owner. If x failed for another reason,
-// it may have had the lock for a while, and explains all refusals.
+// refuseAcquire handles x, an acquire that failed, and drops the refusals that x explains. If the lock refused x, an
+// earlier command of x's owner may have taken the lock, so x explains refusals of that owner. If x failed for another
+// reason, it may have had the lock for a while, and explains all refusals.
 func (p *ownersPass) refuseAcquire(l *ownersLock, caller owner, x harness.Op) {
 	plain := x.Err == "" || x.Err == harness.Held
 	p.dropExplained(l, x, func(r *refusal) bool { return r.owner == caller || !plain })
@@ -51,8 +51,9 @@ func (p *ownersPass) refuseAcquire(l *ownersLock, caller owner, x harness.Op) {
 	}
 }
 
-// noteRefusedAcquire takes the refused acquire e as evidence for earlier refusals: the lock was still taken after its
-// owner had been refused. It drops the refusals of owners whose lease may have ended by then.
+// noteRefusedAcquire takes e, an acquire that the lock refused, as evidence for earlier refusals: e shows that the lock
+// was still taken after its owner had been refused. It drops a refusal if the owner's lease may have ended by the
+// Return of e.
 func (p *ownersPass) noteRefusedAcquire(l *ownersLock, e harness.Op) {
 	l.refusals = slices.DeleteFunc(l.refusals, func(r *refusal) bool {
 		if e.Return >= r.until {
@@ -72,7 +73,7 @@ func (p *ownersPass) noteRefusedAcquire(l *ownersLock, e harness.Op) {
 	})
 }
 
-// noteTaking notes x, an acquire or extend that may have taken the lock. It drops the refusals that x explains.
+// noteTaking drops the refusals that x explains. x is an acquire or extend that may have taken the lock.
 func (p *ownersPass) noteTaking(l *ownersLock, caller owner, x harness.Op) {
 	p.dropExplained(l, x, func(r *refusal) bool {
 		return r.owner != caller || x.Kind == harness.Acquire ||
@@ -80,8 +81,8 @@ func (p *ownersPass) noteTaking(l *ownersLock, caller owner, x harness.Op) {
 	})
 }
 
-// dropExplained drops the refusals of a lock that x explains, as isExplained says. It keeps a refusal whose evidence
-// returned before x was called.
+// dropExplained drops the refusals of the lock of x for which isExplained returns true. It keeps a refusal whose
+// evidence returned before x was called.
 func (p *ownersPass) dropExplained(l *ownersLock, x harness.Op, isExplained func(*refusal) bool) {
 	l.refusals = slices.DeleteFunc(l.refusals, isExplained)
 	if l.waiting == 0 {
@@ -94,8 +95,8 @@ func (p *ownersPass) dropExplained(l *ownersLock, x harness.Op, isExplained func
 	}
 }
 
-// reportBefore reports the refusals whose evidence returned before low. Every later operation is called at low or after
-// it, so it cannot explain them.
+// reportBefore reports the refusals whose evidence returned before the time low. No later operation is called before
+// low, so none can explain these refusals.
 func (p *ownersPass) reportBefore(low time.Duration) {
 	n := 0
 	for ; n < len(p.awaiting) && p.awaiting[n].shownBy.Return < low; n++ {
@@ -114,7 +115,7 @@ func (p *ownersPass) faultMayExplain(r *refusal) bool {
 		func(f harness.Influence) bool { return f.Overlaps(r.grant.Call, r.shownBy.Return) })
 }
 
-// end reports the remaining refusals if the record is complete. Otherwise it returns a doubt.
+// end reports the remaining refusals if the record is complete. Otherwise it returns a doubt about them.
 func (p *ownersPass) end(complete bool) string {
 	if complete {
 		p.reportBefore(forever)

@@ -51,8 +51,8 @@ func WritePage(w io.Writer, a harness.Anomaly, meta harness.Meta, faults []harne
 	return nil
 }
 
-// assignRows gives each client a row, in order of appearance. An operation that follows from the rules alone, such as
-// the end of a lease, gets a row of its own below these.
+// assignRows gives each client a row of the page, in order of appearance. An operation that follows from the rules
+// alone, such as the end of a lease, gets a row of its own below the clients.
 func assignRows(steps []porcupine.Operation) {
 	byClient := map[int]int{}
 	for _, s := range steps {
@@ -107,7 +107,7 @@ func faultDetails(f harness.Fault) string {
 		f.Name, strings.Join(f.Targets, ", "), f.Start, f.Active, heal, whole, f.Proof)
 }
 
-// describeMetadata describes the recorded operation behind a drawn one, escaped.
+// describeMetadata describes the recorded operation behind an operation of the model, escaped for the page.
 func describeMetadata(info any) string {
 	op, ok := info.(harness.Op)
 	if !ok {

@@ -8,15 +8,16 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// peaksKept bounds peaks. When there are twice as many, every second one of the older half is dropped.
+// peaksKept bounds the operations in peaks. When there are twice as many, every second one of the older half is
+// dropped.
 const peaksKept = 1024
 
-// peaks finds the operation of one key that had returned the largest number before a given time. It keeps each
-// operation whose number was larger than all before. If two owners got the same largest number, it keeps one operation
-// of each. Of the operations that returned before the watermark only the largest remains.
+// peaks finds, among the operations on one key, the one that had returned the largest number before a given time. It
+// keeps each operation whose number was larger than all earlier ones. If two owners got the same largest number, it
+// keeps one operation of each. Of the operations that returned before the watermark only the largest remains.
 //
 // Memory is bounded even if a worker stays silent. For a time long ago, peaks may then find a smaller number than the
-// largest, but never a larger one. mayMissLarger reports whether that matters.
+// largest, but never a larger one. mayMissLarger reports whether that may be so.
 type peaks []peak
 
 type peak struct {
@@ -27,9 +28,9 @@ type peak struct {
 	gapBefore    bool          // operations between this one and the one before were dropped
 }
 
-// addIfLarger adds x if its number is larger than all before. It also adds x if its number equals the largest so far,
-// which only one operation has, of another owner. Operations have to come in order of Return. Every later operation of
-// a worker is called at low or after it.
+// addIfLarger adds x if its number is larger than all earlier ones. It also adds x if the number equals the largest so
+// far, and only one operation, of another owner, has that number. Operations have to come in order of Return. No later
+// operation of a worker is called before the time low.
 func (p *peaks) addIfLarger(x peak, meta harness.Meta, low time.Duration) {
 	all := *p
 	if k := len(all); k > 0 {
@@ -45,7 +46,7 @@ func (p *peaks) addIfLarger(x peak, meta harness.Meta, low time.Duration) {
 	*p = append(all.prune(low).thin(), x)
 }
 
-// prune drops the peaks that had returned before low, except the largest.
+// prune drops the peaks that had returned before the time low, except the largest of them.
 func (p peaks) prune(low time.Duration) peaks {
 	if len(p) < 2 || p[1].Return >= low {
 		return p
@@ -60,7 +61,7 @@ func (p peaks) prune(low time.Duration) peaks {
 	return slices.Delete(p, 0, last)
 }
 
-// thin drops every second one of the older half of the peaks if there are too many.
+// thin drops every second operation of the older half of p if there are too many.
 func (p peaks) thin() peaks {
 	if len(p) < 2*peaksKept {
 		return p
@@ -86,8 +87,8 @@ func (p peaks) returnedBefore(t time.Duration) peaks {
 	return p[:low+sort.Search(high-low, func(i int) bool { return p[low+i].Return >= t })]
 }
 
-// mayMissLarger reports whether an operation that returned a larger number than n before t may have been dropped. Then
-// returnedBefore(t) does not have it.
+// mayMissLarger reports whether returnedBefore(t) may lack an operation that returned a number larger than n before t,
+// because that operation was dropped.
 func (p peaks) mayMissLarger(t time.Duration, n number) bool {
 	next := len(p.returnedBefore(t))
 	return next < len(p) && p[next].gapBefore && n.compare(p[next].number) < 0

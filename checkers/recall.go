@@ -7,17 +7,17 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// recallAtMost bounds sequencePass.oldDuplicates.
+// recallAtMost bounds the duplicates in sequencePass.oldDuplicates.
 const recallAtMost = 1000
 
-// oldDuplicate is a duplicate whose first draw is no longer kept.
+// oldDuplicate is a call that returned a number which an earlier call had returned. The earlier call is no longer kept.
 type oldDuplicate struct {
 	draw
 	first *draw // nil until it is found
 }
 
-// keepOldDuplicate keeps the draw, a duplicate, for the end. If too many are kept already, it reports the duplicate at
-// once, without its first draw.
+// keepOldDuplicate keeps the draw for the end. It is a duplicate of a draw that is no longer kept. If too many
+// duplicates are kept already, keepOldDuplicate reports this one at once, without its first draw.
 func (p *sequencePass) keepOldDuplicate(this draw) {
 	d := &oldDuplicate{draw: this}
 	if len(p.oldDuplicates) < recallAtMost {
@@ -27,8 +27,8 @@ func (p *sequencePass) keepOldDuplicate(this draw) {
 	p.add(d.anomaly())
 }
 
-// recall reports the old duplicates. It looks for their first draws in a second pass over the history, if there can be
-// one.
+// recall reports the duplicates that were kept for the end. It looks for their first draws in a second pass over the
+// history, if the history can be read again.
 func (p *sequencePass) recall(ctx context.Context, h harness.History) {
 	if len(p.oldDuplicates) == 0 {
 		return

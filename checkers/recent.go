@@ -2,18 +2,17 @@ package checkers
 
 import "github.com/doublegrant/doublegrant/harness"
 
-// recentKept bounds the draws of all keys together that are kept whole. Each takes about 180 bytes.
+// recentKept bounds the draws that are kept whole, over all keys together. Each takes about 180 bytes.
 const recentKept = 1 << 13
 
-// recent keeps the latest draws whole, as evidence. They are in two generations. Of older draws only the numbers are
-// kept.
+// recent keeps the latest draws whole, as evidence, in two generations. Of older draws only the numbers are kept.
 type recent struct{ young, old generation }
 
 // recentChunk is the number of draws that are allocated at a time. A single slice that grows would leave twice its size
 // behind as garbage.
 const recentChunk = 512
 
-// generation holds up to half of the kept draws.
+// generation holds up to half of the draws that are kept whole.
 type generation struct {
 	n     int
 	draws [][]draw // in chunks, the last of which may be partly full
@@ -61,7 +60,7 @@ func (r *recent) add(d draw) {
 	}
 }
 
-// empty removes the draws from g. It adds their numbers to the sets of numbers.
+// empty removes the draws from g. It adds their numbers to the sets of numbers, which outlast the draws.
 func (g *generation) empty() {
 	for i, chunk := range g.draws {
 		for _, d := range chunk {

@@ -13,13 +13,13 @@ type rivals struct {
 	asked generations[contested, contest]
 }
 
-// contested is what workers compete for: a key, with operations of one kind.
+// contested is what workers compete for: one key, by one kind of operation.
 type contested struct {
 	kind harness.Kind
 	key  string
 }
 
-// contest holds the latest operations on one key, and the latest of those that won.
+// contest holds the latest operations on one key, and the latest of those that got what they asked for.
 type contest struct{ all, winners latest }
 
 // latest holds the last operation of the worker seen last, and the last operation of any other worker.
@@ -38,14 +38,14 @@ type glimpse struct {
 
 func glimpseOf(x harness.Op) glimpse { return glimpse{x.Client, x.Call, x.Return, x.Outcome} }
 
-// op returns the operation as far as it was kept.
+// op returns the operation with the fields that were kept.
 func (g glimpse) op(kind harness.Kind, key string) harness.Op {
 	return harness.Op{Client: g.client, Kind: kind, Key: key, Call: g.call, Return: g.returned, Outcome: g.outcome}
 }
 
 // record adds x and returns the rival that x meets, if any. A rival is an earlier operation of another worker that
 // overlaps x. At least one of the two has to have won, that is, got what it asked for. Operations have to come in order
-// of Return, so if any operation of another worker overlaps x, the latest one does.
+// of Return. So if x overlaps any operation of another worker, it overlaps the latest of them.
 func (r *rivals) record(x harness.Op, worker int, won bool) (other harness.Op, ok bool) {
 	at := contested{x.Kind, x.Key}
 	c, _ := r.asked.get(at)
@@ -60,7 +60,7 @@ func (r *rivals) record(x harness.Op, worker int, won bool) (other harness.Op, o
 	return other, ok
 }
 
-// overlapping returns the last operation of another worker, and reports whether x overlaps it.
+// overlapping returns the last operation of a worker other than the given one, and reports whether x overlaps it.
 func (l *latest) overlapping(x harness.Op, worker int) (harness.Op, bool) {
 	if l.seen && l.worker != worker {
 		return l.op.op(x.Kind, x.Key), x.Call <= l.op.returned

@@ -12,9 +12,9 @@ import (
 // call.
 //
 // A number that two ok calls on one Key returned is a [harness.DuplicateNumber]. It is reported against an earlier call
-// that returned it. An ok call b that was made after a call a had returned a larger number (a.Return < b.Call, a > b)
-// is a [harness.Regression]. It is reported against the largest such number. A call may be both. Calls in info may have
-// drawn a number, so gaps are fine. Source: soundness rule 4.
+// that returned it. An ok call b is a [harness.Regression] if a call a had returned a larger number before b was called
+// (a.Return < b.Call, a > b). It is reported against the largest such number. A call may be both. Calls in info may
+// have drawn a number, so gaps are fine. Source: soundness rule 4.
 //
 // Results are non-negative decimal numbers of any length, compared as such and never as floats. Leading zeros do not
 // count. A Result that is something else makes the verdict Unknown if nothing worse was found.
@@ -98,7 +98,8 @@ func (p *sequencePass) draw(x harness.Op, n number) {
 	}
 }
 
-// rejudge reports x if a larger number had been returned before its call. The list before has the largest as its top.
+// rejudge judges the draw x again, in the second pass. The list called before has the largest number that had been
+// returned before x was called. rejudge reports x if that number is larger than its own.
 func (p *sequencePass) rejudge(before peaks, x peak) {
 	if largest := before.top(); largest.number.compare(x.number) > 0 {
 		p.add(regressionOf(largest, x))
@@ -124,7 +125,7 @@ func (p *sequencePass) addNumber(this draw) {
 	p.recent.add(this)
 }
 
-// noteDuplicate notes the draw, a duplicate, if its ordinal is the smallest of all duplicates.
+// noteDuplicate keeps the ordinal of the draw, a duplicate, if it is the smallest of all duplicates.
 func (p *sequencePass) noteDuplicate(this draw) {
 	if p.firstDuplicate == 0 || this.ordinal < p.firstDuplicate {
 		p.firstDuplicate = this.ordinal

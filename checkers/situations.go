@@ -12,7 +12,7 @@ import (
 //
 // Only what is certain is counted: a lease has ended once it can last no longer, and a lock is held while it certainly
 // is. Memory is bounded. Of very many keys only the latest 8,192 to 16,384 are watched, and of one worker the latest 8
-// locks, so counts may then be too small.
+// locks. Counts may then be too small.
 type Situations struct {
 	meta       harness.Meta
 	counts     map[harness.SituationName]*harness.Situation
@@ -56,8 +56,8 @@ var situationsByKind = []struct {
 	{harness.Next, []harness.SituationName{harness.DrawsAtOnce}},
 }
 
-// List lists the situations in a fixed order. It lists those that were met, and with a count of 0 those that could have
-// been met: the ones that belong to the kinds of operation that were promised or seen.
+// List lists situations in a fixed order: those that were met, and with a count of 0 those that could have been met. A
+// situation could have been met if it belongs to a kind of operation that was promised or seen.
 func (c *Situations) List() (all []harness.Situation) {
 	for _, byKind := range situationsByKind {
 		if c.seenKinds[byKind.kind] || slices.Contains(c.meta.Kinds, byKind.kind) {
@@ -93,7 +93,8 @@ func (c *Situations) Count(name harness.SituationName) int {
 	return 0
 }
 
-// meet counts a situation. When it is met for the first time, ops are kept as its example. They are in order of Call.
+// meet counts a situation. When the situation is met for the first time, ops are kept as its example. ops have to be in
+// order of Call.
 func (c *Situations) meet(name harness.SituationName, ops ...harness.Op) {
 	s := c.counts[name]
 	if s == nil {
@@ -142,7 +143,7 @@ func (c *Situations) noteRetry(worker int, x harness.Op) {
 	}
 }
 
-// noteRival counts x if it meets a rival. Then two workers asked for one key at one time, and at least one of them got
+// noteRival counts x if x meets a rival: two workers asked for one key at the same time, and at least one of them got
 // it.
 func (c *Situations) noteRival(name harness.SituationName, worker int, x harness.Op) {
 	if other, ok := c.rivals.record(x, worker, gotIt(x)); ok {
@@ -162,8 +163,8 @@ func byCall(x, y harness.Op) []harness.Op {
 	return []harness.Op{x, y}
 }
 
-// isInLastInstant reports whether x met the last twentieth of the lease or window that op asked for. x has to be called
-// before that lease or window has certainly ended.
+// isInLastInstant reports whether x, by its times, met the last twentieth of the lease or window that op asked for. x
+// does not count if it was called after that lease or window had certainly ended.
 func (c *Situations) isInLastInstant(op, x harness.Op) bool {
 	end := harness.EarliestEnd(op.Call, op.TTL, c.meta.Drift)
 	return end < forever && x.Return >= end-op.TTL/20 && x.Call < leaseOver(op, c.meta.Drift)
@@ -175,7 +176,7 @@ func (c *Situations) isOver(op, x harness.Op) bool { return x.Call > leaseOver(o
 // watchedKeys bounds the keys of one generation.
 const watchedKeys = 8192
 
-// generations is a map that keeps the keys that were written lately, in two generations, and forgets the others.
+// generations is a map that keeps the keys that were written lately, in two generations. It forgets all other keys.
 type generations[K comparable, V any] struct{ young, old map[K]V }
 
 func (g *generations[K, V]) get(k K) (V, bool) {
@@ -193,7 +194,8 @@ func (g *generations[K, V]) put(k K, v V) {
 	g.young[k] = v
 }
 
-// noteClaim counts x, a claim, by the age of the mark that its message already had. If x set a new mark, it keeps that.
+// noteClaim counts the claim x by the age of the mark that its message already had. If x was answered "first", it keeps
+// the mark that x set.
 func (c *Situations) noteClaim(x harness.Op) {
 	if x.Outcome != harness.OK {
 		return
@@ -212,8 +214,9 @@ func (c *Situations) noteClaim(x harness.Op) {
 	}
 }
 
-// situationOfAge returns the situation that x meets. x claims a message that mark has marked, and the age of that mark
-// decides. It returns "" if x came so close to the end of the window that the mark may or may not have been there.
+// situationOfAge returns the situation of x, which claims a message again. mark is the claim or confirm that marked the
+// message, and its age decides. The result is "" if x came so close to the end of the window that the message may or
+// may not have been marked.
 func (c *Situations) situationOfAge(mark, x harness.Op) harness.SituationName {
 	end := harness.EarliestEnd(mark.Call, mark.TTL, c.meta.Drift)
 	switch {
@@ -229,7 +232,7 @@ func (c *Situations) situationOfAge(mark, x harness.Op) harness.SituationName {
 	return harness.AskedAgainLater
 }
 
-// noteConfirm counts x, a confirm, if it came after its claim's lease. If x was ok, it keeps the mark that x set.
+// noteConfirm counts the confirm x if it came after the lease of its claim. If x was ok, it keeps the mark that x set.
 func (c *Situations) noteConfirm(x harness.Op) {
 	mark, ok := c.marks.lastMark(x.Key)
 	if ok && mark.Kind == harness.Claim && c.meta.Worker(mark.Client) == c.meta.Worker(x.Client) && c.isOver(mark, x) {

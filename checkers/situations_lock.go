@@ -15,13 +15,13 @@ type situatedLock struct {
 	holder *ownership // the owner that was granted the lock last, unless it has released it; nil: none
 }
 
-// ownership is what is known of an owner in a lock. It is kept until the owner releases the lock, or until the owner's
-// worker has been granted too many others.
+// ownership is what is known of one owner of a lock. It is kept until the owner releases the lock, or until the owner's
+// worker has been granted too many other locks.
 type ownership struct {
 	owner
 	key        string
-	lease      harness.Op // the last ok acquire or extend
-	endCounted bool       // the end of its lease was counted
+	lease      harness.Op // the owner's last ok acquire or extend
+	endCounted bool       // the end of that lease was counted
 }
 
 func (c *Situations) lock(key string) *situatedLock {
@@ -33,8 +33,8 @@ func (c *Situations) lock(key string) *situatedLock {
 	return l
 }
 
-// noteAcquire counts the situations in which x met the lock's holder. If x was granted the lock, its owner becomes the
-// holder.
+// noteAcquire counts the situations in which the acquire x met the lock's holder. If x was granted the lock, its owner
+// becomes the holder.
 func (c *Situations) noteAcquire(worker int, x harness.Op) {
 	l := c.lock(x.Key)
 	if h := l.holder; h != nil && h.owner != (owner{worker, x.Arg}) {
@@ -112,8 +112,8 @@ func (c *Situations) noteRelease(worker int, x harness.Op) {
 	}
 }
 
-// noteLate counts x, an extend or release that the owner o called after its lease, under the name afterLease. If
-// another owner certainly held the lock at that time, it also counts x under the name meetsHolder.
+// noteLate counts x, an extend or release that the owner o called after its lease. It counts x as the situation
+// afterLease and, if another owner certainly held the lock at that time, also as meetsHolder.
 func (c *Situations) noteLate(o *ownership, x harness.Op, afterLease, meetsHolder harness.SituationName) {
 	c.meet(afterLease, o.lease, x)
 	if !o.endCounted {

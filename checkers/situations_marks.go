@@ -10,7 +10,7 @@ import (
 // marksKept bounds the messages whose last mark is kept.
 const marksKept = 16384
 
-// sampledMarks holds the last mark of each message. If there are too many messages, it holds those of a sample. The
+// sampledMarks holds the last mark of each message. If there are too many messages, it holds the marks of a sample. The
 // zero value is empty.
 type sampledMarks struct {
 	marks map[string]glimpsedMark
@@ -59,8 +59,8 @@ func (s *sampledMarks) isKept(message string) bool {
 	return (sum^sum>>16)&s.mask == 0
 }
 
-// shrink drops marks whose window ended long ago. If there are still too many, it halves the sample until there is
-// room.
+// shrink drops marks whose window ended long before the time now. If there are still too many, it halves the sample
+// until there is room.
 func (s *sampledMarks) shrink(now time.Duration) {
 	for message, m := range s.marks {
 		if m.ttl > 0 && m.ttl < forever/2 && m.call+m.ttl+m.ttl/2 < now {

@@ -11,23 +11,23 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// A load with a quota goes on until each situation has occurred QuotaCount times, but for QuotaLeast at least. Loads of
-// sequences would otherwise end at once.
+// A load with a quota goes on until each situation has occurred QuotaCount times, and for QuotaLeast at least. Without
+// the least time, loads of sequences would end at once.
 const (
 	QuotaCount = 100
 	QuotaLeast = 10 * time.Second
 )
 
-// byChance lists the situations that a load meets only by chance. They take a lost answer, a slow owner, or certain
-// names.
+// byChance lists the situations that a load meets only by chance: they take a lost answer, a slow owner, or a token
+// that begins with another token.
 var byChance = []harness.SituationName{harness.RetryAfterUnknown, harness.ConfirmAfterTime, harness.NameBeginsAnother}
 
 // IsByChance reports whether a load meets a situation only by chance, so that no quota asks for it.
 func IsByChance(name harness.SituationName) bool { return slices.Contains(byChance, name) }
 
 // Quota returns the watcher of a load that goes on until each situation has occurred QuotaCount times. Then the watcher
-// calls enough. The situations are those of the load's kinds of operation, without those that occur only by chance. See
-// [harness.Spec.Quota].
+// calls enough. The situations are the ones that the load's kinds of operation bring about, unless they occur only by
+// chance. See [harness.Spec.Quota].
 func Quota(enough func()) harness.Quota {
 	return &quota{count: QuotaCount, minDuration: QuotaLeast, onEnough: enough}
 }
@@ -82,7 +82,7 @@ func wantedOf(kinds []harness.Kind) (wanted []harness.SituationName) {
 	return slices.DeleteFunc(wanted, IsByChance)
 }
 
-// QuotaLacks begins the text of Lacking. Other packages recognise by it a verdict that quotes that text.
+// QuotaLacks begins the text of Lacking. By it other packages recognise a verdict that quotes the text.
 const QuotaLacks = "not every situation had occurred"
 
 // Lacking names the situations that occurred too seldom. It returns "" if there are none.

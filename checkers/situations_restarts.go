@@ -16,7 +16,7 @@ import (
 // restart is a fault that replaced the process of a primary.
 type restart struct {
 	harness.Fault
-	lockHeld, messageMarked bool // one was certainly held (or marked) through the restart, and asked for afterwards
+	lockHeld, messageMarked bool // a lock (message) was held (marked) through the restart, and asked for afterwards
 }
 
 // restartsOf lists the restarts of primaries. A node counts as a primary if the cluster reported no roles.
@@ -48,9 +48,9 @@ func wasPrimary(events []harness.Event, node string, t time.Duration) bool {
 	return !reported || role == harness.RolePrimary
 }
 
-// noteSurvivor notes for each restart between grant and x that a lock or mark lasted through it. grant took the lock or
-// marked the message before the restart. x asks for the same after the restart, while that lease or window certainly
-// still lasts.
+// noteSurvivor records that a lock or mark lasted through a restart, for each restart between grant and x. grant took
+// the lock or marked the message before the restart. x asks for the same lock or message after the restart, while the
+// lease or window of grant certainly still lasts.
 func (c *Situations) noteSurvivor(grant, x harness.Op) {
 	for _, r := range c.restarts {
 		if grant.Return > r.Start || x.Call < r.Active || x.Return >= c.certainUntil(grant) ||
@@ -65,8 +65,8 @@ func (c *Situations) noteSurvivor(grant, x harness.Op) {
 	}
 }
 
-// vacuousRestarts lists the restarts that had nothing to lose: no lock was held through them, or no message was marked,
-// although that kind of operation is promised.
+// vacuousRestarts lists the restarts that had nothing to lose. Either acquires are promised and no lock was held
+// through the restart, or claims are promised and no message was marked.
 func (s situationsOfShares) vacuousRestarts() (missing []string) {
 	for _, r := range s.restarts {
 		for _, promised := range []struct {

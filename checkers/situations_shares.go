@@ -9,8 +9,8 @@ import (
 )
 
 // situationsOfShares counts the situations inside each generator's share of the workers. Times by one clock are exact
-// relative to each other. Times by two clocks are widened, so operations may seem to meet that did not. A run in one
-// process is one share.
+// relative to each other. Times by two clocks are widened, so two operations may seem to meet that did not meet. A run
+// in one process is one share.
 type situationsOfShares struct {
 	shares []harness.Share
 	bound  time.Duration // how much an operation may have been widened

@@ -20,16 +20,16 @@ import (
 //   - a [harness.SequenceRestart] if its number is smaller than J's;
 //   - a [harness.TTLLost] if it has a number and TTL 0, while J had a TTL;
 //   - a [harness.ReturnedNotStored] if an ok Next N with N.Return < I.Call returned a larger number, and no inspection
-//     before I has shown so large a number: then I shows a restart instead. It is reported when an inspection first
-//     shows it, and again only after an inspection that did not show it.
+//     before I has shown so large a number. If one has, I shows a restart instead. The anomaly is reported when an
+//     inspection first shows it, and again only after an inspection that did not show it.
 //
-// None of this is reported if I returned when the sequence may have ended. The earliest end of the sequence is the
+// None of these is reported if the sequence may have ended by the Return of I. The earliest end of the sequence is the
 // first of
 //
 //   - J.Call + TTL*(1-Meta.Drift) for the TTL that J showed, or J.Call if J showed a millisecond, which may stand for
 //     less;
-//   - the same for the TTL of a Next before J that ended in info, or that returned at J.Call or later, since such a
-//     Next may set its TTL after J;
+//   - the same for the TTL of a Next before J that may set its TTL after J: it ended in info, or returned at J.Call or
+//     later;
 //   - max(J.Call, N.Call) + TTL*(1-Meta.Drift) for a Next N that returned after J. N may also return after I, if it was
 //     called before I returned.
 //
@@ -38,16 +38,16 @@ import (
 // have a TTL, every Next called by the Return of that inspection is forgotten as well: the library may have sent it
 // earlier without an answer. A Next is also forgotten if its TTL can have ended when an inspection found nothing.
 //
-// The checker takes a sequence to have one TTL, which no operation shortens. A Next or an inspection that ended in info
-// or fail shows nothing. Sources: "Unique serial numbers" (see workloads); soundness rules 1, 4 and 5.
+// The checker assumes that a sequence has one TTL, which no operation shortens. A Next or an inspection that ended in
+// info or fail shows nothing. Sources: "Unique serial numbers" (see workloads); soundness rules 1, 4 and 5.
 //
 // Numbers are compared as Sequence does. A Result that is not a number makes the verdict Unknown if nothing worse was
 // found, and so does a history without inspections or numbers.
 //
 // Time is O(log n) per operation. Memory is bounded by the latest 1,024 to 2,048 numbers of each key that were larger
 // than all before. If more than those are returned while one inspection is under way, that inspection may not be
-// judged, and the verdict is Unknown unless a violation is found. Findings about a sequence with a TTL wait until every
-// worker has had a later operation, or for the end of the record. Their number is not bounded.
+// judged. The verdict is then Unknown unless a violation is found. Findings about a sequence with a TTL wait until
+// every worker has had a later operation, or for the end of the record. Their number is not bounded.
 func Stored() harness.Checker { return stored{} }
 
 type stored struct{}
@@ -94,9 +94,9 @@ type storedPass struct {
 	nonNumbers nonNumbers
 }
 
-// pendingAnomaly is an anomaly that is reported unless its sequence turns out to have ended before. A Next shows such
-// an end if it may have begun the sequence anew at begunFrom or later, with a TTL that may have been over before the
-// anomaly's last operation returned.
+// pendingAnomaly is an anomaly that is reported unless its sequence turns out to have ended before the anomaly. A Next
+// may show that. It may have begun the sequence anew, at begunFrom or later, with a TTL that may have been over before
+// the anomaly's last operation returned.
 type pendingAnomaly struct {
 	harness.Anomaly
 	begunFrom time.Duration
@@ -113,7 +113,7 @@ type sequenceState struct {
 	lastNext harness.Op    // the last ok Next; Kind empty: none
 	hasTTL   bool          // the sequence was seen to have a TTL
 	hasNoTTL bool          // a Next set no TTL, so no Next of the sequence does
-	endedAt  time.Duration // the Return of the last inspection that may have met its end, or noTime
+	endedAt  time.Duration // the Return of the last inspection by which the sequence may have ended, or noTime
 	emptyAt  time.Duration // the Return of the last inspection that found nothing, or noTime
 }
 
@@ -154,8 +154,8 @@ func (p *storedPass) op(x harness.Op) {
 	}
 }
 
-// forget drops the numbers issued and shown so far. It is called when an inspection returned at t and the sequence may
-// have ended before.
+// forget drops the numbers issued and shown so far. It is called for an inspection that returned at t, when the
+// sequence may have ended.
 func (r *sequenceState) forget(t time.Duration) {
 	*r = sequenceState{
 		lateTTL:  r.lateTTL,
@@ -167,13 +167,13 @@ func (r *sequenceState) forget(t time.Duration) {
 	}
 }
 
-// mayPrecedeEnd reports whether the server may have executed x, a Next, before the sequence ended, as an earlier
-// inspection showed or may have shown.
+// mayPrecedeEnd reports whether the server may have executed x, a Next, before the sequence last ended. An earlier
+// inspection showed that end, or may have met it.
 func (r *sequenceState) mayPrecedeEnd(x harness.Op, drift float64) bool {
 	return x.Call <= r.endedAt || harness.EarliestEnd(x.Call, x.TTL, drift) <= r.emptyAt
 }
 
-// noteBeginning notes that x, a Next, may have begun the sequence anew. Then the sequence may end when the TTL of x is
+// noteBeginning allows for a Next x that has begun the sequence anew. The sequence may then end when the TTL of x is
 // over, counted from the Call of x or of the last inspection, whichever is later.
 func (r *sequenceState) noteBeginning(x harness.Op, drift float64) {
 	r.endNoLaterThan(harness.EarliestEnd(max(x.Call, r.last.Call), x.TTL, drift))
@@ -233,8 +233,8 @@ func (p *storedPass) inspect(r *sequenceState, i peak) {
 	}
 }
 
-// addUnlessEnded keeps the finding a until no Next can come any more that explains it (see pendingAnomaly), and then
-// reports it. If the sequence has no TTL, it reports a at once.
+// addUnlessEnded keeps the finding a until no further Next can explain it (see pendingAnomaly), and then reports it. If
+// the sequence has no TTL, it reports a at once.
 func (p *storedPass) addUnlessEnded(r *sequenceState, begunFrom time.Duration, a harness.Anomaly) {
 	if r.hasNoTTL {
 		p.add(a)
@@ -243,8 +243,8 @@ func (p *storedPass) addUnlessEnded(r *sequenceState, begunFrom time.Duration, a
 	p.awaiting[a.Key] = append(p.awaiting[a.Key], pendingAnomaly{a, begunFrom})
 }
 
-// decide drops the findings that x explains, if x is a Next that has just returned. It reports the findings that no
-// later Next can explain.
+// decide drops the findings that x explains, if x is a Next that has just returned. Then it reports the findings that
+// no later Next can explain.
 func (p *storedPass) decide(x harness.Op) {
 	if all := p.awaiting[x.Key]; len(all) > 0 && x.Kind == harness.Next && x.Outcome != harness.Fail {
 		p.awaiting[x.Key] = slices.DeleteFunc(all, func(a pendingAnomaly) bool {
@@ -257,7 +257,7 @@ func (p *storedPass) decide(x harness.Op) {
 	}
 }
 
-// report reports the waiting findings that end at until or before.
+// report reports the waiting findings whose last operation returned at the time until or earlier.
 func (p *storedPass) report(until time.Duration) {
 	for _, key := range slices.Sorted(maps.Keys(p.awaiting)) {
 		p.awaiting[key] = slices.DeleteFunc(p.awaiting[key], func(a pendingAnomaly) bool {
@@ -272,7 +272,7 @@ func (p *storedPass) report(until time.Duration) {
 	}
 }
 
-// end reports the remaining findings if the record is complete. Otherwise it returns a doubt.
+// end reports the remaining findings if the record is complete. Otherwise it returns a doubt about them.
 func (p *storedPass) end(complete bool) string {
 	if complete {
 		p.report(forever)
@@ -285,7 +285,8 @@ func (p *storedPass) end(complete bool) string {
 		"their sequence had ended", remaining)
 }
 
-// compare judges the inspection i against the one before it.
+// compare compares the inspection i with the inspection before it, and reports a number that went back or a TTL that
+// was lost.
 func (p *storedPass) compare(r *sequenceState, i peak) {
 	last := r.last
 	if i.number.compare(last.number) < 0 {

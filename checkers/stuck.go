@@ -23,11 +23,11 @@ import (
 //
 // Each lock is reported once, at the end, for the first probe that shows it. A probe is inconclusive if it failed for
 // another reason, ended in info, or was refused while a lease may not have ended. If a lock is neither stuck nor was
-// granted to a probe, the verdict is Unknown. So is that of a history without probes.
+// granted to a probe, the verdict is Unknown. It is also Unknown for a history without probes.
 //
-// The harness promises to probe only when no client is left that could act, and no client's command can still be
-// executed or was executed after its operation's Return. So an acquire in info has started its lease by then, or never
-// will. It also promises that the store was empty at the start. Sources: the deadlock freedom that the Redis
+// The harness promises to probe only when no client is left that could act. By then no client's command can still be
+// executed, and none was executed after its operation's Return. So an acquire in info has started its lease by then, or
+// never will. It also promises that the store was empty at the start. Sources: the deadlock freedom that the Redis
 // documentation, "Distributed locks", asks for; soundness rules 1, 2 and 5.
 //
 // Time is O(1) per operation. Memory is bounded by the keys, at about 500 bytes for each, or 900 if it is stuck.
@@ -110,8 +110,8 @@ func (p *stuckPass) probe(l *probedLock, x harness.Op) {
 // mayBeTaken reports whether an operation was seen that can have taken the lock.
 func (l *probedLock) mayBeTaken() bool { return l.last.Kind != "" || l.unanswered.Kind != "" }
 
-// noteLease notes x, which may have started or renewed a lease that ends at latestEnd at the latest. It withdraws the
-// finding if x disproves it.
+// noteLease records x, which may have started or renewed a lease. The lease ends at latestEnd at the latest. noteLease
+// withdraws the finding about the lock if x disproves it.
 func (l *probedLock) noteLease(x harness.Op, latestEnd time.Duration) {
 	l.leasesOver = max(l.leasesOver, latestEnd)
 	if l.stuck != nil && (x.Outcome == harness.OK || x.Client != harness.HarnessClient && x.Call <= l.stuck.To) {
@@ -127,7 +127,7 @@ func (l *probedLock) noteLease(x harness.Op, latestEnd time.Duration) {
 	}
 }
 
-// end reports the stuck locks. It returns a doubt if there are locks that were neither stuck nor granted.
+// end reports the stuck locks. It returns a doubt about locks that were neither stuck nor granted.
 func (p *stuckPass) end() string {
 	remaining := 0
 	for _, l := range p.tried {
@@ -142,7 +142,7 @@ func (p *stuckPass) end() string {
 		"lease was over", remaining, len(p.tried))
 }
 
-// anomaly returns the anomaly that the probe shows. It has the operations that may have taken the lock last.
+// anomaly returns the anomaly that the probe shows, with the operations that may have taken the lock last.
 func (l *probedLock) anomaly(probe harness.Op) *harness.Anomaly {
 	a := harness.Anomaly{
 		Class: harness.StuckLock, Key: probe.Key, From: probe.Call, To: probe.Return,
@@ -159,7 +159,7 @@ func (l *probedLock) anomaly(probe harness.Op) *harness.Anomaly {
 	return &a
 }
 
-// lastTaker returns the operation that may have left the lock behind: one that was never answered if there is one, else
+// lastTaker returns the operation that may have left the lock behind: one that was never answered or, if there is none,
 // the last ok one.
 func (l *probedLock) lastTaker() harness.Op {
 	if l.unanswered.Kind != "" {

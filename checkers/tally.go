@@ -11,9 +11,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// certifyAtMost bounds how many anomalies of each class one Check shows to porcupine. It shows the first ones. Each
-// takes about 20 microseconds, so a history full of violations costs at most some tenths of a second more. All
-// anomalies are counted and reported.
+// certifyAtMost bounds how many anomalies of each class one Check shows to porcupine: the first ones. Each takes about
+// 20 microseconds, so a history full of violations costs at most some tenths of a second more. All anomalies are
+// counted and reported, also those that porcupine was not shown.
 const certifyAtMost = 10_000
 
 // tally collects the anomalies of one Check and makes its judgement.
@@ -143,7 +143,7 @@ func doubtIf(doubtful bool, format string, args ...any) string {
 // returns "".
 func noneSeen(n int, kind harness.Kind) string { return doubtIf(n == 0, "no %s was recorded", kind) }
 
-// entry returns what m has for key. If it has nothing, entry adds a zero value.
+// entry returns what m has for key. If m has nothing for key, entry adds a zero value.
 func entry[K comparable, V any](m map[K]*V, key K) *V {
 	v := m[key]
 	if v == nil {

@@ -7,10 +7,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// watermarkEvery is the smallest number of operations after which the slowest worker is looked for, at first and again.
+// watermarkEvery is the least number of operations before the first search for the slowest worker, and between two
+// searches.
 const watermarkEvery = 1024
 
-// watermark keeps a time, low: no later operation of a worker is called before it. A worker does one thing after the
+// watermark keeps a time, low: no later operation of a worker is called before low. A worker does one thing after the
 // other, so its next Call is not before its last Return. Until every worker has had an operation, low is 0.
 //
 // The harness is not one of the workers. It may stay silent for the whole load, so its operations may be called before
@@ -26,7 +27,7 @@ type watermark struct {
 	low           time.Duration   // no later operation of a worker is called before this
 }
 
-// note notes x, an operation of any kind, and updates low from time to time.
+// note takes the times of x, an operation of any kind, into account. It updates low from time to time.
 func (w *watermark) note(x harness.Op) {
 	if x.Client < 0 && (w.heedsHarness || w.awaitsHarness) {
 		w.harness = x.Return

@@ -17,7 +17,7 @@ type window struct {
 	operations []porcupine.Operation
 }
 
-// modelState is the state of a model with the inputs I. It is never changed in place.
+// modelState is the state of a model whose steps have the type I. A state is never changed in place.
 type modelState[S, I any] interface {
 	after(step I) (allowed bool, next S)
 	equal(other S) bool

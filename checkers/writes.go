@@ -20,9 +20,9 @@ import (
 //
 //   - An ok add is lost if it had returned before the read was called and its integer is absent.
 //   - A failed add is a [harness.UnexpectedWrite] if its integer is present although no other add can have put it
-//     there. If the record stops before the run did, that other add may be missing from it, and the verdict is Unknown.
+//     there. If the record stops before the run did, it may lack that other add, and the verdict is Unknown.
 //   - An add in info may be present or not. Those present are counted as recovered.
-//   - Integers that are present and in no add of the record are not judged: they may have been there before.
+//   - Integers that are present and in no add of the record are not judged: they may have been there before the run.
 //
 // If some set was not read after all of its ok adds, the verdict is Unknown unless a violation is found.
 //
@@ -32,8 +32,8 @@ import (
 // here.
 //
 // A set that a lock guards ([harness.Guarded]) is updated as a whole: an add writes back the set that its owner has
-// read before, with the integer added. A lost write there is a lost update, which another owner overwrote. Figures
-// count lost updates apart.
+// read before, with the integer added. A lost write to a guarded set is a lost update, which another owner overwrote.
+// Figures count lost updates apart.
 //
 // Lost writes come in thousands, so they are reported in runs: acknowledged writes of one worker in a row. There is one
 // [harness.LostWrite] for each run, with the first and the last write as Ops. Figures count writes, not runs. A write
@@ -66,8 +66,8 @@ func (c writes) Check(ctx context.Context, h harness.History, report func(harnes
 var errOnce = errors.New("the history cannot be read again, as long as the run goes on")
 
 // LostWrites lists the acknowledged writes of a history that its final reads do not show, in order of Return. [Writes]
-// reports the same writes, several in a row as one anomaly. Sets that were never read lose none. Memory grows as that of
-// Writes, and with what is lost.
+// reports the same writes, but several in a row as one anomaly. A set that was never read loses none. LostWrites needs
+// the memory of Writes, and some for each lost write.
 func LostWrites(ctx context.Context, h harness.History) (lost []harness.Op, err error) {
 	p := newWritesPass(h, func(harness.Anomaly) {}, func(x harness.Op) { lost = append(lost, x) })
 	err = p.run(ctx, h)
@@ -217,8 +217,8 @@ func (p *writesPass) write(x harness.Op) {
 	}
 }
 
-// follow notes x, an acknowledged write. If x is lost, it begins or extends its worker's run of lost writes. Otherwise
-// it ends the run.
+// follow keeps the runs of lost writes up to date with x, an acknowledged write. If x is lost, x begins or extends a
+// run of its worker. Otherwise x ends the worker's run.
 func (p *writesPass) follow(s *set, x harness.Op, lost bool) {
 	if s.guarded {
 		p.counts.guarded.add(lost)
@@ -239,7 +239,7 @@ func (p *writesPass) follow(s *set, x harness.Op, lost bool) {
 }
 
 // dropExplained handles an operation of the third pass. An add that was not refused may have written its integer, so a
-// refused write of that integer is not unexpected.
+// refused write of the same integer is not unexpected.
 func (p *writesPass) dropExplained(x harness.Op) {
 	if x.Kind != harness.Add {
 		return
@@ -254,10 +254,10 @@ func (p *writesPass) dropExplained(x harness.Op) {
 	}
 }
 
-// end reports what is still open after the last pass, key by key: doubts about the final read, unexpected writes, and
-// runs of lost writes that last to the end. readAll says that each pass read all operations, complete that the record
-// goes on to the end of the run. Unexpected writes are reported only if both are true. With readAll alone they are a
-// doubt.
+// end reports, key by key, what is still open after the last pass: doubts about the final read, unexpected writes, and
+// runs of lost writes that last to the end. readAll says that each pass read all operations. complete says that the
+// record goes on to the end of the run. Unexpected writes are reported only if both are true. If only readAll is true,
+// they are a doubt.
 func (p *writesPass) end(readAll, complete bool) {
 	unexplained := 0
 	if p.oddAdd != "" {
@@ -301,8 +301,8 @@ func (s *set) unexpectedAnomaly(x harness.Op) harness.Anomaly {
 	}
 }
 
-// lostAnomaly returns the anomaly of the run r in the set s. The fault that loses a write may come after the write. So
-// if no fault overlaps the anomaly's time, that time is extended to the start of the next fault.
+// lostAnomaly returns the anomaly of the run r of lost writes to the set s. The fault that loses a write may come after
+// the write. So if no fault overlaps the anomaly's time, that time is extended to the start of the next fault.
 func (p *writesPass) lostAnomaly(s *set, r *run) harness.Anomaly {
 	first, last := written(r.first), written(r.last)
 	a := harness.Anomaly{
@@ -319,7 +319,7 @@ func (p *writesPass) lostAnomaly(s *set, r *run) harness.Anomaly {
 	return a
 }
 
-// written returns x without the token of its owner.
+// written returns x without the token of its owner, as reports show it.
 func written(x harness.Op) harness.Op {
 	x.Result = ""
 	return x

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// All calls do(0) to do(n-1) concurrently, each in its own goroutine, and returns when all have returned. The errors
-// are in the same order, with nil for a call that succeeded. errors.Join makes one error of them, cmp.Or takes the
-// first.
+// All calls do(0) to do(n-1) concurrently, each in its own goroutine, and returns when all calls have returned. The
+// list has their errors in the same order, with nil for a call that succeeded. errors.Join makes one error of the list,
+// cmp.Or takes the first.
 func All(n int, do func(i int) error) []error {
 	errs := make([]error, n)
 	var doing sync.WaitGroup
@@ -22,11 +22,11 @@ func All(n int, do func(i int) error) []error {
 	return errs
 }
 
-// ErrGaveUp in a condition's error makes Until return that error at once.
+// ErrGaveUp in the error of a condition makes Until return that error without calling the condition again.
 var ErrGaveUp = errors.New("gave up")
 
-// Until calls cond, at once and then after every pause, until it returns nil or an error that wraps ErrGaveUp. When ctx
-// ends first, the error is ctx's cause together with cond's last error, which says what was missing.
+// Until calls cond, at once and then after every pause, until cond returns nil or an error that wraps ErrGaveUp. If ctx
+// ends before that, Until returns the cause of ctx together with cond's last error, which says what was missing.
 func Until(ctx context.Context, pause time.Duration, cond func() error) error {
 	return Poll(ctx, pause, func() (again bool, err error) {
 		err = cond()
@@ -34,8 +34,8 @@ func Until(ctx context.Context, pause time.Duration, cond func() error) error {
 	})
 }
 
-// Poll calls look, at once and then after every pause, until again is false, and returns look's error. When ctx ends
-// first, the error is ctx's cause together with look's last error.
+// Poll calls look, at once and then after every pause, until the result again is false. Poll then returns look's error.
+// If ctx ends before that, Poll returns the cause of ctx together with look's last error.
 func Poll(ctx context.Context, pause time.Duration, look func() (again bool, err error)) error {
 	var missing error
 	for {

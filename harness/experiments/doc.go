@@ -1,3 +1,3 @@
-// Package experiments repeats published results: it has their plans, runs them, and compares their figures with the
-// published ones.
+// Package experiments repeats published results. It has a plan for each published result, runs it, and compares the
+// figures with the published ones.
 package experiments

@@ -14,7 +14,7 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// measure is a figure that is computed for each trial.
+// measure is a figure of one trial, and how to compute it.
 type measure struct {
 	reports.Measure
 	of func(ctx context.Context, h harness.History, j harness.Judged) (float64, error)
@@ -79,7 +79,7 @@ func countViolations(name string, class harness.Class) measure {
 	return ofVerdict(name, "", func(j harness.Judged) (float64, error) { return float64(j.Totals[class]), nil })
 }
 
-// reportedFigure returns a checker's figure under the name that the experiment uses.
+// reportedFigure returns a measure that takes a figure of a checker and shows it as name.
 func reportedFigure(name string, m harness.Metric) measure {
 	return ofVerdict(name, m.Unit, func(j harness.Judged) (float64, error) { return j.Figure(m) })
 }
@@ -90,7 +90,7 @@ func countFailovers() measure {
 	})
 }
 
-// ofLost returns a measure that is computed from the lost writes.
+// ofLost returns a measure that the function called of computes from the lost writes.
 func ofLost(name, unit string, of func(h harness.History, lost []harness.Op) (float64, error)) measure {
 	return ofHistory(name, unit, func(ctx context.Context, h harness.History) (float64, error) {
 		all, err := checkers.LostWrites(ctx, h)
@@ -123,8 +123,8 @@ func lostPerSecond() measure {
 	})
 }
 
-// lastLost measures the time from the start of the first fault until the last lost write was acknowledged; 0 if none
-// was lost.
+// lastLost measures the time from the start of the first fault until the last lost write was acknowledged. It is 0 if
+// none was lost.
 func lastLost() measure {
 	return ofLost("last lost write", "s after the fault", func(h harness.History, lost []harness.Op) (float64, error) {
 		f, err := firstFault(h)
@@ -135,8 +135,8 @@ func lastLost() measure {
 	})
 }
 
-// rolledBack measures the time from the call of the first lost write until the last was acknowledged; 0 if none was
-// lost.
+// rolledBack measures the time from the call of the first lost write until the last one was acknowledged. It is 0 if
+// none was lost.
 func rolledBack() measure {
 	return ofLost("rolled back", "s", func(_ harness.History, lost []harness.Op) (float64, error) {
 		if len(lost) == 0 {
@@ -146,12 +146,12 @@ func rolledBack() measure {
 	})
 }
 
-// followTime is the time after a promotion in which clients may still be sent to the old primary. Sentinels tell each
-// other within one publish period, and a client follows with its next connection.
+// followTime is how long after a promotion clients may still be sent to the old primary. Sentinels tell each other of
+// the promotion within one publish period, and a client follows with its next connection.
 const followTime = 2 * time.Second
 
-// part is a part of a run. The parts cover the whole run. A lost write belongs to the part in which it was
-// acknowledged.
+// part is one of the parts into which the promotion and the heal divide a run. A lost write belongs to the part in
+// which it was acknowledged.
 type part int
 
 const (
@@ -173,8 +173,8 @@ func (p phases) partAt(t time.Duration) part {
 	return untilHeal
 }
 
-// lostBy counts the writes that were lost in one part of a run with n clients. Only writes of the clients for which who
-// returns true count. A write's integer modulo n is the number of its client.
+// lostBy returns a measure that counts the writes lost in one part of a run with n clients. It counts only writes of
+// clients for which who returns true. A write's integer modulo n is the number of its client.
 func lostBy(name string, n int, who func(client int) bool, in part) measure {
 	return ofLost(name, "", func(h harness.History, lost []harness.Op) (float64, error) {
 		clients, err := losersIn(h, lost, n, in)
@@ -182,7 +182,7 @@ func lostBy(name string, n int, who func(client int) bool, in part) measure {
 	})
 }
 
-// countLosers counts the clients, of n in all, that lost a write in one part of the run.
+// countLosers returns a measure that counts the clients, out of n, that lost a write in one part of the run.
 func countLosers(name string, n int, in part) measure {
 	return ofLost(name, "clients", func(h harness.History, lost []harness.Op) (float64, error) {
 		clients, err := losersIn(h, lost, n, in)

@@ -72,7 +72,8 @@ func (e *Experiment) prepare() (err error) {
 	return err
 }
 
-// expectation bounds the figures of one measure over the trials of one arm. Without In the bounds hold for every trial.
+// expectation is what the figures of one measure should be in the trials of one arm. If In is empty, the bounds hold
+// for every trial.
 type expectation struct {
 	Arm, Measure string
 
@@ -109,8 +110,8 @@ func (x expectation) met(f armFigures) (bool, error) {
 		(x.Above == nil || low > *x.Above), nil
 }
 
-// shape reports whether the figures match the published result, and returns the finding, which says so in a sentence.
-// Both are meaningful only if every trial is valid or invalid.
+// shape reports whether the figures match the published result, and returns the finding: a sentence that says so.
+// Neither means anything unless every trial came to a verdict.
 func (e Experiment) shape(f armFigures) (matches bool, finding string, err error) {
 	matches = true
 	for _, x := range e.Details.Expect {

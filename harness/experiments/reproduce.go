@@ -58,7 +58,8 @@ type Repetition struct {
 	Seed     uint64 // seed of the first trial; each later trial adds 1; default: random
 	On       string // "process" or "docker"; default process
 	Image    string // Redis image for docker
-	// Done is called after each trial, the first of which is 1. trials is their number in each arm. Calls do not overlap.
+	// Done is called after each trial of an arm. trial is its number, from 1, and trials is how many each arm has. Calls
+	// do not overlap.
 	Done func(arm string, trial, trials int, t reports.Trial)
 }
 
@@ -74,8 +75,8 @@ func Find(name string) (Experiment, error) {
 	return Experiment{}, plan.Usagef("unknown experiment %q: %s", name, suggest.DidYouMean(name, known))
 }
 
-// Reproduce repeats an experiment and writes a results folder that has a folder for each trial. If the harness or its
-// environment failed, or if ctx ended, it returns an error together with the results so far.
+// Reproduce repeats an experiment and writes a results folder, with a folder in it for each trial. If the harness or
+// its environment failed, or if ctx ended, Reproduce returns an error together with the results so far.
 func Reproduce(
 	ctx context.Context, e Experiment, how Repetition, o results.Options,
 ) (r reports.Reproduction, dir string, err error) {
@@ -101,7 +102,7 @@ func Reproduce(
 // maxParallel is the largest Repetition.Parallel.
 const maxParallel = 16
 
-// planOfTrial returns the plan p as the given trial runs it.
+// planOfTrial returns the plan p for one trial. trial counts from 0 over all arms, and is added to the seed.
 func (how Repetition) planOfTrial(p plan.Plan, trial int) plan.Plan {
 	p.Seed, p.On, p.Image = how.Seed+uint64(trial), how.On, how.Image
 	return p
@@ -236,7 +237,8 @@ func (e Experiment) trial(
 	return t, command, nil
 }
 
-// compare compares the results with the published ones. The string is the finding, or the reason why there is none.
+// compare compares the results with the published ones. The string is the finding. If a trial came to no verdict, there
+// is no finding, and the string says why.
 func (e Experiment) compare(r reports.Reproduction, trials int) (reports.Shape, string) {
 	for i, a := range r.Arms {
 		if said := a.DecidedTrials(); said < trials {

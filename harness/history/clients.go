@@ -11,7 +11,7 @@ import (
 )
 
 // clients tracks the clients of a history. It refuses an operation that its client cannot have done, such as one that
-// overlaps the client's previous one. Checkers rely on that, since they take each client for one owner.
+// overlaps the client's previous one. Checkers rely on this, since they take each client for one owner.
 type clients struct {
 	meta           harness.Meta               // without Workers each client is a worker
 	states         map[int]*workerState       // by worker
@@ -42,7 +42,7 @@ type workerState struct {
 // lockToken is a lock with the token of its owner.
 type lockToken struct{ key, token string }
 
-// heldLock is a lock that a client held when an operation of it ended in info.
+// heldLock is a lock that a client may still have held when the client's last operation ended in info.
 type heldLock struct {
 	token  string
 	client int
@@ -93,8 +93,8 @@ func (c *clients) checkNext(op harness.Op, line int) error {
 	return nil
 }
 
-// retire records the locks that a client holds after op, its last operation, ended in info. It also records that op may
-// still be executed.
+// retire records the locks that the client of s holds after op, its last operation, ended in info. It also records that
+// the server may still execute op.
 func (c *clients) retire(s *workerState, op harness.Op) {
 	if t := (lockToken{op.Key, op.Arg}); onLock(op) {
 		if _, earlier := c.unanswered[t]; !earlier {
@@ -119,7 +119,7 @@ func (c *clients) retire(s *workerState, op harness.Op) {
 	s.held = nil
 }
 
-// nameClient returns the name of a client, with its worker if the ids differ.
+// nameClient returns the name of a client. It adds the client's worker if that has another number.
 func (c *clients) nameClient(client int) string {
 	if w := c.meta.Worker(client); w != client {
 		return fmt.Sprintf("client %d, which is worker %d of %d,", client, w, c.meta.Workers)
@@ -153,14 +153,15 @@ func grantsLock(op harness.Op) bool {
 	return (op.Kind == harness.Acquire || op.Kind == harness.Extend) && op.Outcome == harness.OK
 }
 
-// checkOwner returns an error if op uses another client's lock, and it is not clear whether the two clients are one. A
-// client whose operation ended in info continues under a new id, so a client that first appears after that info may be
-// the same.
+// checkOwner returns an error if op may act on a lock that another client holds, and it is not clear whether the two
+// clients are one. A client whose operation ended in info continues under a new id. So a client that first appears
+// after that info may be the same client.
 //
-// checkOwner looks at grants, extends and releases with a token that the client of op does not hold. It refuses them
-// while the lease of an earlier client that ended in info may last. If that client's last request was about this lock
-// and token, checkOwner refuses a grant at any later time too: the request may still be executed, and change what op
-// was granted. An extend or release without a token is an error if its client holds the lock under one.
+// checkOwner looks at grants, extends and releases with a token that the client of op does not hold. It refuses op
+// while the lease of an earlier client, whose last operation ended in info, may last. If that last operation asked for
+// the same lock and token, checkOwner refuses a grant at any later time too: the server may still execute that
+// operation, and so change what op was granted. An extend or release without a token is an error if its client holds
+// the lock under a token.
 func (c *clients) checkOwner(s *workerState, op harness.Op) error {
 	switch {
 	case !onLock(op):
@@ -209,8 +210,8 @@ func (s *workerState) firstToken(key string) (token string, held bool) {
 	return token, held
 }
 
-// noteGrant updates the locks that the worker of op may hold. A worker that asks for a release has given up the lock,
-// however late the release is executed, unless the release was refused.
+// noteGrant updates the locks that the worker of op may hold. A worker that calls a release gives up the lock, even if
+// the server executes the release late. It keeps the lock if the release was refused.
 func (s *workerState) noteGrant(op harness.Op, drift float64) {
 	t := lockToken{op.Key, op.Arg}
 	before, held := s.held[t]
@@ -231,10 +232,10 @@ func (s *workerState) noteGrant(op harness.Op, drift float64) {
 	}
 }
 
-// lastInstant returns the last instant of the lease that op asked for. It assumes that op was executed before its
-// Return (soundness rule 1 in checkers/README.md). Redis counts in whole milliseconds, and keeps a key until the end of
-// the last one. It has no TTL below a millisecond, so nothing is added to such a lease. A lease without a TTL never
-// ends: the result is math.MaxInt64.
+// lastInstant returns the last instant of the lease that op asked for. It assumes that the server executed op before
+// op's Return (soundness rule 1 in checkers/README.md). Redis counts in whole milliseconds, and keeps a key until the
+// end of the last one. Redis has no TTL below a millisecond, so nothing is added to such a lease. A lease without a TTL
+// never ends: the result is math.MaxInt64.
 func lastInstant(op harness.Op, drift float64) time.Duration {
 	length := float64(op.TTL)
 	if op.TTL >= time.Millisecond {

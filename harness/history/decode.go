@@ -32,7 +32,7 @@ func newOpDecoder() *decoder { return &decoder{pool: newPool()} }
 // errFrame says that a frame's checksum is right and its content is not operations.
 var errFrame = errors.New("a frame does not hold operations")
 
-// frame starts to decode the frame raw. The caller must not change raw before more returns false.
+// frame begins to decode the frame raw. The caller must not change raw until more returns false.
 func (d *decoder) frame(raw []byte) { d.raw, d.lastReturn, d.texts = raw, 0, d.texts[:0] }
 
 // more reports whether the frame has operations left.
@@ -114,7 +114,7 @@ func (d *decoder) string() string {
 	return t.whole
 }
 
-// newText adds a text to the table.
+// newText decodes a text and adds it to the frame's table of texts.
 func (d *decoder) newText() {
 	size := d.uint()
 	if size == 0 || size > uint64(len(d.raw)) {

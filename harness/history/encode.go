@@ -19,10 +19,10 @@ const (
 	hasDue
 )
 
-// encoder packs operations for one frame. Times are stored as differences: a Return to the Return before it; Call,
-// Until and Due to the operation's own Return. Many strings end in a number that grows slowly. So a string is cut into
-// its text and that number. The text is stored as a position in the frame's table of texts, the number as the
-// difference to the latest number after the same text.
+// encoder packs operations for one frame. Times are stored as differences. A Return is stored as the difference to the
+// Return before it; Call, Until and Due are stored as differences to the Return of their own operation. Many strings
+// end in a number that grows slowly. So a string is cut into its text and that number. The text is stored as a position
+// in the frame's table of texts. The number is stored as the difference to the latest number after the same text.
 type encoder struct {
 	buf      []byte
 	n        int
@@ -89,7 +89,7 @@ func (e *encoder) add(op *harness.Op) error {
 func (e *encoder) int(n int64) { e.buf = binary.AppendVarint(e.buf, n) }
 
 // string writes the position of s's text in the table, counted from 1. A text that is not in the table yet is written
-// after a 0, and added at the end.
+// in full after a 0, and added at the end of the table.
 func (e *encoder) string(s string) {
 	text, number, ok := split(s)
 	mark := byte(plain)

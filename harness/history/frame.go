@@ -86,8 +86,8 @@ func (f *frames) damage(what string, args ...any) error {
 	return fmt.Errorf("history: %s is damaged at byte %d: %s", f.name, f.offset, fmt.Sprintf(what, args...))
 }
 
-// read returns the content of the next frame, valid until the next call. The error is io.EOF after the last frame and
-// errTorn where the file ends inside one. Any other error says that the file is damaged or cannot be read.
+// read returns the content of the next frame, which is valid until the next call. The error is io.EOF after the last
+// frame, and errTorn if the file ends inside a frame. Any other error says that the file is damaged or cannot be read.
 func (f *frames) read() ([]byte, error) {
 	if err := f.readBlock(); err != nil {
 		return nil, err
@@ -127,7 +127,8 @@ func (f *frames) readBlock() error {
 	return nil
 }
 
-// readEnded translates the error of a read that got only n bytes of a frame: io.EOF for none, errTorn for some.
+// readEnded translates err, the error of a read that got only n bytes of a frame. If the file ends there, it returns
+// io.EOF for n = 0 and errTorn for more.
 func readEnded(err error, n int) error {
 	switch {
 	case errors.Is(err, io.EOF) && n == 0:

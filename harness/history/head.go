@@ -61,7 +61,7 @@ func headOf(b []byte, name string) (h head, isHead bool, err error) {
 	return h, true, h.check()
 }
 
-// checkSchema refuses the number of a later version, whose fields may be unknown here.
+// checkSchema refuses a version of the text form that is later than ours, since its fields may be unknown here.
 func checkSchema(v jsontext.Value) error {
 	var n float64
 	if json.Unmarshal(v, &n) == nil && n > schema {

@@ -58,7 +58,8 @@ func (l *lines) next(b *batch) (more bool) {
 	}
 }
 
-// fill reads once and returns how many bytes of the buffer are whole lines. At the end of the input, all bytes are.
+// fill reads from the input once. It returns how many bytes of the buffer are whole lines, and whether the input is at
+// its end. At the end, all bytes count as whole lines.
 func (l *lines) fill() (whole int, end bool, err error) {
 	old := len(l.buf) // there is no line end before this
 	if old == cap(l.buf) {
@@ -78,7 +79,7 @@ func (l *lines) fill() (whole int, end bool, err error) {
 	return whole, false, nil
 }
 
-// atEOF reports whether the input is at its end. Otherwise it loses a byte, so it is called only before an error.
+// atEOF reports whether the input is at its end. If not, it reads and drops a byte, so call it only before an error.
 func (l *lines) atEOF() bool {
 	for next := make([]byte, 1); ; {
 		switch n, err := l.r.Read(next); {
@@ -90,8 +91,8 @@ func (l *lines) atEOF() bool {
 	}
 }
 
-// batch parses the whole lines in text into b, up to the first bad one. If that one is truncated, batch calls last to
-// learn whether the input ends with text.
+// batch parses the lines in text into b, up to the first bad line. If that line is truncated, batch calls last, which
+// reports whether the input ends with text.
 func (l *lines) batch(text []byte, b *batch, last func() bool) {
 	b.line = l.n + 1
 	for len(text) > 0 && b.err == nil {
@@ -107,8 +108,9 @@ func (l *lines) batch(text []byte, b *batch, last func() bool) {
 	}
 }
 
-// brokenLine returns an error that says what to do about a line that is truncated to length bytes. A history can
-// declare that its end is missing, and checkers allow for that. A gap in the middle could explain any result.
+// brokenLine returns an error that says what to do about a line that breaks off after length bytes. If it is the last
+// line, the history can declare that its end is missing, and checkers allow for that. A gap in the middle could explain
+// any result, so a history with a gap is refused.
 func brokenLine(length int, last bool) error {
 	if last {
 		return fmt.Errorf("%w after %s: want one JSON object a line; if the rest is lost, remove the line and give "+

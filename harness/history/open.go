@@ -158,7 +158,7 @@ func endsTorn(path string) (torn bool, err error) {
 // unknown stands for the number of operations of a history without an end.
 const unknown = -1
 
-// readOps yields the operations in files, which have to be as many as stored.
+// readOps yields the operations in files. There have to be as many as stored says, unless stored is unknown.
 func readOps(files []string, stored int64, yield func(harness.Op, error) bool) {
 	dec, err := newDecoder()
 	if err != nil {

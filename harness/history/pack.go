@@ -6,7 +6,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Pack encodes operations in few bytes, to send them to another machine. They must be in order of Return.
+// Pack encodes operations in few bytes, to be sent to another machine. The operations must be in order of Return.
 func Pack(ops []harness.Op) ([]byte, error) {
 	e := newEncoder()
 	for i := range ops {

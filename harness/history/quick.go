@@ -10,8 +10,8 @@ import (
 )
 
 // quickReader reads most lines of operations, several times as fast as a JSON library: see BenchmarkLine. It accepts
-// one flat object of known fields, each there once, with whole numbers. It leaves any other line to strictOp. What it
-// reads, strictOp reads the same way.
+// one flat object of known fields, each there once, with whole numbers. It leaves any other line to strictOp. A line
+// that it accepts is read by strictOp to the same operation.
 type quickReader struct{ pool pool }
 
 func newQuick() *quickReader { return &quickReader{pool: newPool()} }
@@ -130,7 +130,7 @@ func (c *cursor) atEnd() bool {
 	return c.i == len(c.b)
 }
 
-// text reads a UTF-8 string and returns what is between its quotes, which is part of the line.
+// text reads a UTF-8 string and returns what is between its quotes. The result b is part of the line, not a copy.
 func (c *cursor) text() (b []byte, escaped, ok bool) {
 	if !c.accept('"') {
 		return nil, false, false

@@ -23,7 +23,7 @@ const (
 	segmentSize = 64 << 20              // maximum bytes of a segment with more than one frame
 )
 
-// ErrFull says that the disk is full. What was stored before it can be read. The space that the store had reserved for
+// ErrFull says that the disk is full. What was stored earlier can be read. The space that the store had reserved for
 // the end of the run is free again.
 var ErrFull = errors.New("no space left on the disk: free some, or put the results on another disk")
 
@@ -102,7 +102,7 @@ func (s *Store) WriteEvent(e harness.Event) error { return s.write(record{Event:
 // WriteFault writes a fault immediately. A later fault with the same Number replaces it when the history is read.
 func (s *Store) WriteFault(f harness.Fault) error { return s.write(record{Fault: &f}) }
 
-// WriteEnd writes the waiting operations and the end of the run. If operations were lost and the end has no reason, it
+// WriteEnd writes the waiting operations and the end of the run. If operations were lost and e has no reason, WriteEnd
 // adds one.
 func (s *Store) WriteEnd(e harness.End) error {
 	s.mu.Lock()
@@ -115,7 +115,7 @@ func (s *Store) WriteEnd(e harness.End) error {
 	return errors.Join(lost, s.write(record{End: &e, Ops: stored}))
 }
 
-// takeError returns the error of the segments unless a caller has had it before. The caller holds s.mu.
+// takeError returns the error of the segments, but nil if a caller has had it already. The caller holds s.mu.
 func (s *Store) takeError() error {
 	if s.reported || s.err == nil {
 		return nil
@@ -124,8 +124,9 @@ func (s *Store) takeError() error {
 	return s.err
 }
 
-// write adds a record to the run's file. If the disk is full it releases the reserve and tries again. It returns
-// ErrFull then, unless the record is the run's end.
+// write adds a record to the run's file. If the disk is full, it releases the reserve and tries again. Even if the
+// second try succeeds, write returns ErrFull, so that the run ends. Only for the run's end does a successful second try
+// return nil.
 func (s *Store) write(r record) error {
 	frame, err := r.frame(s.runFrames)
 	if err != nil {
@@ -144,9 +145,9 @@ func (s *Store) write(r record) error {
 	return ErrFull
 }
 
-// WriteOps stores operations. It does not keep ops. They are with the kernel after 50 ms at most. If writing fails,
-// this call or the next returns the error, and so does each call after it. Their operations are lost. After Close the
-// error wraps os.ErrClosed.
+// WriteOps stores operations, without keeping the slice ops. The kernel has them after 50 ms at most. If writing fails,
+// this call or the next returns the error, and so does each later call. The operations of these calls are lost. After
+// Close the error wraps os.ErrClosed.
 func (s *Store) WriteOps(ops []harness.Op) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -268,7 +269,7 @@ func newFile(path string) (*file, error) {
 // remove closes and deletes the file.
 func (f *file) remove() error { return errors.Join(f.Close(), os.Remove(f.Name())) }
 
-// add appends b in one write. If that fails, it cuts the file back to its size before.
+// add appends b in one write. If that fails, it cuts the file back to the size it had.
 func (f *file) add(b []byte) error {
 	if _, err := f.WriteAt(b, f.size); err != nil {
 		return errors.Join(fmt.Errorf("history: %w", err), f.Truncate(f.size))

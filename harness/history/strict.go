@@ -16,10 +16,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// errTruncated says that a line is incomplete. What to do about it depends on whether it is the last line.
+// errTruncated says that a line is incomplete. brokenLine says what to do about it, which depends on whether it is the
+// last line.
 var errTruncated = errors.New("the line breaks off")
 
-// errNull says that an element of a list is null. The library would read it as a zero value.
+// errNull says that an element of a list is null. The JSON library would read null as a zero value.
 var errNull = errors.New("is null: leave it out")
 
 // notUnicode tells the user what to do about bytes that are not text.
@@ -53,7 +54,7 @@ var strictOptions = json.JoinOptions(
 // refuseNulls is a further option, for objects that contain lists.
 var refuseNulls = json.WithUnmarshalers(json.UnmarshalFromFunc(refuseNullInList))
 
-// refuseNullInList returns errNull for a list element that is null. It leaves any other value to the library.
+// refuseNullInList returns errNull for a list element that is null. It leaves any other value to the JSON library.
 func refuseNullInList(d *jsontext.Decoder, _ any) error {
 	if within, _ := d.StackIndex(d.StackDepth()); within == '[' && d.PeekKind() == 'n' {
 		return errNull
@@ -71,8 +72,8 @@ func decodeStrictly(b []byte, into any, further ...json.Options) error {
 		reflect.TypeOf(into).Elem())
 }
 
-// rewordJSONError translates an error of the JSON library, about a line that is read into a t, for users who write such
-// lines.
+// rewordJSONError translates an error of the JSON library into the words of users who write the lines. t is the type
+// that the line is read into.
 func rewordJSONError(err error, t reflect.Type) error {
 	var syntax *jsontext.SyntacticError
 	var misfit *json.SemanticError
@@ -101,7 +102,7 @@ func rewordSyntax(e *jsontext.SyntacticError, t reflect.Type) error {
 	return fmt.Errorf("%w: want one JSON object a line", e.Err)
 }
 
-// rewordMisfit translates an error about JSON that does not fit a t.
+// rewordMisfit translates an error about JSON that does not fit the type t.
 func rewordMisfit(e *json.SemanticError, t reflect.Type) error {
 	where, _ := placeOf(e.JSONPointer, t, "")
 	switch {
@@ -125,8 +126,9 @@ var selfDescribed = map[reflect.Type]jsontext.Kind{
 	reflect.TypeFor[harness.Effects](): '[',
 }
 
-// placeOf returns the place in a line to which p points, such as meta.name or faults[0], followed by suffix, and the
-// type of the value there. t is the type of the line. The place is empty if p points to the whole line.
+// placeOf returns the place in a line to which p points, such as meta.name or faults[0], with suffix at its end. It
+// also returns the type of the value there. t is the type of the whole line. The place is "" if p points to the whole
+// line.
 func placeOf(p jsontext.Pointer, t reflect.Type, suffix string) (string, reflect.Type) {
 	var place strings.Builder
 	for token := range p.Tokens() {
@@ -179,7 +181,8 @@ func unknownField(name string, t reflect.Type) error {
 	return fmt.Errorf("unknown field %q: choose one of %s%s", name, strings.Join(known, ", "), whereItBelongs(name, t))
 }
 
-// whereItBelongs says which line a field belongs to if it is not one of t, or "" if that is not known.
+// whereItBelongs says on which line the field called name belongs if t is not the type that has it. It returns "" if no
+// line has the field.
 func whereItBelongs(name string, t reflect.Type) string {
 	line, op := reflect.TypeFor[head](), reflect.TypeFor[opLine]()
 	if _, is := fieldOf(reflect.TypeFor[harness.Meta](), name); is && (t == op || t == line) {

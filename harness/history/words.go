@@ -2,11 +2,11 @@ package history
 
 import "github.com/doublegrant/doublegrant/harness"
 
-// wordTable holds the strings that are allowed in one place of a line, by their first letter: index 0 has those with an
-// 'a'.
+// wordTable holds the strings that are allowed in one place of a line. They are ordered by first letter: index 0 has
+// those that begin with an 'a'.
 type wordTable[T any] [26][]word[T]
 
-// word is a string with its closing quote, and its value.
+// word is an allowed string and its value. rest is the string with its closing quote.
 type word[T any] struct {
 	rest  string
 	value T

@@ -12,12 +12,12 @@ import (
 // Never is the index of a step that does not exist.
 const Never = -1
 
-// Belief is a range of steps in which a client has a lock as far as it knows. Checkers decide what it certainly holds:
-// see [harness.Anomaly].
+// Belief is a range of steps in which a client believes that it has a lock. Checkers decide what the client certainly
+// holds: see [harness.Anomaly].
 type Belief struct {
 	Client    int    // from 0
 	Key       string // key of the lock
-	From      int    // index of the step whose reply granted it
+	From      int    // index of the step whose reply granted the lock
 	LeaseEnds int    // index of the step in which the lease ends, or Never
 	// index of the step in which the client begins to release the lock, crashes, or gets the lock again; or Never
 	To      int
@@ -46,8 +46,8 @@ func (c Counterexample) Beliefs(clients int) []Belief {
 // [harness.Meta.Worker].
 func ClientOf(id, clients int) int { return max(-1, harness.Meta{Workers: clients + 1}.Worker(id)-1) }
 
-// CompletingSteps returns, for each operation, the index of the step that completed it. It is Never for an operation
-// that sends nothing and so has no step. Since there are such operations, times alone do not tell: CompletingSteps goes
+// CompletingSteps returns, for each operation, the index of the step that completed it. An operation that sends nothing
+// has no step, and its index is Never. Times alone do not tell such an operation from others, so CompletingSteps goes
 // through the steps of each client in order.
 func (c Counterexample) CompletingSteps(clients int) []int {
 	steps := make([]int, len(c.Ops))
@@ -62,8 +62,9 @@ func (c Counterexample) CompletingSteps(clients int) []int {
 	return steps
 }
 
-// stepOfOp returns the index of the step that completes op, or Never. It looks at the steps of the client during op,
-// but at none before index next. It takes the first step that changes what the client believes, or else the last step.
+// stepOfOp returns the index of the step that completes op, or Never. It looks at the client's steps during op, from
+// the index next on. It takes the first of these steps that changes what the client believes. If none does, it takes
+// the last of these steps.
 func (c Counterexample) stepOfOp(next, client int, op harness.Op) int {
 	step := Never
 	for i := next; i < len(c.Steps); i++ {
@@ -86,7 +87,8 @@ func grantsLock(op harness.Op) bool {
 	return op.Outcome == harness.OK && (op.Kind == harness.Acquire || op.Kind == harness.Extend)
 }
 
-// leaseEnds returns the first step after from in which the lease of op is over, or Never.
+// leaseEnds returns the first step, after the step with the index from, in which the lease of op is over. The result is
+// Never if there is none.
 func (c Counterexample) leaseEnds(from int, op harness.Op) int {
 	end := op.HeldUntil(0)
 	if end == harness.Forever {
@@ -95,7 +97,7 @@ func (c Counterexample) leaseEnds(from int, op harness.Op) int {
 	return c.StepAt(end, from+1)
 }
 
-// StepAt returns the index of the first step, starting at from, in which the time is t or later; Never: none.
+// StepAt returns the index of the first step, not before the index from, in which the time is t or later. Never: none.
 func (c Counterexample) StepAt(t time.Duration, from int) int {
 	for i := from; i < len(c.Steps); i++ {
 		after := t // the last step counts as reaching t, since no later step shows how much time it lets pass
@@ -110,7 +112,7 @@ func (c Counterexample) StepAt(t time.Duration, from int) int {
 }
 
 // endOfBelief returns the step that ends the belief which began with operation i, or Never. In this step the client
-// crashes, begins to release the lock, or gets the lock again, which renewed reports.
+// crashes, begins to release the lock, or gets the lock again. renewed says that the client gets the lock again.
 func (c Counterexample) endOfBelief(steps []int, i, clients int) (step int, renewed bool) {
 	client := ClientOf(c.Ops[i].Client, clients)
 	releasesAt, renewedAt := c.nextByOwner(steps, i, clients)
@@ -127,8 +129,8 @@ func (c Counterexample) endOfBelief(steps []int, i, clients int) (step int, rene
 	return Never, false
 }
 
-// nextByOwner finds what the client of operation i does next with its lock. releasesAt is the time at which it begins
-// to release the lock, or -1. renewedAt is the step that grants it the lock again, or Never.
+// nextByOwner finds what the client of operation i does next with its lock. releasesAt is the time at which the client
+// begins to release the lock, or -1. renewedAt is the step that grants the lock to the client again, or Never.
 func (c Counterexample) nextByOwner(steps []int, i, clients int) (releasesAt time.Duration, renewedAt int) {
 	for j := i + 1; j < len(c.Ops); j++ {
 		switch x := c.Ops[j]; {

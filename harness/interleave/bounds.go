@@ -22,8 +22,8 @@ type Bounds struct {
 	//   clients if the first part had more than 3,000 schedules;
 	// - one of two clients with a lost answer;
 	// - one of two clients with a late command;
-	// - if a client reads a TTL or a clock, up to two more of two clients, in which time also passes to other places in
-	//   a lease.
+	// - if a client reads a TTL or a clock, up to two more parts of two clients, in which time also passes to other
+	//   places in a lease.
 	//
 	// LostAnswers counts commands that are executed without an answer to their client.
 	LostAnswers int `json:"lostAnswers,omitempty" yaml:"lostAnswers,omitempty" zero:"never"`
@@ -33,7 +33,7 @@ type Bounds struct {
 	Late int `json:"late,omitempty" yaml:"late,omitempty" zero:"never"`
 }
 
-// Bound is one field of Bounds, and how users write it.
+// Bound is one field of Bounds, with what users write to set it.
 type Bound struct {
 	Flag         string // name of the flag
 	N            *int   // the field
@@ -48,7 +48,8 @@ type Bound struct {
 // Fields lists the fields of b in order: the number of clients, then what may go wrong.
 func (b *Bounds) Fields() []Bound { return table(b, &Budget{}) }
 
-// table lists the fields of b with the corresponding counts of a budget. Add a line for each new field.
+// table lists the fields of b, each with the corresponding count of a budget, the argument of. Add a line for each new
+// field.
 func table(b *Bounds, of *Budget) []Bound {
 	return []Bound{
 		{Flag: "clients", N: &b.Clients, budget: &of.Clients, Default: 3,
@@ -78,7 +79,8 @@ func (b Bound) Set(n int) {
 	}
 }
 
-// EveryPart reports whether the search has separate parts for lost and late commands: see LostAnswers.
+// EveryPart reports whether the search has separate parts for lost and late commands. It has them if no bound for lost
+// or late commands was given: see LostAnswers.
 func (b Bounds) EveryPart() bool {
 	return !slices.ContainsFunc(b.Fields(), func(f Bound) bool { return f.SeparatePart && *f.N != 0 })
 }
@@ -106,8 +108,8 @@ func (b Bounds) Budget() (of Budget) {
 	return of
 }
 
-// Bounds returns the bounds of a search whose only part has this budget. Approaches and Place are lost, since bounds
-// have no such fields.
+// Bounds returns the bounds of a search whose only part has this budget. The result lacks Approaches and Place, since
+// Bounds has no such fields.
 func (b Budget) Bounds() (asked Bounds) {
 	for _, f := range table(&asked, &b) {
 		f.Set(*f.budget)

@@ -11,7 +11,7 @@ type Budget struct {
 	Clients  int `json:"clients"`  // 2 to MaxClients
 	Crashes  int `json:"crashes"`  // clients that crash
 	Expiries int `json:"expiries"` // how often time passes beyond the end of a lease
-	// how often time passes to shortly before the end of a lease; if more than 0, one script may also take a
+	// how often time passes to a moment shortly before the end of a lease; if more than 0, one script may also take a
 	// millisecond
 	Approaches   int `json:"approaches,omitempty"`
 	Failovers    int `json:"failovers"`              // promotions of a lagging replica, 0 or 1
@@ -51,7 +51,8 @@ func (b Budget) Faults() (n int) {
 	return n
 }
 
-// Without returns what of b has been used when left remains. Clients and Place stay as they are.
+// Without returns how much of b has been used, given that left is what remains of b. Clients and Place stay as they
+// are.
 func (b Budget) Without(left Budget) Budget {
 	for i, l := range left.limits() {
 		*b.limits()[i].n -= *l.n
@@ -59,7 +60,7 @@ func (b Budget) Without(left Budget) Budget {
 	return b
 }
 
-// limit names one count of a budget.
+// limit is one count of a budget, with its name in the singular and in the plural.
 type limit struct {
 	n         *int
 	one, many string

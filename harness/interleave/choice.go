@@ -16,7 +16,7 @@ const MaxPlaces = MaxClients + 3
 // MaxExhaustive bounds the clients of a search that runs every schedule. With more, schedules are drawn at random.
 const MaxExhaustive = 4
 
-// MaxPerKind bounds the numbers of choices of one kind: 0 to MaxPerKind-1.
+// MaxPerKind bounds the numbers that choices of one kind have: they go from 0 to MaxPerKind-1.
 const MaxPerKind = 32
 
 // MaxThreads bounds a client's threads in one schedule, including its first: see Choice.Thread.
@@ -63,8 +63,8 @@ func Crash(i int) Choice { return choice(Crashes, i) }
 // LoseAnswer executes the next command of client i, from 0, and loses its answer. The client goes on with an error.
 func LoseAnswer(i int) Choice { return choice(LosesAnswers, i) }
 
-// LoseCommand loses the next command of client i, from 0: it is never executed. The client sees the same as after
-// LoseAnswer.
+// LoseCommand loses the next command of client i, from 0, so that it is never executed. The client sees the same as
+// after LoseAnswer.
 func LoseCommand(i int) Choice { return choice(LosesCommands, i) }
 
 // Delay makes the next command of client i, from 0, late. The client goes on with an error, and a later Arrive executes
@@ -74,14 +74,15 @@ func Delay(i int) Choice { return choice(Delays, i) }
 // Slow lets a millisecond pass inside the next command of client i, from 0: a script, or the EXEC of a transaction.
 func Slow(i int) Choice { return choice(Slows, i) }
 
-// Arrive executes late command n of the schedule, from 0.
+// Arrive executes a late command. n is its number in the schedule, from 0.
 func Arrive(n int) Choice { return choice(Arrives, n) }
 
-// Pass lets time pass to reachable instant n, from 0: the last millisecond of a lease, or the first one after it.
+// Pass lets time pass to the instant with the number n, from 0, of those that can be reached. Each is the last
+// millisecond of a lease, or the first millisecond after it.
 func Pass(n int) Choice { return choice(Passes, n) }
 
-// PassFine lets time pass to fine instant n, from 0. Only a client that reads a clock or a TTL can tell a fine instant
-// from an instant of Pass.
+// PassFine lets time pass to the fine instant with the number n, from 0. Only a client that reads a clock or a TTL can
+// tell a fine instant from an instant of Pass.
 func PassFine(n int) Choice { return choice(PassesFine, n) }
 
 // perKind is the number of choices of one kind, for all numbers and threads.
@@ -98,8 +99,8 @@ func (c Choice) Of(thread int) Choice {
 // Kind returns the kind of the choice.
 func (c Choice) Kind() Kind { return Kind(c / perKind) }
 
-// Thread returns the client's thread that the choice applies to. 0 is the client's first; others count in the order in
-// which they started. It is 0 for a choice without a client.
+// Thread returns the client's thread that the choice applies to. The client's first thread is 0; later ones count in
+// the order in which they started. For a choice without a client the result is 0.
 func (c Choice) Thread() int { return int(c%perKind) / MaxPerKind }
 
 // Number returns the number of the choice within its kind, from 0.
@@ -119,7 +120,7 @@ func (c Choice) IsCrash() bool { return c.Kind() == Crashes }
 // IsTime reports whether time passes.
 func (c Choice) IsTime() bool { return c.Kind() == Passes || c.Kind() == PassesFine }
 
-// Unanswered reports whether a client waits for an answer that it does not get.
+// Unanswered reports whether a client sends a command in this choice and gets no answer.
 func (c Choice) Unanswered() bool {
 	return c.Kind() == LosesAnswers || c.Kind() == LosesCommands || c.Kind() == Delays
 }
@@ -197,7 +198,7 @@ func (c *Choice) UnmarshalText(text []byte) error {
 	return fmt.Errorf("unknown choice %q, perhaps of an older program: explore again", text)
 }
 
-// countOf reads a number from 1 to most, written as strconv.Itoa does.
+// countOf reads a number from 1 to the argument most, written as strconv.Itoa writes it.
 func countOf(digits string, most int) (n int, ok bool) {
 	n, err := strconv.Atoi(digits)
 	return n, err == nil && n >= 1 && n <= most && digits == strconv.Itoa(n)

@@ -11,13 +11,13 @@ import (
 
 // Counterexample is one schedule that ends in a violation.
 type Counterexample struct {
-	// budget of the part that found it; with 0 clients: that of the search's first part
+	// budget of the part of the search that found it; if its clients are 0, the budget of the search's first part
 	Budget   Budget          `json:"budget"`
 	Schedule []Choice        `json:"schedule"` // choices for a replay
 	Steps    []Step          `json:"steps"`    // what happened, up to the violation
 	Anomaly  harness.Anomaly `json:"anomaly"`
 	Ops      []harness.Op    `json:"ops"` // all operations, in virtual time
-	// Shrunk says what it was before it was shrunk; nil: it was not shrunk.
+	// Shrunk says how long the schedule was before it was shrunk; nil: it was not shrunk.
 	Shrunk *Shrunk `json:"shrunk,omitempty"`
 	// Recipe is the counterexample as one word for a replay: see [Recipe]. It is empty if the program has no name.
 	Recipe string `json:"recipe,omitempty"`
@@ -35,7 +35,7 @@ type Step struct {
 	Reply string `json:"reply,omitempty"`
 	// what the client believes from now on: "holds lock until 10.001s"; empty: nothing new
 	Belief string `json:"belief,omitempty"`
-	// how a key's lease differs from the one that was asked for: "lock lasts 10s, 10.5s were asked for"
+	// how a key's lease differs from the lease that was asked for: "lock lasts 10s, 10.5s were asked for"
 	Lease string `json:"lease,omitempty"`
 	Store *Store `json:"store,omitempty"` // the store after the step; nil: not read
 }

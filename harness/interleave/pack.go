@@ -11,7 +11,8 @@ import (
 
 // This file packs the parts of a recipe into bytes. The bytes are a file format: add codes, never change one.
 
-// packedKinds and packedWorld give choices their codes in recipes: the index in the list. A new Kind changes no code.
+// packedKinds and packedWorld give choices their codes in recipes: the code is the index in the list. A new Kind
+// changes no code of an older one.
 var (
 	packedKinds = []Kind{Runs, Crashes, LosesAnswers, LosesCommands, Delays, Passes, Arrives, PassesFine, Slows}
 	packedWorld = []Choice{StopReplication, Promote, FlushScripts}
@@ -50,8 +51,7 @@ func (p *packer) text(s string) {
 	*p = append(*p, s...)
 }
 
-// budget writes one bit for each count, which says whether the count is not 0. Then it writes the counts that are not
-// 0.
+// budget writes one bit for each count, which says whether the count is more than 0. Then it writes these counts.
 func (p *packer) budget(b Budget) {
 	bits := uint64(0)
 	for i, n := range packedCounts(&b) {
@@ -80,7 +80,7 @@ func (p *packer) choice(c Choice) {
 	}
 }
 
-// unpacker reads what a packer wrote. wrong describes the first error; after it everything reads as zero.
+// unpacker reads what a packer wrote. wrong describes the first error; after an error everything reads as zero.
 type unpacker struct {
 	rest  []byte
 	wrong string
@@ -173,7 +173,7 @@ func (u *unpacker) choice() (c Choice) {
 	return c
 }
 
-// isValidChoice reports whether files may hold a choice.
+// isValidChoice reports whether c is a choice that a file may hold.
 func isValidChoice(c Choice) bool {
 	var again Choice
 	return again.UnmarshalText([]byte(c.String())) == nil && again == c

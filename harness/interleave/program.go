@@ -15,28 +15,29 @@ import (
 type Program struct {
 	// Name names the program in reports.
 	Name string
-	// Kinds lists the kinds of operation that have to succeed at least once. If one never does, the search is unknown.
+	// Kinds lists the kinds of operation that have to succeed at least once. If one kind never does, the search is
+	// unknown.
 	Kinds []harness.Kind
 	// Lease is the lease that clients ask for, 1 ms or more.
 	Lease time.Duration
-	// Timeless promises that clients rely on nothing that ends with time. An expiry is then tried only if a command may
-	// have set a TTL.
+	// Timeless promises that clients rely on nothing that ends with time. The search then lets time pass the end of a
+	// lease only if a command may have set a TTL.
 	Timeless bool
 	// Symmetric promises that swapping the names of clients changes nothing: names and tokens are only compared for
-	// equality. Then the search lets clients begin in one order only. A lock that compares tokens by order or by prefix
-	// is not symmetric. The search tests the promise, and drops it if it does not hold. If in doubt, leave it false.
+	// equality. Then the search lets clients begin in one order only. A lock that compares tokens by order or by prefix is
+	// not symmetric. The search tests the promise, and ignores it if it does not hold. If in doubt, leave Symmetric false.
 	Symmetric bool
-	// NoBackgroundWork promises that goroutines and timers which outlive a command are started only by harness.Go, and
-	// that clients wait in memory only by harness.Sleep. Without the promise the search looks for such work, and is
+	// NoBackgroundWork promises two things. Goroutines and timers that outlive a command are started only by harness.Go,
+	// and clients wait in memory only by harness.Sleep. Without the promise the search looks for background work, and is
 	// unknown if it finds any.
 	NoBackgroundWork bool
 	// Fenced promises fencing tokens, in the Result of successful acquires. If no grant has one, the search is unknown.
 	Fenced bool
-	// RealClock says that clients read the machine's clock, which does not follow the schedule's time. A search in
-	// which time passes is then refused.
+	// RealClock says that clients read the machine's clock, which does not follow the schedule's time. A search in which
+	// time passes is refused for such clients.
 	RealClock bool
-	// Replicas says that clients wait for acknowledgements of replicas. If it is false, a search that meets such a client
-	// has to begin again.
+	// Replicas says that clients wait for acknowledgements of replicas. If it is false and a client does wait for them,
+	// the search has to begin again.
 	Replicas bool
 	// Retries is how often the clients' Redis client sends an unanswered command again, without a pause. 0: never.
 	Retries int
@@ -45,25 +46,25 @@ type Program struct {
 	// Hooks are installed in every client's Redis client.
 	Hooks []redis.Hook
 	// Open makes the client at place i for one schedule. Clients at places 0 to MaxClients-1 do the same; a schedule may
-	// leave out some places, see Budget.Place. Places from MaxClients on are those of SpecialPlaces. The search calls the
+	// leave out some places, see Budget.Place. Places from MaxClients on are listed in SpecialPlaces. The search calls the
 	// client's Step once.
 	//
 	// What the client does has to follow from what it reads. It reads no clock but harness.Now. It waits only by
 	// harness.Sleep, by what harness.Go returns, and by Redis: BLPOP and the like, XREAD BLOCK, and messages of a
-	// subscription. It starts goroutines by harness.Go. Only these and the goroutine that called Step may read a
+	// subscription. It starts goroutines only by harness.Go. Only these goroutines and the one that called Step may read a
 	// subscription. Sleeping between two operations takes no time, but the client may crash there. An operation that sends
 	// nothing and reads no clock counts as called when it ends.
 	Open func(i int, r redis.UniversalClient) harness.Client
-	// SpecialPlaces lists places, from MaxClients on, whose clients do something else than the others. A search with
-	// separate parts for lost answers also has a part for each such place. That part has two clients, the one at place 0
-	// and the one at the special place, and as many expiries as the first part. nil: none.
+	// SpecialPlaces lists places, from MaxClients on, whose clients do something that the clients at other places do not.
+	// A search with separate parts for lost answers also has a part for each special place. That part has two clients, one
+	// at place 0 and one at the special place, and as many expiries as the first part. nil: none.
 	SpecialPlaces []int
 	// Roles says in a few words what the clients of SpecialPlaces do, by place: "uses two locks". May be nil.
 	Roles map[int]string
 	// Goroutines is how many clients run as goroutines of one process. With 2, clients 0 and 1 are one process, clients 2
 	// and 3 the next, and so on. The clients of a process share memory and a Redis client, and crash together. The
-	// explorer lets one of them run at a time, from one command to the next. A client that waits in memory runs when
-	// another releases it. 0 or 1: each client is its own process.
+	// explorer lets one of them run at a time, from one command to the next. A client that waits in memory runs on when
+	// another client of its process wakes it. 0 or 1: each client is its own process.
 	Goroutines int
 	// Process replaces Open if Goroutines is more than 1. It makes what the clients of one process share, and returns the
 	// constructor of these clients.
@@ -72,25 +73,26 @@ type Program struct {
 	Gate Gate
 	// OpenAt makes the client at place i for one schedule, like Open. An adapter does the client's work. The adapter
 	// reaches Redis only at address, which is the same in every schedule. Connections may stay open between schedules. A
-	// connection that the gate closes counts as a lost answer: the command may have been executed. The client sends one
+	// connection that the gate closes counts as a lost answer: the command may have been executed. The adapter sends one
 	// command, pipeline or transaction at a time, and none between operations. It takes at most 2 s of real time for what
-	// it does without Redis. Background work cannot be seen, so NoBackgroundWork has to be promised. An error ends the
-	// search. A client whose adapter breaks down later calls harness.Abandon, with an error that wraps ErrAdapter.
+	// it does without Redis. The search cannot see its background work, so NoBackgroundWork has to be promised. An error
+	// ends the search. If the adapter breaks down later, the client calls harness.Abandon with an error that wraps
+	// ErrAdapter.
 	OpenAt func(i int, address string) (harness.Client, error)
-	// Announced is called with the text of each "ECHO dg TEXT" from the client at address, and returns when the client
-	// may go on. Such a command is not a step and never reaches Redis. nil: it is an ordinary command.
+	// Announced is called with the text of each "ECHO dg TEXT" that the client at address sends. The client may go on when
+	// Announced returns. This command is not a step and never reaches Redis. nil: it is an ordinary command.
 	Announced func(address, text string)
 	// Kill is called when the client at address has crashed, before its connections are closed. nil: a crash only
 	// closes the connections.
 	Kill func(address string)
-	// Observe looks at the store when a client's operation has ended, before another step is taken. It may use only r:
-	// the clients' connections refuse it. May be nil.
+	// Observe looks at the store when an operation of a client has ended, before another step is taken. It may use only r,
+	// since the clients' connections refuse its commands. May be nil.
 	//
 	// What Observe and Finally do may depend on what they read and on operations, but not on the times of operations.
 	Observe func(ctx context.Context, s *harness.Session, r redis.UniversalClient, op harness.Op)
-	// Finally looks at the store when all clients are done or have crashed. Its operations are the harness's own.
-	// Before operations that checkers.Stuck judges it has to let two leases pass, since a late command may have taken
-	// the lock at the very end. May be nil.
+	// Finally looks at the store when all clients are done or have crashed. Its operations are the harness's own. It has
+	// to let two leases pass before an operation that checkers.Stuck judges, since a late command may have taken the lock
+	// at the very end. May be nil.
 	Finally func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after After) error
 }
 
@@ -104,23 +106,23 @@ type After interface {
 	// Pass lets d of virtual time pass. Keys with a TTL of d or less are gone then. An error says that the harness
 	// failed.
 	Pass(d time.Duration) error
-	// PassAll is Pass, and returns how many keys remain. If none do, the store is as it was at the beginning.
+	// PassAll is like Pass, and returns how many keys remain. If no key remains, the store is as it was at the beginning.
 	PassAll(d time.Duration) (left int, err error)
 }
 
 // Gate is how a program's clients reach Redis.
 type Gate uint8
 
-// Kinds of Gate. All except InProcess are for adapters: each client gets an address, and connections to it are that
-// client's. They speak RESP 2 or 3 in arrays of bulk strings, as client libraries do.
+// Kinds of Gate. All except InProcess are for adapters: each client gets an address, and connections to that address
+// are the client's. Connections speak RESP 2 or 3 in arrays of bulk strings, as client libraries do.
 const (
 	InProcess Gate = iota // the go-redis client that Program.Open is given
 	TCP                   // a port of 127.0.0.1; the address is "127.0.0.1:PORT"
 	Unix                  // a Unix socket; the address is its path
 )
 
-// ErrAdapter says that a client's adapter has broken down: it died, or what it said makes no sense. The search then
-// ends and reports it. It is not a violation.
+// ErrAdapter says that a client's adapter has broken down: it died, or sent something that makes no sense. The search
+// then ends with this error. A breakdown is not a violation.
 var ErrAdapter = errors.New("the adapter has broken down")
 
 // forAdapter is the context key of ForAdapter.

@@ -5,11 +5,11 @@ import (
 	"math"
 )
 
-// Random sums up a random search and says what it promises. For PCT that is the bound of Burckhardt, Kothari, Musuvathi
-// and Nagarakatte, "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", ASPLOS 2010, times the
-// probability of drawing the right faults. Other strategies promise nothing here.
+// Random sums up a random search and says what it promises. For PCT the promise is a bound times the probability of
+// drawing the right faults. The bound is by Burckhardt, Kothari, Musuvathi and Nagarakatte, "A Randomized Scheduler
+// with Probabilistic Guarantees of Finding Bugs", ASPLOS 2010. Other strategies promise nothing here.
 //
-// The depth of a bug is the number of pairs of steps that have to be in the right order for it to show.
+// The depth of a bug is the number of pairs of steps that have to be in the right order for the bug to show.
 type Random struct {
 	Seed      uint64 `json:"seed"`               // equal seeds draw equal schedules
 	Strategy  string `json:"strategy,omitempty"` // see explore.Strategies; empty: PCT
@@ -19,14 +19,14 @@ type Random struct {
 	Clients   int    `json:"clients"`            // n of the promise: the clients, or their threads if there are more
 	Steps     int    `json:"steps"`              // k of the promise: steps of the longest schedule
 	Faults    int    `json:"faults"`             // faults in the budget of one schedule
-	// most instants among which the instant to which time passes was drawn
+	// how many instants there were, at most, when the instant to which time passes was drawn
 	Instants int `json:"instants"`
 
 	// Probability is a lower bound of the probability that one schedule finds a bug of Depth that needs no fault.
 	Probability float64 `json:"probability"`
-	// WithFault is the same for a bug that needs one fault at one place. 0: the budget has no faults.
+	// WithFault is this probability for a bug that needs one fault at one place. 0: the budget has no faults.
 	WithFault float64 `json:"withFault,omitempty"`
-	// Needed is the number of schedules that find a bug of Depth without a fault with a probability of 99 %.
+	// Needed is how many schedules it takes to find, with a probability of 99 %, a bug of Depth that needs no fault.
 	Needed float64 `json:"needed"`
 }
 
@@ -50,8 +50,8 @@ func (r Random) Promise() Random {
 	return r
 }
 
-// triesNeeded returns after how many tries an event with the given probability has happened at least once, with a
-// probability of 99 %.
+// triesNeeded returns how many tries it takes until an event has happened at least once with a probability of 99 %. The
+// argument is the event's probability in one try.
 func triesNeeded(probability float64) float64 {
 	return math.Ceil(math.Log(0.01) / math.Log1p(-probability))
 }
@@ -109,13 +109,13 @@ func roundedUpCount(n float64) string {
 	return fmt.Sprint(int(n))
 }
 
-// Shrunk says what a counterexample was before it was shrunk.
+// Shrunk says how large a counterexample was before it was shrunk, and how it was shrunk.
 type Shrunk struct {
 	Schedule int `json:"schedule"` // number, from 1, of the schedule that first found this class
 	Clients  int `json:"clients"`  // clients before
 	Steps    int `json:"steps"`    // steps before
 	Runs     int `json:"runs"`     // schedules that were run to shrink it
-	// every schedule of the remaining clients and faults was run, and none is shorter
+	// every schedule of the remaining clients and faults was run, and none shows the violation in fewer steps
 	Smallest bool `json:"smallest"`
 }
 

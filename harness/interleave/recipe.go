@@ -16,7 +16,8 @@ import (
 )
 
 // Recipe is what a replay needs to run a counterexample again. Its String is one short word to pass on in a message or
-// an issue; ParseRecipe reads it. A recipe has no steps: a replay finds them again, and compares them by Commands.
+// an issue; ParseRecipe reads the word. A recipe has no steps: a replay finds them again, and compares their
+// fingerprint with Commands.
 type Recipe struct {
 	Program  string        // name of the program
 	Text     uint32        // fingerprint of the program's text, if a user wrote it; 0: no user did
@@ -94,7 +95,7 @@ func withChecksum(b []byte) string {
 func checksum(b []byte) uint32 { return crc32.ChecksumIEEE(append([]byte(recipePrefix), b...)) }
 
 // ParseRecipe reads what Recipe.String wrote. It ignores spaces and line breaks, which mail programs may add. An error
-// wraps ErrRecipe and says in one line what is wrong and what to do.
+// wraps ErrRecipe. It says in one line what is wrong and what to do.
 func ParseRecipe(s string) (Recipe, error) {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -159,7 +160,7 @@ func (u *unpacker) recipe() Recipe {
 	return r
 }
 
-// clients makes reading fail if the schedule has a client that is not in its budget.
+// clients fails the unpacker if the schedule has a client that is not in its budget.
 func (u *unpacker) clients(r Recipe) {
 	for _, c := range r.Schedule {
 		if i, ok := c.Client(); ok && i >= r.Budget.Clients {

@@ -11,11 +11,11 @@ import (
 // Result is what a search found. Its counts cover all parts. The zero value has run nothing, so its verdict is unknown.
 type Result struct {
 	Schedules int `json:"schedules"` // schedules that were run and judged
-	Pruned    int `json:"pruned"`    // schedules that were ended early, since another shows the same
+	Pruned    int `json:"pruned"`    // schedules that were ended early, since another schedule shows the same
 	Steps     int `json:"steps"`     // steps of all schedules, including pruned ones
-	// every schedule within the budgets was run, or an equivalent one
+	// every schedule within the budgets was run, or one that is equivalent to it
 	Exhausted bool `json:"exhausted"`
-	// why it is not exhausted: what ended it early, or why its schedules show nothing
+	// why Exhausted is false: what ended the search early, or why its schedules show nothing
 	Stopped string `json:"stopped,omitempty"`
 	// real time from the start of the search to the first counterexample; 0: none
 	First   time.Duration `json:"first"`
@@ -24,15 +24,15 @@ type Result struct {
 	Parts   []Part        `json:"parts,omitempty"` // searches that make up this one, in order
 	// Random is the promise of a random search. nil: the search was to run every schedule.
 	Random *Random `json:"random,omitempty"`
-	// Limits says what the search could not examine or rely on, on this machine. May be empty.
+	// Limits says what the search could not examine or rely on, on this machine. It may be empty.
 	Limits []string `json:"limits,omitempty"`
-	// Situations lists the situations that were met, and with a count of 0 those that could have been.
+	// Situations lists the situations that were met and, with a count of 0, those that could have been met.
 	Situations []Situation `json:"situations,omitempty"`
 	// Counterexamples lists the smallest counterexample of each class, the shortest first.
 	Counterexamples []Counterexample `json:"found"`
 }
 
-// Situation is a situation with the shortest schedule that met it. If none did, Count is 0 and Steps is empty.
+// Situation is a situation with the shortest schedule that met it. If no schedule did, Count is 0 and Steps is empty.
 type Situation struct {
 	harness.Situation
 	Steps []Step `json:"steps,omitempty"` // steps of that schedule
@@ -42,10 +42,10 @@ type Situation struct {
 type Part struct {
 	Budget    Budget `json:"budget"`
 	Schedules int    `json:"schedules"`          // schedules that were run and judged
-	Pruned    int    `json:"pruned"`             // schedules that were ended early, since another shows the same
+	Pruned    int    `json:"pruned"`             // schedules that were ended early, since another schedule shows the same
 	Exhausted bool   `json:"exhausted"`          // every schedule within the budget was run, or an equivalent one
 	AtRandom  bool   `json:"atRandom,omitempty"` // its schedules were drawn at random
-	// what its last client does, unlike the others: "uses two locks"; empty: all clients do the same
+	// what the last client of the part does, unlike the others: "uses two locks"; empty: all clients do the same
 	Role string `json:"role,omitempty"`
 }
 
@@ -66,8 +66,8 @@ func (p Part) Who() string {
 	return who
 }
 
-// Verdict returns Invalid if there is a counterexample. It returns Valid if there is none, and the search ran every
-// schedule and at least one. Otherwise it returns Unknown.
+// Verdict returns Invalid if there is a counterexample. It returns Valid if there is none and the search ran every
+// schedule. It returns Unknown otherwise, and if no schedule was run at all.
 func (r Result) Verdict() harness.Verdict {
 	switch {
 	case len(r.Counterexamples) > 0:
@@ -78,7 +78,7 @@ func (r Result) Verdict() harness.Verdict {
 	return harness.Unknown
 }
 
-// Rate returns schedules per second of real time, including pruned ones; 0: the search took no time.
+// Rate returns how many schedules a second of real time were run, including pruned ones; 0: the search took no time.
 func (r Result) Rate() float64 {
 	if r.Elapsed <= 0 {
 		return 0

@@ -13,9 +13,9 @@ const (
 )
 
 // Nearest lists up to three of names that word may be a misspelling of, the nearest first. A name that begins with word
-// is nearest, if word has at least three bytes. Other names may differ in a third of word's bytes, at least one and at
-// most three. A word without a slash may also be meant for what follows the slash in a name. Nearest returns nothing
-// for an empty word, or for one of more than 60 bytes.
+// is nearest, if word has at least three bytes. Any other name may differ from word in a third of word's bytes, at
+// least one and at most three. A word without a slash is also compared with the part of each name that follows a slash.
+// Nearest returns nothing for an empty word, or for a word of more than 60 bytes.
 func Nearest(word string, names []string) (near []string) {
 	if word == "" || len(word) > longest {
 		return nil
@@ -44,14 +44,14 @@ func Nearest(word string, names []string) (near []string) {
 	return near
 }
 
-// Question returns "did you mean a, or b?" with the names nearest to word, each with the prefix before. It is empty if
-// there are none.
-func Question(before, word string, names []string) string {
+// Question returns "did you mean a, or b?" with the names nearest to word, each with prefix in front. The result is
+// empty if no name is near.
+func Question(prefix, word string, names []string) string {
 	near := Nearest(word, names)
 	if len(near) == 0 {
 		return ""
 	}
-	return "did you mean " + before + strings.Join(near, ", or "+before) + "?"
+	return "did you mean " + prefix + strings.Join(near, ", or "+prefix) + "?"
 }
 
 // DidYouMean returns what to say about an unknown word: the Question that suggests the nearest names or, if none is
@@ -60,8 +60,8 @@ func DidYouMean(word string, names []string) string {
 	return cmp.Or(Question("", word, names), "choose one of "+strings.Join(names, ", "))
 }
 
-// Distance returns the least number of bytes to insert, remove or change, and of neighbours to swap, to turn a into b.
-// No byte is changed twice.
+// Distance returns the least number of edits that turn a into b. An edit inserts, removes or changes a byte, or swaps
+// two neighbouring bytes. No byte is edited twice.
 func Distance(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

@@ -28,7 +28,8 @@ type Range struct {
 // two does not overflow.
 const Unbounded time.Duration = math.MaxInt64 / 2
 
-// Range returns the bounds of the time called name. If the failover does not show it, they are 0 and Unbounded.
+// Range returns the bounds of the time called name. If it is not known for this failover, the bounds are 0 and
+// Unbounded.
 func (f Failover) Range(name string) Range {
 	if d, ok := f.Times[name]; ok {
 		return Range{Least: d, Most: d}
@@ -68,8 +69,8 @@ type Distribution struct {
 	Max    time.Duration `json:"max"`
 }
 
-// Mean is a mean per failover with its 95 % confidence interval. High is -1 if there is no upper bound. That is so
-// after a single failover, and if none had a violation, since the next one may have thousands.
+// Mean is a mean per failover with its 95 % confidence interval, Low to High. High is -1 if there is no upper bound:
+// after a single failover, and if none had a violation, since the next failover may have thousands.
 type Mean struct {
 	Name string  `json:"name"`
 	Of   int     `json:"of"` // number of failovers
@@ -126,7 +127,7 @@ func (f Figures) At(name string) (d Distribution, ok bool) {
 }
 
 // Share returns an upper bound, with 95 % confidence, on the share of failovers that have any violation. It holds only
-// if none of the Of failovers had one.
+// if none of the failovers that m counts (Of) had one.
 func (m Mean) Share() float64 { return 1 - math.Pow(0.05, 1/float64(m.Of)) }
 
 // meanOf returns the mean of counts with its interval by Student's t.
@@ -149,7 +150,7 @@ func meanOf(name string, counts []int) Mean {
 	return m
 }
 
-// student returns the two-sided 95 % quantile of Student's t distribution for the given degrees of freedom.
+// student returns the two-sided 95 % quantile of Student's t distribution. free is the number of degrees of freedom.
 func student(free int) float64 {
 	small := []float64{
 		12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13, 2.12, 2.11, 2.10,

@@ -13,8 +13,8 @@ type Sample struct {
 	Files      int           `json:"files"` // open files
 }
 
-// Memory follows the harness's memory over a suite. Its own size is bounded, however long the suite is. The zero value
-// has no samples.
+// Memory follows the memory that the harness uses over a suite. The number of samples kept is bounded, however long the
+// suite is. The zero value has no samples.
 type Memory struct {
 	Runs Curve `json:"runs"` // measured after each run, when its clients are gone
 	Load Curve `json:"load"` // measured while clients load the system
@@ -32,7 +32,7 @@ type Curve struct {
 	every, seen int // of seen samples, one in every is kept
 }
 
-// WarmUp is how long a program's memory may grow before growth counts.
+// WarmUp is for how long the harness's process may grow before growth of its memory counts.
 const WarmUp = 5 * time.Minute
 
 // maxSamples bounds the samples of a curve.
@@ -57,8 +57,7 @@ func (m *Memory) UnderLoad(s Sample) {
 	m.Load.add(s)
 }
 
-// add stores a sample. When the curve is full, it drops every second sample and halves the rate at which it stores
-// more.
+// add stores a sample. When the curve is full, it drops every second sample, and from then on stores half as many.
 func (c *Curve) add(s Sample) {
 	c.every = max(1, c.every)
 	if c.seen++; c.seen%c.every != 0 {
@@ -73,9 +72,9 @@ func (c *Curve) add(s Sample) {
 	c.All, c.every = c.All[:maxSamples/2], 2*c.every
 }
 
-// Growth says how resident memory grew after the warm-up, in bytes. from is the median of the first quarter of the
-// samples after the warm-up, and to the median of the last quarter. A median depends less than a single sample on when
-// the garbage collector last ran. ok is false if fewer than eight samples follow the warm-up.
+// Growth says how resident memory grew after the warm-up, in bytes. The result from is the median of the first quarter
+// of the samples after the warm-up; the result to is the median of the last quarter. A median depends less than a
+// single sample on when the garbage collector last ran. ok is false if fewer than eight samples follow the warm-up.
 func (c Curve) Growth(warmUp time.Duration) (from, to int64, ok bool) {
 	var after []int64
 	for _, s := range c.All {

@@ -59,14 +59,14 @@ type Run struct {
 	Command  string          `json:"command,omitempty"` // repeats the run
 	Link     string          `json:"link,omitempty"`    // relative path of its report; empty if that was not kept
 	Process  Sample          `json:"process"`           // the harness after the run
-	// worker that made the run under a coordinator; empty: this process
+	// worker that made the run for a coordinator; empty: this process made it
 	Worker string `json:"worker,omitempty"`
 
 	// failovers that no fault caused, as in "a failover that no fault caused: ..."; empty: there was none
 	Unplanned string `json:"unplanned,omitempty"`
 	// steps of the counterexample of a search that was not as expected, in lines; empty: there is none
 	Steps string `json:"steps,omitempty"`
-	// the limit of a failover's time that decided the ending, such as "first write"; empty: none did
+	// the time of a failover whose limit decided the ending, such as "first write"; empty: no limit did
 	Limit string `json:"limit,omitempty"`
 
 	Failovers []Failover `json:"failovers,omitempty"` // in order of time
@@ -89,7 +89,7 @@ type Case struct {
 	Last     Run           `json:"last"`     // without its failovers, like those in Failures
 	Failures []Run         `json:"failures"` // the first MaxFailures runs that were not as expected
 
-	// what SumUp returns, to be stored; Add does not change it
+	// the figures that SumUp returned when the suite was stored; Add does not change them
 	Failovers *Figures `json:"failovers,omitempty"`
 
 	failovers []Failover
@@ -127,7 +127,7 @@ func (c *Case) Add(r Run) {
 }
 
 // SumUp returns the figures over the failovers of the runs that were added. If these had none, it returns c.Failovers,
-// which a stored case has. It is nil if no run had a failover.
+// which a case read from a file has. The result is nil if no run had a failover.
 func (c Case) SumUp() *Figures {
 	if len(c.failovers) == 0 {
 		return c.Failovers
@@ -150,7 +150,7 @@ func (c Case) Ending() Ending {
 	return NotRun
 }
 
-// First returns the first listed run that ended as the case did; the last run if no such run is listed.
+// First returns the first run in Failures that ended as the case did. If there is none, it returns the last run.
 func (c Case) First() Run {
 	if i := slices.IndexFunc(c.Failures, func(r Run) bool { return r.Ending == c.Ending() }); i >= 0 {
 		return c.Failures[i]
@@ -166,19 +166,19 @@ type Suite struct {
 	For     time.Duration `json:"for,omitempty"`   // requested time; 0: one pass
 	Passes  int           `json:"passes"`          // passes that have begun
 	Ended   string        `json:"ended,omitempty"` // reason for an early end; empty: it ran to its end
-	// times that another process resumed it; Elapsed leaves out the time in between
+	// how often another process resumed the suite; Elapsed leaves out the time in between
 	Resumed int    `json:"resumed,omitempty"`
 	Cases   []Case `json:"cases"`
 	Memory  Memory `json:"memory"` // of the harness
 
-	// version of doublegrant; empty: written before it was recorded
+	// version of doublegrant; empty: an older version, which did not record it
 	Version     string `json:"version,omitempty"`
 	Fingerprint string `json:"fingerprint,omitempty"` // of the whole suite: its runs, their scripts and expectations
 	// server of the nodes, by platform: {"process": "Redis 7.0.15"}
 	Servers map[string]string `json:"servers,omitempty"`
 
 	Shard *Shard `json:"shard,omitempty"` // which part of a suite this is; nil: the whole suite
-	// the parts that were merged into this; Elapsed is that of the longest part
+	// the parts that were merged into this suite; Elapsed is the time of the longest part
 	Shards []ShardResult `json:"shards,omitempty"`
 }
 
@@ -221,7 +221,8 @@ func (s Suite) Missing() (n int) {
 	return n
 }
 
-// Failures lists, for each case, up to most runs that were not as expected. others counts those beyond.
+// Failures lists, for each case, the first runs that were not as expected, up to the number most. others is how many
+// more there were.
 func (s Suite) Failures(most int) (all []Run, others int) {
 	for _, c := range s.Cases {
 		shown := c.Failures[:min(most, len(c.Failures))]

@@ -6,10 +6,11 @@ import (
 	"testing"
 )
 
-// requireBrowser is set by the Makefile if the tests that need a browser may not be left out.
+// requireBrowser is the environment variable that the Makefile sets if the tests that need a browser may not be left
+// out.
 const requireBrowser = "DOUBLEGRANT_REQUIRE_BROWSER"
 
-// Browser returns the path of a Chromium. Without one it leaves the test out, as LeftOut does.
+// Browser returns the path of a Chromium. If the machine has none, it leaves the test out, as LeftOut does.
 func Browser(t testing.TB) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {

@@ -1,4 +1,5 @@
-// Package testenv decides which of this project's own tests run, and records what the machine lacks for the others.
+// Package testenv decides which of this project's own tests run. It records what the machine lacks for tests that are
+// left out.
 //
 // make test runs the quick tests. make test-long runs the tests whose names begin with TestLong; these call NeedLong
 // first. make test-deep runs them as well, with larger tables.
@@ -30,13 +31,13 @@ func NeedLong(t testing.TB) {
 	}
 }
 
-// Sampled reports whether this run takes case i of a table. Of every of cases it takes one, which the seed chooses, so
-// runs with other seeds take other cases. A deep run takes every case. If of is less than two, all cases are taken.
-func Sampled(i, of int) bool {
-	return Deep() || of < 2 || i%of == Seed()%of
+// Sampled reports whether this run takes case i of a table. It takes one case in n. The seed chooses which, so runs
+// with other seeds take other cases. If n is less than two, or in a deep run, it takes all cases.
+func Sampled(i, n int) bool {
+	return Deep() || n < 2 || i%n == Seed()%n
 }
 
-// Seed returns the seed of this run, 0 or more. It panics if the variable holds anything else.
+// Seed returns the seed of this run, 0 or more. It panics if the environment variable holds anything else.
 func Seed() int {
 	text := os.Getenv(seed)
 	if text == "" {
@@ -49,8 +50,8 @@ func Seed() int {
 	return int(n)
 }
 
-// LeftOut skips a test because the machine lacks something, and notes what is left out and the remedy, such as "install
-// php-redis", for the last lines of make test. If nothing may be left out, as in CI, it fails the test.
+// LeftOut skips a test because the machine lacks something. For the last lines of make test it notes what is left out
+// and the remedy, such as "install php-redis". If nothing may be left out, as in CI, LeftOut fails the test.
 func LeftOut(t testing.TB, what, remedy string) {
 	t.Helper()
 	if os.Getenv(requireAll) != "" {
@@ -60,7 +61,8 @@ func LeftOut(t testing.TB, what, remedy string) {
 	t.Skipf("%s: %s", what, remedy)
 }
 
-// Noting returns t with a Skipf that also notes what is left out, as LeftOut does.
+// Noting returns t with another Skipf. Before that skips the test, it notes what is left out and the remedy, as LeftOut
+// does.
 func Noting(t testing.TB, what, remedy string) testing.TB { return noting{t, what, remedy} }
 
 type noting struct {
@@ -74,7 +76,7 @@ func (n noting) Skipf(format string, args ...any) {
 	n.TB.Skipf(format, args...)
 }
 
-// note appends a line to the notes in one write, since packages are tested concurrently.
+// note appends a line to the file of notes. It does so in one write, since packages are tested concurrently.
 func note(t testing.TB, what, remedy string) {
 	t.Helper()
 	name := os.Getenv(notesFile)

@@ -31,7 +31,8 @@ func Width(w io.Writer) int {
 	return width
 }
 
-// Columns returns the width of running text on w: that of the terminal, but at least 20, or 80 if w is not a terminal.
+// Columns returns the width of running text on w: the width of the terminal, but at least 20. If w is not a terminal,
+// it is 80.
 func Columns(w io.Writer) int {
 	if width := Width(w); width > 0 {
 		return max(least, width)
@@ -69,7 +70,7 @@ func (t *Table) Write(w io.Writer, width int) error {
 	return err
 }
 
-// fitted returns the widths of columns that fit into width; nil: there are none.
+// fitted returns widths of columns with which the table fits into width; nil: there are none.
 func (t *Table) fitted(width int) []int {
 	for _, lowest := range []func(string) int{longestWord, longestPiece} {
 		if widths := t.widths(utf8.RuneCountInString); shrink(widths, t.widths(lowest), width) {
@@ -79,7 +80,7 @@ func (t *Table) fitted(width int) []int {
 	return nil
 }
 
-// widths returns, for each column, the largest width of a cell in runes. of measures one cell.
+// widths returns, for each column, the largest value of its cells. The function called of measures a cell, in runes.
 func (t *Table) widths(of func(cell string) int) (all []int) {
 	for _, row := range t.rows {
 		for i, cell := range row {
@@ -110,8 +111,8 @@ func longestPiece(cell string) (n int) {
 	return n
 }
 
-// shrink narrows the widest column that may be narrower, again and again, until all fit into width. It reports whether
-// they do. No column becomes narrower than its entry in lowest, or than the constant narrowest.
+// shrink narrows columns until the table fits into width, each time the widest column that may be narrower. It reports
+// whether the table fits. No column becomes narrower than its entry in lowest, or than the constant narrowest.
 func shrink(widths, lowest []int, width int) bool {
 	total := gap * (len(widths) - 1)
 	for _, w := range widths {
@@ -150,9 +151,9 @@ func (t *Table) writeList(b *strings.Builder, width int) {
 	}
 }
 
-// Fold returns text behind a head, in lines of at most width runes that end with a line break. Lines after the first
-// are indented as far as the text, or by 4 if the head takes more than half of the width. Lines break only at spaces. A
-// word that is longer than width has a line of its own.
+// Fold returns the text with head before it, in lines of at most width runes that end with a line break. Lines after
+// the first are indented as far as the text, or by 4 if head takes more than half of the width. Lines break only at
+// spaces. A word that is longer than width has a line of its own.
 func Fold(head, text string, width int) string {
 	indent := utf8.RuneCountInString(head)
 	if indent > width/2 {
@@ -193,9 +194,9 @@ func writeRow(b *strings.Builder, row []string, widths []int) {
 	}
 }
 
-// Wrap breaks text into lines of at most width runes: between words, else after a dash, slash or comma. A longer piece
-// has a line of its own, which is longer than width. Text that fits is not changed, and neither is any text if width is
-// 0.
+// Wrap breaks text into lines of at most width runes. It breaks lines between words or, where a word is too long, after
+// a dash, slash or comma. A part that is still too long has a line of its own. Wrap does not change a text that fits,
+// nor any text if width is 0.
 func Wrap(text string, width int) (lines []string) {
 	if width <= 0 || utf8.RuneCountInString(text) <= width {
 		return []string{text}

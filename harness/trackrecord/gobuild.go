@@ -57,7 +57,7 @@ func buildGo(ctx context.Context, dir string, b bugs.Bug, build bugs.Build) erro
 }
 
 // refusal returns the reason why the go command failed, as one line. The reason is the first line of its output that is
-// not about progress, with the lines that are indented below.
+// not about progress, together with the indented lines that follow.
 func refusal(said []byte) (why string) {
 	for line := range strings.Lines(string(said)) {
 		switch text := strings.TrimSpace(line); {

@@ -10,11 +10,11 @@ import (
 	"github.com/doublegrant/doublegrant/workloads/bugs"
 )
 
-// unpacked is the folder of a program in which its Debian packages are unpacked.
+// unpacked is the name of the folder, inside a program's folder, into which Debian packages are unpacked.
 const unpacked = "packages"
 
 // unpack fetches the packages of Build.Needs from Debian and unpacks them beside the program. A package is named with
-// its version, in which * at the end stands for any revision: python3-rq=1.13.0*. Nothing is installed.
+// its version. A * at the end of the version stands for any revision: python3-rq=1.13.0*. Nothing is installed.
 func unpack(ctx context.Context, dir string, _ bugs.Bug, build bugs.Build) error {
 	for _, tool := range []string{"apt-get", "dpkg-deb"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -41,8 +41,8 @@ func unpack(ctx context.Context, dir string, _ bugs.Bug, build bugs.Build) error
 	return nil
 }
 
-// interpreted is how programs in an interpreted language are run. Unpacked packages come before those of the machine.
-// In env and options {usr} stands for the folder usr of the unpacked packages.
+// interpreted is how programs in an interpreted language are run. Unpacked packages come before the machine's own
+// packages. In env and options {usr} stands for the folder usr of the unpacked packages.
 type interpreted struct {
 	shared   map[string]string // as in toolchain
 	name     string            // the interpreter, or its path where it has to be Debian's
@@ -85,7 +85,8 @@ func (in interpreted) command(dir string, build bugs.Build) ([]string, error) {
 	return append(append(command, filepath.Join(dir, in.main)), build.Args...), nil
 }
 
-// matching lists the paths that match one of the patterns. A path without * need not exist.
+// matching lists the paths that match any of the patterns. A pattern without * is listed as it is, even if no such path
+// exists.
 func matching(patterns []string) (paths []string, err error) {
 	for _, pattern := range patterns {
 		found := []string{pattern}

@@ -66,7 +66,8 @@ func Prepare(ctx context.Context, b bugs.Bug, build bugs.Build) (command []strin
 	return chain.command(dir, build)
 }
 
-// sources returns the files of an entry's program, by name. The example for maintainers is another program.
+// sources returns the files of an entry's program, by name. It leaves out the example for maintainers, which is another
+// program.
 func sources(b bugs.Bug, chain toolchain) (map[string][]byte, error) {
 	files, err := b.Files()
 	if err != nil {
@@ -81,8 +82,8 @@ func sources(b bugs.Bug, chain toolchain) (map[string][]byte, error) {
 	return files, nil
 }
 
-// makeIn makes the folder dir with files and what fill adds. The folder is there as a whole or not at all. Two
-// processes may make it at the same time.
+// makeIn makes the folder dir with files and with what fill adds to them. fill works in another folder, which is
+// renamed to dir at the end. So dir is there as a whole or not at all, and two processes may make it at the same time.
 func makeIn(dir string, files map[string][]byte, fill func(in string) error) error {
 	parent := filepath.Dir(dir)
 	if err := os.MkdirAll(parent, 0o755); err != nil {
@@ -109,7 +110,7 @@ func makeIn(dir string, files map[string][]byte, fill func(in string) error) err
 	return nil
 }
 
-// fingerprint tells programs of different sources or versions apart.
+// fingerprint returns a text that differs for programs of different sources or versions.
 func fingerprint(files map[string][]byte, build bugs.Build) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q %q", build.Version, build.With, build.Needs)

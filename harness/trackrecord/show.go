@@ -30,13 +30,13 @@ const (
 	Missing Ending = "missing"   // a version, an interpreter, a package or a server is missing
 )
 
-// Outcome is the result of showing a bug. Its zero value is that of a bug that was not tried.
+// Outcome is the result of showing a bug. The zero value stands for a bug that was not tried.
 type Outcome struct {
 	Bug    bugs.Bug `json:"bug"`
 	Ending Ending   `json:"ending"`
 	Why    string   `json:"why,omitempty"` // empty if it was shown
 	Shown  Trial    `json:"shown"`
-	Holds  *Trial   `json:"holds,omitempty"` // of the version that holds; nil: none, or not reached
+	Holds  *Trial   `json:"holds,omitempty"` // of the version that has to hold; nil: none, or not reached
 }
 
 // Trial is a search or run of one build.
@@ -135,7 +135,7 @@ func try(ctx context.Context, b bugs.Bug, build bugs.Build, o results.Options) (
 	return t, err
 }
 
-// entry returns the run of an entry as a suite has it.
+// entry returns the run that the entry of a bug asks for, in the form of a suite's entry.
 func entry(b bugs.Bug, build bugs.Build, command []string) (e suite.Entry, err error) {
 	run := maps.Clone(b.Run)
 	run["name"] = b.ID + " " + build.Version
@@ -150,7 +150,7 @@ func entry(b bugs.Bug, build bugs.Build, command []string) (e suite.Entry, err e
 	return e, nil
 }
 
-// search makes the entry's searches: one, or one for each regime of a sequence.
+// search makes the searches of a bug's entry: one, or for a sequence one for each regime (how callers propose numbers).
 func (t *Trial) search(ctx context.Context, b bugs.Bug, build bugs.Build, e suite.Entry, o results.Options) error {
 	for _, s := range e.Searches() {
 		out, err := results.Explore(ctx, s, o)
@@ -177,8 +177,8 @@ func (t *Trial) search(ctx context.Context, b bugs.Bug, build bugs.Build, e suit
 	return nil
 }
 
-// named returns a search under the name of the bug. It removes what says nothing to others: paths of programs on this
-// machine, and versions of the libraries that doublegrant links.
+// named returns the search x under the name of the bug. It removes what is of no use on another machine: paths of
+// programs, and versions of the libraries that doublegrant links.
 func named(x reports.Exploration, b bugs.Bug, build bugs.Build) reports.Exploration {
 	x.Name, x.Variant, x.Command, x.Replay = b.Name(), b.Name(), "doublegrant reproduce "+b.Name(), ""
 	x.Doc, x.Source = b.Library+" "+build.Version+" ("+b.Language+"), unmodified", b.Package
@@ -196,7 +196,7 @@ func pinned(b bugs.Bug, build bugs.Build) []reports.Version {
 	return all
 }
 
-// load makes the entry's run.
+// load makes the run of a bug's entry.
 func (t *Trial) load(ctx context.Context, e suite.Entry, o results.Options) error {
 	p := e.Plan
 	p.Expect = plan.Expected{}

@@ -11,14 +11,14 @@ import (
 	"github.com/doublegrant/doublegrant/workloads/bugs"
 )
 
-// The table stands between these lines of a file.
+// The table stands between these two lines of a file.
 const (
 	tableBegins = "<!-- written by make bugs -->\n"
 	tableEnds   = "<!-- end -->\n"
 )
 
-// WriteTable replaces the table in a Markdown file by the table of outs. The error wraps plan.ErrUsage if the file
-// lacks the lines that mark the table's beginning and end.
+// WriteTable replaces the table in a Markdown file by a table of outs. The error wraps plan.ErrUsage if the file lacks
+// the lines that mark the beginning and the end of the table.
 func WriteTable(file string, outs []Outcome) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -44,7 +44,7 @@ func WriteTable(file string, outs []Outcome) error {
 	return os.WriteFile(file, t.Bytes(), 0o644)
 }
 
-// cells returns the row of an entry.
+// cells returns the cells of an entry's row in the table.
 func (out Outcome) cells() []string {
 	b := out.Bug
 	shown := string(out.Ending)

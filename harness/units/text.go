@@ -20,8 +20,8 @@ func Visible(s string) string {
 	}, s)
 }
 
-// Squeeze shortens s to n runes, at least 3, by cutting out its middle: commands differ at the beginning and at the
-// end.
+// Squeeze shortens s to n runes, at least 3, by cutting out its middle. Commands differ mostly at the beginning and at
+// the end.
 func Squeeze(s string, n int) string {
 	r := []rune(s)
 	if len(r) <= n {

@@ -27,7 +27,7 @@ func Duration(d time.Duration) string {
 	}
 }
 
-// Took writes a latency, or a dash if it is zero, which means that none was measured.
+// Took writes a latency, or a dash if it is 0: then no latency was measured.
 func Took(d time.Duration) string {
 	if d == 0 {
 		return "–"

@@ -1,5 +1,5 @@
-// Package awake measures for how long this process was awake, and how often it stood still, so that nothing else is
-// blamed for a standstill.
+// Package awake measures for how long this process was awake, and how often it stood still. So a failure that a
+// standstill caused is not blamed on something else.
 package awake
 
 import (
@@ -15,9 +15,9 @@ const (
 	Standstill = 500 * time.Millisecond
 )
 
-// Clock counts the time in which this process was awake. Its goroutine reads it every tick. In a long time without a
-// reading, nothing in this process ran: the process was suspended, or the machine stood still or was too busy. So the
-// time between two readings counts as awake only up to step.
+// Clock counts the time in which this process was awake. Its goroutine takes a reading every tick. If there was no
+// reading for long, nothing in this process ran: the process was suspended, or the machine stood still or was too busy.
+// So at most step of the time between two readings counts as awake.
 type Clock struct {
 	began time.Time
 	stop  chan struct{}
@@ -65,8 +65,8 @@ func (c *Clock) Read() (awake time.Duration, standstills int) {
 	return c.readAfter(time.Since(c.began))
 }
 
-// Longest returns the longest time so far without a reading. If it is Standstill or more, the process stood still that
-// long.
+// Longest returns the longest time between two readings so far. If it is Standstill or more, the process stood still
+// for that long.
 func (c *Clock) Longest() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,7 +74,7 @@ func (c *Clock) Longest() time.Duration {
 	return c.longest
 }
 
-// readAfter reads the clock at the time now since its start. The caller holds c.mu.
+// readAfter takes a reading. now is the time since the clock was started. The caller holds c.mu.
 func (c *Clock) readAfter(now time.Duration) (awake time.Duration, standstills int) {
 	gap := now - c.readAt
 	c.readAt = now
@@ -86,7 +86,8 @@ func (c *Clock) readAfter(now time.Duration) (awake time.Duration, standstills i
 	return c.awake, c.standstills
 }
 
-// CallAt calls f when the process has been awake for until. The caller calls cancel, after which f is not called.
+// CallAt calls f once, when the process has been awake for the time until. The caller has to call cancel; after cancel
+// returns, f is not called.
 func (c *Clock) CallAt(until time.Duration, f func()) (cancel func()) {
 	canceled, ended := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -47,7 +47,7 @@ func (p Place) Has(field string) bool {
 // Line returns the place of one field.
 func (p Place) Line(field string) Place { return Place{file: p.file, line: p.lines[field]} }
 
-// WithDefaults returns p, with the lines of defaults for the fields that p lacks.
+// WithDefaults returns p with a line for each field that only the file of the defaults sets: the line in that file.
 func (p Place) WithDefaults(defaults Place) Place {
 	lines := maps.Clone(defaults.lines)
 	if lines == nil {
@@ -58,14 +58,14 @@ func (p Place) WithDefaults(defaults Place) Place {
 	return p
 }
 
-// Placed is a struct that keeps the Place it was read from.
+// Placed is a struct that keeps the Place from which it was read.
 type Placed interface{ Put(Place) }
 
 // yamlLine matches the beginning of the parser's messages.
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// Read fills the struct that into points to from r, which holds one YAML mapping. Errors begin with file, its name, and
-// the line.
+// Read fills the struct that into points to from r, which holds one YAML mapping. Errors begin with the name of the
+// file and the line.
 func Read(file string, r io.Reader, into any) error {
 	dec := yaml.NewDecoder(r)
 	var doc, more yaml.Node
@@ -84,7 +84,7 @@ func Read(file string, r io.Reader, into any) error {
 	return Reader{file}.Fill(doc.Content[0], reflect.ValueOf(into).Elem())
 }
 
-// hint suggests a correction for a line with two colons, which users mostly write for what they expect.
+// hint suggests a correction for a line with two colons. Users mostly write such a line for the field expect.
 func hint(err error) string {
 	if !strings.Contains(err.Error(), "mapping values are not allowed") {
 		return ""
@@ -93,7 +93,7 @@ func hint(err error) string {
 }
 
 // countsFromZero matches the messages in which the parser counts lines from 0: those about structure. In messages about
-// characters it counts from 1.
+// characters the parser counts from 1.
 var countsFromZero = regexp.MustCompile(`did not find expected (<|'-'|'\?'|',' or|key|node content)`)
 
 // lineOf returns the line that the parser's message names, counted from 1.
@@ -109,9 +109,9 @@ func lineOf(err error) int {
 	return line
 }
 
-// Reader fills structs from a file's nodes. It exists because yaml.v3 with KnownFields and goccy/go-yaml in its strict
-// mode are not strict enough: both read 1.5 into an int and ignore a second document. Their messages name Go types and
-// suggest no other name. They do not keep the line of each field, which later checks name.
+// Reader fills structs from the nodes of a file. It exists because yaml.v3 with KnownFields and goccy/go-yaml in its
+// strict mode are not strict enough. Both read 1.5 into an int and ignore a second document. Their messages name Go
+// types and do not suggest the right name. Neither keeps the line of each field, which later checks name.
 type Reader struct{ File string }
 
 // Errorf returns an error that begins with the file and the line of the node.
@@ -119,8 +119,8 @@ func (r Reader) Errorf(n *yaml.Node, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %w", r.File, n.Line, fmt.Errorf(format, args...))
 }
 
-// Fill sets the fields of s from a mapping. Its keys are the fields' yaml names, or the earlier names in their tags
-// `was`.
+// Fill sets the fields of s from a mapping. The keys of the mapping are the fields' yaml names, or earlier names, which
+// the fields have in the tag `was`.
 func (r Reader) Fill(n *yaml.Node, s reflect.Value) error {
 	if n = Followed(n); n.Kind != yaml.MappingNode {
 		return r.Errorf(n, "write fields and their values here, such as %q", yamlNames(s.Type())[0]+": ...")
@@ -216,8 +216,8 @@ func (r Reader) set(name string, n *yaml.Node, field reflect.Value) error {
 	return nil
 }
 
-// setOrNever sets a field with the tag zero:"never". In the file 0 means never. The field is -1 then, since its 0 means
-// a default.
+// setOrNever sets a field with the tag zero:"never". In the file 0 means never, but in the struct 0 means the default.
+// So a 0 of the file becomes -1.
 func (r Reader) setOrNever(name string, n *yaml.Node, field reflect.Value) error {
 	v, err := strconv.Atoi(n.Value)
 	if err != nil || v < 0 {
@@ -240,7 +240,7 @@ func Node(s any) (*yaml.Node, error) {
 	return &n, err
 }
 
-// isWholeNumber reports whether n is not a fraction, or t takes fractions. The parser would truncate a fraction.
+// isWholeNumber reports whether the parser can read the number n into the type t without cutting off a fraction.
 func isWholeNumber(n *yaml.Node, t reflect.Type) bool {
 	return t.Kind() != reflect.Int && t.Kind() != reflect.Uint64 || n.Tag != "!!float"
 }
