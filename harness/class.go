@@ -34,7 +34,7 @@ type ClassDoc struct {
 	Meaning  string   // in one line, without a full stop
 	Harm     string   // what it means in production
 	Remedy   string   // what to do about it
-	MendedBy []string // variants of package workloads, each named in Remedy, that follow it
+	MendedBy []string // variants of package workloads that follow Remedy, which names each of them
 }
 
 // Classes documents every class: those of locks first, then of message filters, sequences and writes, and last those of

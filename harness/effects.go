@@ -100,7 +100,7 @@ func effectNamed(name string) (Effects, error) {
 	return 0, fmt.Errorf("unknown effect %q of a fault: choose from %s", name, strings.Join(effectNames[:], ", "))
 }
 
-// Effective is a Nemesis that declares what its fault does, as all of package nemesis do.
+// Effective is a Nemesis that declares what its fault does, as every Nemesis of package nemesis does.
 type Effective interface {
 	Effects() Effects
 }

@@ -2,8 +2,8 @@ package harness
 
 import "time"
 
-// Event is something that the system itself did or reported, such as a role change or a Sentinel message. It is
-// recorded when the harness notices it. At, the time when it happened, may be slightly earlier.
+// Event is something that the system itself did or reported, such as a role change or a Sentinel message. The harness
+// records an event when it notices the event. At, when the event happened, may be slightly earlier.
 type Event struct {
 	At   time.Duration `json:"at"`
 	Node string        `json:"node"` // the node that reported or did it
@@ -39,11 +39,12 @@ const (
 	// EventSubscriptionBack: the subscription is back.
 	EventSubscriptionLost = "unheard"
 	EventSubscriptionBack = "heard"
-	// EventRolesEvery: the node is asked for its role only once in the time in Detail, such as "250ms". Without this
-	// event it is asked every 20 ms.
+	// EventRolesEvery: the harness asks the node for its role at the interval in Detail, such as "250ms". Without this
+	// event the interval is 20 ms.
 	EventRolesEvery = "roles-every"
-	// EventMessagesMissed: the record lacks messages of the Sentinel Node. The harness heard nothing from it from At on,
-	// and its log may lack messages that it sent before At: the log was truncated, or the Sentinel's clock was changed.
+	// EventMessagesMissed: the record lacks messages of the Sentinel Node. The harness heard nothing from the Sentinel
+	// from At on. The Sentinel's log may lack messages from before At, because the log was truncated or the Sentinel's
+	// clock was changed.
 	EventMessagesMissed = "unread"
 	// EventServesWrites: the node acknowledged a write of the client group in Detail. Before, another node acknowledged
 	// the group's writes, or none did. At is when the answer reached the client.

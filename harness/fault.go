@@ -36,7 +36,8 @@ func (f Fault) InForceUntil() time.Duration {
 	return f.Heal
 }
 
-// Overlaps reports whether the fault was in force, or the system not yet whole after it, at some time of [from, to].
+// Overlaps reports whether the fault was in force, or the system was not yet whole after the fault, at some time in
+// [from, to].
 func (f Fault) Overlaps(from, to time.Duration) bool {
 	return f.Start <= to && (f.End == 0 || from <= f.End)
 }
@@ -46,8 +47,7 @@ func (f Fault) Down(node string) bool {
 	return f.Effects.Has(EndsProcess) && !f.Effects.Has(StartsProcess) && slices.Contains(f.Targets, node)
 }
 
-// WithFault adds a record of a fault to faults. If there is a record with the same Number, it replaces that one in
-// place.
+// WithFault adds f, a record of a fault, to faults. If faults has a record with the same Number, f takes its place.
 func WithFault(faults []Fault, f Fault) []Fault {
 	i := slices.IndexFunc(faults, func(have Fault) bool { return f.Number != 0 && have.Number == f.Number })
 	if i < 0 {

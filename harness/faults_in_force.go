@@ -26,8 +26,8 @@ func newFaultsInForce() *faultsInForce {
 	return &faultsInForce{recovering: make(chan struct{}, 1), fewer: make(chan struct{})}
 }
 
-// begin sets the fault's Start and Number and adds it to the faults in force. If the run waits for a whole system,
-// begin waits for that first.
+// begin sets the fault's Start and Number and adds it to the faults in force. If the run waits for the system to be
+// whole, begin first waits for the same.
 func (o *faultsInForce) begin(f *Fault, clock Clock) {
 	o.recovering <- struct{}{}
 	defer func() { <-o.recovering }()
@@ -39,7 +39,7 @@ func (o *faultsInForce) begin(f *Fault, clock Clock) {
 	o.faults = append(o.faults, f)
 }
 
-// end removes a healed fault from those in force. It returns true if that was the last one. A fault that never started
+// end removes a healed fault from the faults in force, and returns true if none is left. A fault that never started
 // leaves no record.
 func (o *faultsInForce) end(f *Fault) (last bool) {
 	o.mu.Lock()
@@ -54,8 +54,8 @@ func (o *faultsInForce) end(f *Fault) (last bool) {
 	return len(o.faults) == 0
 }
 
-// waitForLater waits until no fault that began after f is in force, at most for the time within. So when the faults of
-// several sequences have to heal at once, the last to start heals first.
+// waitForLater waits until no fault that began after f is in force. It waits at most for the time within. So when the
+// faults of several sequences have to heal at once, the last to start heals first.
 func (o *faultsInForce) waitForLater(f *Fault, within time.Duration) {
 	late := time.NewTimer(within)
 	defer late.Stop()
@@ -132,7 +132,7 @@ func (r *run) heal(ctx context.Context, inj Injection, f *Fault) (err error) {
 	return err
 }
 
-// awaitWhole waits until the system is whole and records that as the End of the faults that had healed.
+// awaitWhole waits until the system is whole and records the time as the End of the faults that had healed.
 func (r *run) awaitWhole(ctx context.Context) error {
 	o := r.inForce
 	o.recovering <- struct{}{}

@@ -30,8 +30,8 @@ func (m Metric) In(group int) Metric {
 	return m
 }
 
-// Figure returns the metric's value. It returns an error if the metric's checker did not run, or if the checker did not
-// report a metric that is not Sparse.
+// Figure returns the metric's value. It returns an error if the metric's checker did not run. It also returns one if
+// the checker omitted the metric, unless the metric is Sparse: then the value is 0.
 func (j Judged) Figure(m Metric) (float64, error) {
 	ran := false
 	for _, g := range j.Judgements {

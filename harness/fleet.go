@@ -35,8 +35,8 @@ type fleetGroup struct {
 	ahead    atomic.Int64 // nanoseconds by which its clock is fast
 }
 
-// fleetMember is one client as a fleet sees it. The client that replaces a crashed one is a new member, so that the
-// commands of the crashed client stay dead.
+// fleetMember is one client as a fleet sees it. The client that replaces a crashed one is a new member, so that later
+// commands of the crashed client still fail.
 type fleetMember struct {
 	fleet           *Fleet
 	group           *fleetGroup

@@ -37,7 +37,8 @@ func OnStrike(ctx context.Context, f func(Strike)) (stop func()) {
 }
 
 // Struck returns a channel that is closed at the next strike at the group of the client that ctx belongs to. Code that
-// waits for something that a strike delays then calls Checkpoint. The channel is nil without a Fleet.
+// waits for something else should wait for this channel as well, and call Checkpoint when it is closed. The channel is
+// nil without a Fleet.
 func Struck(ctx context.Context) <-chan struct{} {
 	p, ok := ctx.Value(fleetMemberKey{}).(*fleetMember)
 	if !ok {

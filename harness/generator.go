@@ -12,7 +12,7 @@ import (
 
 // Generator drives a part of a run's clients, its share, in another process or on another machine.
 type Generator interface {
-	// Name returns its name for errors.
+	// Name returns the generator's name, for errors.
 	Name() string
 	// Open opens the clients of a share. They do not step yet.
 	Open(ctx context.Context, share Share) error
@@ -52,9 +52,9 @@ type Feed struct {
 // Record adds operations to the record. It blocks while the writer of the record is behind.
 //
 // The operations of one worker come in the order of their calls. If a Call is earlier than the worker's previous Call,
-// Record moves it to the previous Call, since an operation certainly begins after the one before. By mark the caller
-// promises that no operation that it passes later returns before mark. Record returns an error if an operation breaks
-// an earlier promise, since the record is out of order then.
+// Record moves it to the previous Call, since an operation certainly begins after the worker's previous one. The caller
+// promises that no operation in a later call returns before mark. Record returns an error if an operation breaks the
+// promise of an earlier call, since the record is out of order then.
 func (f *Feed) Record(ops []Op, mark time.Duration) error {
 	for i := range ops {
 		worker := f.meta.Worker(ops[i].Client)
@@ -144,8 +144,8 @@ type ShareSpec struct {
 	Share Share
 	Clock Clock // of the generator
 
-	// Record gets what the clients have recorded, in order of Return on Clock, about 50 times a second. No later
-	// operation returns before mark. It may block. An error ends the load.
+	// Record gets what the clients have recorded, in order of Return on Clock, about 50 times a second. No operation in a
+	// later call returns before mark. Record may block. An error of Record ends the load.
 	Record func(ops []Op, mark time.Duration) error
 
 	Log *slog.Logger // default: silent

@@ -38,8 +38,7 @@ func Abandon(ctx context.Context, why error) {
 // Sleep or Now to the next. So they must not wait for each other except by wait: not by a channel, and not by holding a
 // mutex.
 //
-// f has to return when a command or Sleep returns an error that would only come again, because its client has crashed
-// or ended.
+// When the client has crashed or ended, each further command and Sleep of f returns an error. f has to return then.
 func Go(ctx context.Context, f func(context.Context)) (wait func()) {
 	if s, ok := ctx.Value(clientTimeKey{}).(Starter); ok {
 		return s.Go(ctx, f)

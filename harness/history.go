@@ -58,7 +58,8 @@ type End struct {
 	Reason string        `json:"reason,omitempty"` // why the run ended early; empty: it ran to its end
 }
 
-// History is a recorded run. Ops come in order of Return. They may be ranged over again. An error ends the range.
+// History is a recorded run. Ops can be ranged over several times, and come in order of Return. An error ends the
+// range.
 type History struct {
 	Meta   Meta
 	Ops    iter.Seq2[Op, error]
@@ -73,7 +74,7 @@ type Store interface {
 	WriteMeta(Meta) error
 	WriteOps([]Op) error
 	WriteEvent(Event) error
-	WriteFault(Fault) error // several times for one fault, as it goes on: see WithFault
+	WriteFault(Fault) error // called again when the record of a fault changes: see WithFault
 	WriteEnd(End) error
 	Close() error              // makes everything written readable
 	History() (History, error) // valid after Close

@@ -16,7 +16,7 @@ type Influence struct {
 	Last time.Duration // Forever: the record does not show an end
 }
 
-// assumedRecovery is the time that the system is assumed to need after a heal if the record does not show it. With
+// assumedRecovery is how long the recovery after a heal is assumed to take if the record does not show it. With
 // Sentinels a primary that comes back follows the new one within one to two seconds.
 const assumedRecovery = 3 * time.Second
 

@@ -41,7 +41,7 @@ type Finding struct {
 // memory.
 const findingsWithin = 10 * time.Millisecond
 
-// finding returns the Finding that counts the anomaly, without a Count. Its time is when the violation was complete.
+// finding returns the Finding that counts the anomaly, without a Count. At is the time when the violation was complete.
 // For a lost write, it is when the first of the anomaly's writes was acknowledged.
 func (a Anomaly) finding() Finding {
 	at := a.To
@@ -51,9 +51,9 @@ func (a Anomaly) finding() Finding {
 	return Finding{Class: a.Class, At: at.Truncate(findingsWithin)}
 }
 
-// Judge runs checkers over h, all in one pass. The verdict is the worst of theirs, without judgements that are
-// NotNeeded. A checker that panics gets the verdict Unknown. A history with an [EventClockUntrusted] is Unknown, and
-// its violations are dropped.
+// Judge runs checkers over h, all in one pass. The verdict is the worst of the checkers' verdicts, where judgements
+// that are NotNeeded do not count. A checker that panics gets the verdict Unknown. A history with an
+// [EventClockUntrusted] is Unknown, and its violations are dropped.
 func Judge(ctx context.Context, h History, checkers []Checker) Judged {
 	j := &judge{
 		h: h, faults: Influences(h.Faults), found: map[Class]int{}, findings: map[Finding]int{},
@@ -146,7 +146,8 @@ type judge struct {
 	Judged
 }
 
-// check runs one checker on its feed. It drains the feed even if the checker panics, so that the others can go on.
+// check runs one checker on its feed. It reads the feed to its end even if the checker panics, so that the other
+// checkers can go on.
 func (j *judge) check(ctx context.Context, c Checker, feed <-chan []entry) (g Judgement) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -162,8 +163,8 @@ func (j *judge) check(ctx context.Context, c Checker, feed <-chan []entry) (g Ju
 	return g
 }
 
-// ops returns a checker's view of the operations. The first range is the pass that all checkers share. Each further one
-// reads the history again.
+// ops returns a checker's view of the operations. The first range is the pass that all checkers share. Each further
+// range reads the history again.
 func (j *judge) ops(feed <-chan []entry) iter.Seq2[Op, error] {
 	shared := true
 	return func(yield func(Op, error) bool) {

@@ -23,8 +23,8 @@ func EarliestEnd(call, ttl time.Duration, drift float64) time.Duration {
 }
 
 // HeldUntil returns the earliest time at which the lease of o, an acquire or extend, can have ended without a release.
-// That is the earliest end of its TTL, see EarliestEnd, or o.Until if that is earlier. For a lease without an end it is
-// Forever.
+// That is the earliest end of o's TTL (see EarliestEnd), or o.Until if o.Until is earlier. For a lease without an end
+// it is Forever.
 func (o Op) HeldUntil(drift float64) time.Duration {
 	end := EarliestEnd(o.Call, o.TTL, drift)
 	if o.Until > 0 {

@@ -15,8 +15,8 @@ const (
 	// the result.
 	Crashed = "crashed"
 
-	// FewAcks is the reason of a write in Info that the primary made, while too few replicas acknowledged it in time. Its
-	// client does not act on the write.
+	// FewAcks is the reason of a write in Info that the primary executed, but that too few replicas acknowledged in time.
+	// The client does not act on the write.
 	FewAcks = "too few acknowledgements"
 )
 

@@ -35,8 +35,8 @@ type recorder struct {
 	fail       func(error) // called with the store's first error
 	afterWrite func([]Op)  // called with the operations that were written, in order
 
-	// forward takes the complete operations, in place of a store. All operations that returned before mark are complete.
-	// nil: there is a store.
+	// forward gets the operations if there is no store. After each call it has got all operations that returned before
+	// mark. nil: there is a store.
 	forward func(ops []Op, mark time.Duration) error
 
 	pending []Op // taken from slots, not yet below the watermark; only the writer uses this and the next three fields
@@ -52,7 +52,7 @@ type recorder struct {
 }
 
 // slot holds the operations that one worker has queued for the writer. The writer looks at the first two fields of
-// every slot each time.
+// every slot at each flush.
 type slot struct {
 	completing atomic.Int64 // 1 + a time not after the Return being taken; 0: none
 	filled     atomic.Bool  // ops is not empty
@@ -133,8 +133,8 @@ func (r *recorder) run(ctx context.Context) {
 }
 
 // flush writes the operations below the watermark. Only the writer calls it. The last flush comes when all workers have
-// ended, and writes every operation. Some of them may have a Return that is not before the current time: generators'
-// clocks are uncertain.
+// ended, and writes every operation. Some of them may have a Return later than now, since the clocks of generators are
+// uncertain.
 func (r *recorder) flush(last bool) {
 	mark := r.watermark(r.clock.Now())
 	for i := range r.slots {
@@ -156,8 +156,8 @@ func (r *recorder) flush(last bool) {
 	}
 }
 
-// writeOps counts operations and passes them to the store. No later operation returns before mark. The result is false
-// if the store has failed.
+// writeOps counts operations and passes them to the store. No operation of a later call returns before mark. writeOps
+// returns false if the store has failed.
 func (r *recorder) writeOps(ops []Op, mark time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -173,7 +173,7 @@ func (r *recorder) writeOps(ops []Op, mark time.Duration) bool {
 	return !r.broken
 }
 
-// drain moves the slot's operations to the end of to.
+// drain appends the slot's operations to *to, and empties the slot.
 func (s *slot) drain(to *[]Op) {
 	if !s.filled.Load() {
 		return
@@ -226,7 +226,8 @@ func reusable(ops []Op) []Op {
 	return ops
 }
 
-// watermark returns the time before which all operations are complete: limit, or the earliest mark of a worker.
+// watermark returns a time before which all operations are complete: limit, or the earliest time in a slot's field
+// completing if that is earlier.
 func (r *recorder) watermark(limit time.Duration) time.Duration {
 	mark := limit
 	for i := range r.slots {

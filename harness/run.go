@@ -119,7 +119,7 @@ func (r *run) record(parent context.Context) (err error) {
 	return errors.Join(err, r.close(parent, err))
 }
 
-// close ends the history, with the reason if it ended early.
+// close ends the history, with the reason if the run ended early.
 func (r *run) close(parent context.Context, err error) error {
 	end := End{At: r.clock.Now()}
 	switch {
@@ -191,7 +191,8 @@ func (r *run) open(ctx context.Context, share Share) error {
 	return nil
 }
 
-// load runs the clients until over returns, and waits for the operations under way. It returns over's error.
+// load runs the clients until the function over returns, and waits for the operations under way. It returns over's
+// error.
 func (r *run) load(ctx context.Context, over func() error) error {
 	var workers sync.WaitGroup
 	opCtx, cancelOps := context.WithCancel(context.WithoutCancel(ctx)) // operations under way may finish
@@ -241,7 +242,8 @@ func (r *run) work(ctx context.Context, w *worker) {
 	}
 }
 
-// stepWaiter returns a function that waits for a worker's next step. It returns false when the load has ended.
+// stepWaiter returns a function that waits for the time of a worker's next step. That function returns false when the
+// load has ended.
 func (r *run) stepWaiter(s *Session) func() bool {
 	mean := time.Duration(0)
 	if r.Rate > 0 {

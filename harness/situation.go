@@ -3,11 +3,12 @@ package harness
 // SituationName names a situation in which locks, filters or sequences are known to fail.
 type SituationName string
 
-// The situations of locks. The last instant of a lease is its last twentieth, and ends at the latest possible end of
-// the lease.
+// The situations of locks. A lease ended inside if it ended while the owner still went on as the owner: its next extend
+// or release came too late. The last instant of a lease is its last twentieth, up to the latest possible end of the
+// lease.
 const (
 	AcquiresAtOnce       SituationName = "two acquires pending at once"
-	LeaseEndedInside     SituationName = "lease ended inside"                       // without release or extend before
+	LeaseEndedInside     SituationName = "lease ended inside"                       // before an extend or release
 	AskedInLastInstant   SituationName = "lock asked for in a lease's last instant" // by another client
 	TakenAfterLease      SituationName = "lock taken after another's lease"         // without a release before
 	TakenAtLeaseEnd      SituationName = "lock taken in the millisecond in which another's lease ends"
@@ -31,7 +32,7 @@ const (
 	ConfirmAfterTime SituationName = "confirm after the claim's lease"
 )
 
-// The situations of sequences, and those that all share.
+// The situation of sequences, and the one that locks, filters and sequences share.
 const (
 	DrawsAtOnce       SituationName = "two draws pending at once"
 	RetryAfterUnknown SituationName = "retry after unknown" // the same worker asks again for what may have happened

@@ -21,20 +21,20 @@ const (
 	// CertainHold: the owner certainly held the lock, or the message was certainly marked, as far as was known when the
 	// anomaly was found.
 	CertainHold SpanKind = ""
-	// PossibleHold: the owner may have held the lock, or the message may have been marked. It begins with the Call of
-	// the grant, and ends when every lease or window asked for has certainly ended.
+	// PossibleHold: the owner may have held the lock, or the message may have been marked. The span begins with the Call
+	// of the grant, and ends when every lease or window asked for has certainly ended.
 	PossibleHold SpanKind = "possible"
-	// PastLease: every lease or window has certainly ended. It ends with the Call of the operation that still met the
-	// lock or mark.
+	// PastLease: every lease or window has certainly ended. The span ends with the Call of the operation that still met
+	// the lock or mark.
 	PastLease SpanKind = "past"
-	// NextOwner: a later owner had been granted the lock, and wrote. It ends with the Call of the stale write.
+	// NextOwner: a later owner had been granted the lock, and wrote. The span ends with the Call of the stale write.
 	NextOwner SpanKind = "next"
-	// LargestToken: the owner's fencing token had been given out. The span ends with the grant of a token that is not
-	// larger: at the Return of that acquire, or at the earliest end of its lease if that is before. If times were widened,
-	// the span ends at the Call of that acquire.
+	// LargestToken: the owner's fencing token had been given out. The span ends when another acquire got a token that is
+	// not larger: at the acquire's Return, or at the earliest end of its lease if that comes first. If times were widened,
+	// the span ends at the acquire's Call.
 	LargestToken SpanKind = "token"
-	// StillHeld: the owner certainly had the lock. The span ends with the Return of another owner's acquire that began
-	// before the span. So the other owner was granted the lock first.
+	// StillHeld: the owner certainly had the lock. The span ends with the Return of another owner's acquire, which was
+	// called before the span began. So the other owner must have been granted the lock first.
 	StillHeld SpanKind = "still"
 )
 

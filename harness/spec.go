@@ -34,8 +34,8 @@ type Spec struct {
 
 	// Watchers see the record while it grows, unless they fall far behind. They do not decide the verdict.
 	Watchers []Checker
-	// OnAnomaly is called at once, never concurrently, with each violation that a watcher finds, and the time. It must
-	// not block.
+	// OnAnomaly is called at once, never concurrently, with each violation that a watcher finds, and the time on the run's
+	// clock. It must not block.
 	OnAnomaly func(Anomaly, time.Duration)
 	// StopOnFirst ends the load at the first violation that a watcher finds, as if its time were over.
 	StopOnFirst bool

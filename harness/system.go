@@ -73,8 +73,8 @@ type Rider struct {
 //  5. System.AwaitWhole, if no other fault is in force.
 type Nemesis interface {
 	Name() string
-	// Inject breaks the system and returns once a probe has shown that the fault bites. Beside an error, the Heal of
-	// the Injection undoes what was done until then.
+	// Inject breaks the system and returns once a probe has shown that the fault bites. If Inject returns an error, the
+	// Heal of the Injection undoes what Inject had done before.
 	Inject(ctx context.Context, rng *rand.Rand) (Injection, error)
 }
 
@@ -98,9 +98,9 @@ type Injection struct {
 // TimedFault is one fault of a sequence.
 type TimedFault struct {
 	Nemesis Nemesis
-	// After is the calm before the fault, in which this sequence has no fault; 0: Spec.QuietPeriod. For the first fault it
-	// counts from the start of the load. For others it counts from the heal of the fault before or, if no fault of another
-	// sequence was in force then, from when the system was whole again.
+	// After is the calm before the fault, in which this sequence has no fault; 0: Spec.QuietPeriod. For the first fault of
+	// a sequence the calm begins with the load. For later faults it begins with the heal of the previous fault. If no
+	// fault of another sequence was in force at that heal, it begins when the system is whole again.
 	After time.Duration
 	For   time.Duration // how long the fault stays in force, from its bite to its heal
 }

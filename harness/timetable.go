@@ -18,8 +18,8 @@ const wholeWithin = 30 * time.Second
 // injectWithin bounds how long a fault may take to be in force; tenths of a second are usual.
 const injectWithin = 10 * time.Second
 
-// runTimetable keeps the load running for its Duration, with the sequences of faults side by side. It returns only
-// after the last fault has healed and a quiet period has passed. With a quota it returns once that is filled as well.
+// runTimetable runs the sequences of faults side by side. It returns when the last fault has healed, a quiet period has
+// passed, and the load has lasted for its Duration. A quota that is filled ends the wait for the Duration.
 func (r *run) runTimetable(ctx context.Context) error {
 	start := r.clock.Now()
 	ctx, stop := context.WithCancel(ctx) // one sequence that fails ends the others
@@ -66,7 +66,8 @@ func (r *run) runTrack(ctx context.Context, track []TimedFault, rng *rand.Rand) 
 }
 
 // runFault does what all faults have in common: the record, the time in force, the proof and the heal. A fault that
-// cannot be injected ends the run with an error. If others are in force, it is recorded as not proved instead.
+// cannot be injected ends the run with an error. If other faults are in force, the fault is recorded as not proved
+// instead.
 func (r *run) runFault(ctx context.Context, timed TimedFault, inject func() (Injection, error)) (err error) {
 	f := &Fault{Name: timed.Nemesis.Name(), Effects: effectsOf(timed.Nemesis), Proof: "its injection did not end"}
 	r.inForce.begin(f, r.clock)

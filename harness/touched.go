@@ -10,11 +10,11 @@ type Touched struct {
 	Ended    int64 // connections that ended in the middle of their bytes, as by a limit
 }
 
-// Minus returns what was touched since before was taken.
-func (t Touched) Minus(before Touched) Touched {
+// Minus returns what was touched since the count earlier was taken.
+func (t Touched) Minus(earlier Touched) Touched {
 	return Touched{
-		t.Withheld - before.Withheld, t.Waited - before.Waited, t.Reset - before.Reset,
-		t.Passed - before.Passed, t.Ended - before.Ended,
+		t.Withheld - earlier.Withheld, t.Waited - earlier.Waited, t.Reset - earlier.Reset,
+		t.Passed - earlier.Passed, t.Ended - earlier.Ended,
 	}
 }
 

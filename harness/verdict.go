@@ -77,8 +77,8 @@ type Judgement struct {
 	Reason  string  `json:"reason"` // one sentence; for Unknown what is missing
 	// NothingToJudge: the verdict is Unknown only because nothing was recorded that the checker could judge.
 	NothingToJudge bool `json:"absent,omitempty"`
-	// NotNeeded: the verdict is Unknown because the checker only confirms others' anomalies, and there were none. It
-	// does not count.
+	// NotNeeded: the verdict is Unknown because the checker only confirms others' anomalies, and there were none. The
+	// judgement does not count.
 	NotNeeded bool     `json:"unasked,omitempty"`
 	Figures   []Figure `json:"figures,omitempty"`
 
@@ -94,7 +94,7 @@ func (g Judgement) VerdictText() string {
 	return g.Verdict.String()
 }
 
-// InDoubt reports whether the judgement keeps the history from being Valid: it is Unknown, and not NotNeeded.
+// InDoubt reports whether the judgement keeps the history from being Valid: it is Unknown although it was needed.
 func (g Judgement) InDoubt() bool { return g.Verdict == Unknown && !g.NotNeeded }
 
 // Checker judges a history.

@@ -30,13 +30,13 @@ type watch struct {
 	log       *slog.Logger
 	onAnomaly func(Anomaly, time.Duration)
 	count     atomic.Int64 // violations found
-	onFirst   func()       // called at the first of them; may be nil
+	onFirst   func()       // called at the first violation; may be nil
 
 	faults func() []Fault // returns the faults of the record so far
 
 	feeds []*feed
-	// One note for each detached watcher. The goroutine that writes the record adds notes until finish is called, and
-	// finish after that.
+	// One note for each detached watcher. Until finish is called, only the goroutine that writes the record adds notes.
+	// After that, only finish does.
 	notes []string
 	mu    sync.Mutex // held around onAnomaly and onFirst
 }
@@ -114,7 +114,7 @@ func (w *watch) finish(grace time.Duration) (notes []string) {
 	return w.notes
 }
 
-// detach stops f's watcher and notes why. f.batches has to be closed.
+// detach stops f's watcher and notes why. The caller has closed f.batches.
 func (w *watch) detach(f *feed, why string) {
 	f.detached.Store(true)
 	f.cancel()
@@ -142,8 +142,8 @@ func (w *watch) report(f *feed, a Anomaly) {
 	}
 }
 
-// withFinalClass returns the anomaly with the class that it will have in the verdict, as far as the faults so far
-// decide the class. If a fault may explain why a lock has two owners, a stolen release is reported as a double grant.
+// withFinalClass returns the anomaly with the class that the verdict will give it, judging by the faults recorded so
+// far. If a fault may explain why a lock has two owners, a stolen release is reported as a double grant.
 func (w *watch) withFinalClass(a Anomaly) Anomaly {
 	explains := func(f Influence) bool { return f.Overlaps(a.From, a.To) }
 	if a.Class == StolenRelease && slices.ContainsFunc(Influences(w.faults()), explains) {

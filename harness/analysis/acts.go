@@ -33,7 +33,7 @@ type acts struct {
 // reign is a period in which a node called itself a primary.
 type reign struct {
 	from, to time.Duration // to is harness.Forever if the record shows no end
-	promoted bool          // the node was a replica before
+	promoted bool          // the node was a replica just before
 }
 
 func actsOf(events []harness.Event) *acts {
@@ -117,8 +117,8 @@ func (a *acts) couldGrant(node string, from, to time.Duration) bool {
 }
 
 // primaryBefore returns the old primary: the node that was a primary at t, just before the node called promoted became
-// one. If several nodes were primaries, it returns preferred if preferred is one of them, or else the node that became
-// a primary last. If no node was a primary, it returns preferred.
+// one. The argument preferred decides between several primaries. If it names none of them, the one that became a
+// primary last counts. If no node was a primary, primaryBefore returns preferred.
 func (a *acts) primaryBefore(t time.Duration, promoted, preferred string) string {
 	node, since := "", time.Duration(-1)
 	for _, name := range slices.Sorted(maps.Keys(a.reigns)) {

@@ -11,11 +11,11 @@ import (
 
 // cause says which faults led to a takeover.
 type cause struct {
-	faults []int // indexes of the candidates, one of which caused it; empty: no fault in force can have
+	faults []int // indexes of the faults that may have caused it, one of which did; empty: no fault can have
 	beside []int // indexes of other faults in force between the cause and the promotion
 	name   string
-	start  time.Duration // of the first candidate; without one, the first sign of the takeover
-	by     string        // targets of the candidate, if there is only one
+	start  time.Duration // start of the first of faults; if there are none, the first sign of the takeover
+	by     string        // targets of the fault, if faults has only one
 }
 
 // noCause names the cause of a failover that no fault explains.
@@ -41,7 +41,8 @@ const (
 	ordersFailover        // tells Sentinels to move the primary
 )
 
-// causeOf finds the faults that may have led to the takeover, and the other faults in force at that time.
+// causeOf finds the faults that may have led to the takeover, and the other faults that were in force between the first
+// of them and the promotion.
 func (t *takeover) causeOf(faults []harness.Fault) cause {
 	d := t.detection()
 	c := cause{faults: t.candidates(faults, d), name: noCause, start: t.firstSign(d)}
@@ -77,8 +78,9 @@ func (t *takeover) firstSign(d detection) time.Duration {
 	return t.promotedAt
 }
 
-// candidates returns the faults that may have led to the takeover, ordered by start. It prefers faults that began when
-// the primary fell silent, and among those the ones that surely silence the primary.
+// candidates returns the most likely faults that may have led to the takeover, ordered by start. If a Sentinel
+// presumably began on an order, that is the fault that gave the last order. Otherwise, faults that began when the
+// primary fell silent are the most likely. Of several faults, those that surely silence the primary are more likely.
 func (t *takeover) candidates(faults []harness.Fault, d detection) []int {
 	d.tolerance = t.toleranceOf(faults, d)
 	byEffect := map[effect][]int{} // ordered by start
@@ -113,8 +115,8 @@ func filter(all []int, keep func(int) bool) []int {
 	return slices.DeleteFunc(slices.Clone(all), func(i int) bool { return !keep(i) })
 }
 
-// firstToAct drops the faults that began after an earlier one had certainly silenced the primary. group is ordered by
-// start.
+// firstToAct drops the faults that began after an earlier fault of the group had certainly silenced the primary. group
+// is ordered by start.
 func firstToAct(group []int, faults []harness.Fault) []int {
 	const ends = harness.EndsProcess | harness.StopsProcess | harness.DefersCommands | harness.CutsLinks
 	silent := harness.Forever
@@ -143,8 +145,8 @@ func inOrderOf(all []int, faults []harness.Fault) []int {
 	return slices.Compact(all)
 }
 
-// recoveredAt returns when the system had recovered from a fault that moves the primary or, if that is not known, when
-// the fault was healed. The fault can lead to a takeover until then.
+// recoveredAt returns until when f, a fault that moves the primary, can lead to a takeover: until the system has
+// recovered from f. If the record does not show the recovery, the heal of f counts instead.
 func recoveredAt(f harness.Fault) time.Duration {
 	if f.End == 0 {
 		return f.InForceUntil()
@@ -162,7 +164,7 @@ func (t *takeover) canOrder(f harness.Fault, d detection) bool {
 const (
 	missedWithin = 800 * time.Millisecond // a quorum notices at most this long after down-after
 	missedEarly  = 300 * time.Millisecond // or this long before, if an earlier ping was answered late
-	backWithin   = 500 * time.Millisecond // after the heal, Sentinels have an answer of a primary that works again
+	backWithin   = 500 * time.Millisecond // how long after the heal Sentinels may still miss a primary that works again
 )
 
 // toleranceOf returns how long before the end of down-after a quorum may have noticed that the primary is silent. If a
@@ -178,9 +180,9 @@ func (t *takeover) toleranceOf(faults []harness.Fault, d detection) time.Duratio
 	return missedEarly
 }
 
-// inForce reports whether f was in force when Sentinels began to miss the primary, so that it can be the reason. They
-// must have missed the primary at least down-after after the fault began, and at most backWithin after its heal. If no
-// Sentinel was seen to miss the primary, the time of the promotion counts.
+// inForce reports whether f can be the reason why Sentinels missed the primary. For that, f must have begun at least
+// down-after before that, less d.tolerance, and must not have healed more than backWithin before. If no Sentinel was
+// seen to miss the primary, the time of the promotion counts instead.
 func (t *takeover) inForce(f harness.Fault, d detection) bool {
 	at := d.missed
 	if at == notSeen {
@@ -196,8 +198,8 @@ func addTime(t, d time.Duration) time.Duration {
 	return t + d
 }
 
-// onsetFits reports whether the primary can have fallen silent when the fault began. It is false if the record lacks
-// down-after, or the time when Sentinels missed the primary.
+// onsetFits reports whether the primary can have fallen silent when the fault began. It is false if the record does not
+// show down-after, or when Sentinels missed the primary.
 func (t *takeover) onsetFits(f harness.Fault, d detection) bool {
 	if d.missed == notSeen || t.downAfter == 0 {
 		return false
@@ -241,9 +243,9 @@ func (t *takeover) clientsOnly(f harness.Fault) bool {
 	return slices.ContainsFunc(f.Targets, clientGroup) && len(t.sentinelsIn(f)) == 0 && len(f.Groups) == 0
 }
 
-// keepsFromSentinels reports whether a link fault cuts the primary off from enough Sentinels for a quorum. If the fault
-// has client groups, it is a partition, and its targets are the hosts of the smaller side, the primary included. So the
-// Sentinels among the targets are the only ones that the primary can still reach.
+// keepsFromSentinels reports whether a link fault cuts the primary off from so many Sentinels that they can form a
+// quorum. If the fault has client groups, it is a partition, and its targets are the hosts of the smaller side, the
+// primary included. So the Sentinels among the targets are the only ones that the primary can still reach.
 func (t *takeover) keepsFromSentinels(f harness.Fault) bool {
 	named := t.sentinelsIn(f)
 	if len(f.Groups) == 0 {

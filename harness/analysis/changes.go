@@ -17,7 +17,8 @@ type change struct {
 	nextStart     time.Duration // first announcement of the next change; harness.Forever: none
 }
 
-// changes lists the switches of the primary. It joins the announcements of one switch by several Sentinels.
+// changes lists the switches of the primary. When several Sentinels announce one switch, their announcements become one
+// change.
 func (a *acts) changes() []change {
 	var all []change
 	for _, e := range a.events {
@@ -42,17 +43,17 @@ func (a *acts) changes() []change {
 	return all
 }
 
-// isAnnouncedBy reports whether e is another Sentinel's announcement of c.
+// isAnnouncedBy reports whether e announces c too, and comes from a Sentinel that has not announced c yet.
 func (c change) isAnnouncedBy(e harness.Event) bool {
 	again := func(said harness.Event) bool { return said.Node == e.Node }
 	return e.Detail == c.announcements[0].Detail && !slices.ContainsFunc(c.announcements, again)
 }
 
-// isRepeatOf reports whether c repeats one of the changes in before. Then Sentinels announce that change late, each of
-// them for the first time.
-func (c change) isRepeatOf(before []change) bool {
+// isRepeatOf reports whether c is no new switch: its Sentinels only announce one of the earlier changes late. That is
+// so if an earlier change has the same addresses, and none of these Sentinels has announced it before.
+func (c change) isRepeatOf(earlier []change) bool {
 	announced := false
-	for _, b := range before {
+	for _, b := range earlier {
 		if b.announcements[0].Detail != c.announcements[0].Detail {
 			continue
 		}
@@ -101,8 +102,9 @@ func switchAddresses(detail string) (from, to string) {
 	return f[1] + " " + f[2], f[3] + " " + f[4]
 }
 
-// guessNodes finds the nodes of a change by their roles. The old primary is previous, which the previous change made
-// the primary. For the first change, it is the first node with the role of a primary.
+// guessNodes finds the nodes of a change by their roles. The old primary is previous, the new primary of the previous
+// change. For the first change, previous is empty, and guessNodes looks for a node that was a primary before the
+// switch.
 func (c *change) guessNodes(events []harness.Event, previous string) {
 	if c.old == "" {
 		c.old = previous

@@ -12,7 +12,7 @@ type detection struct {
 	suspected time.Duration // first +sdown that was not withdrawn
 	missed    time.Duration // +sdown that completed the quorum
 	startedAt time.Duration // +try-failover or +elected-leader of the attempt that succeeded
-	ordered   bool          // the Sentinel began without a quorum, so it was ordered to
+	ordered   bool          // the Sentinel began without a quorum, so presumably on an order
 	starter   string        // the Sentinel that began; empty: not seen
 	tolerance time.Duration // how long before the end of down-after a quorum may have noticed the silence
 }

@@ -6,7 +6,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// gap finds the longest time in which clients sent requests and none succeeded. Time without requests does not count.
+// gap finds the longest gap: a time in which clients sent requests and none of them succeeded. Time without requests
+// does not count.
 type gap struct {
 	longest         Outage
 	upperBound      time.Duration // upper bound of the length of any gap
@@ -18,8 +19,8 @@ type gap struct {
 	unknown         int64         // requests since lastAnswer that may have had an effect
 }
 
-// add adds the next request, in order of Return. A request that succeeded ends the current gap. The gap counts if it
-// ends after start, unless over is true.
+// add adds the next request, in order of Return. A request that succeeded ends the current gap. The gap is measured
+// only if it ends after start and over is false. So gaps before and after a failover do not count.
 func (g *gap) add(op harness.Op, succeeded bool, start time.Duration, over bool) {
 	if !succeeded {
 		g.countUnanswered(op)
@@ -32,7 +33,7 @@ func (g *gap) add(op harness.Op, succeeded bool, start time.Duration, over bool)
 		harness.Forever, 0, 0, 0
 }
 
-// measure records the gap that op ends.
+// measure measures the gap that op, a successful request, ends. It keeps the longest gap.
 func (g *gap) measure(op harness.Op, start time.Duration) {
 	o := Outage{Seen: true, From: max(g.lastAnswer, min(g.firstUnanswered, op.Call)), To: op.Return, Failed: g.failed,
 		Unknown: g.unknown}
@@ -57,8 +58,8 @@ func (g *gap) outage() Outage {
 	return o
 }
 
-// countUnanswered counts a failed request in the current gap. If the request was called before the end of the longest
-// gap, it counts there as well.
+// countUnanswered counts a failed request in the current gap. A request that was called before the end of the longest
+// gap counts in that gap as well.
 func (g *gap) countUnanswered(op harness.Op) {
 	g.firstUnanswered, g.lastUnanswered = min(g.firstUnanswered, op.Call), max(g.lastUnanswered, op.Return)
 	inLongest := g.longest.Seen && op.Call < g.longest.To

@@ -12,7 +12,7 @@ import (
 )
 
 // Losses counts the violations of one failover, by class. It has an entry for each class that a checker looked for,
-// also if that found none.
+// even if the checker found none.
 type Losses map[harness.Class]int
 
 // words describes the losses, one clause for each class.
@@ -25,8 +25,8 @@ func (l Losses) words() (all []string) {
 	return all
 }
 
-// AssignLosses assigns the findings to failovers and sets their Losses in place. Of the checked classes it counts
-// double-grant and lost-write. all is ordered by promotion.
+// AssignLosses assigns the findings to failovers and sets their Losses in place. It counts only double-grant and
+// lost-write, and these only if checked has them. all is ordered by promotion.
 //
 // A double grant belongs to the last failover promoted before it, or to the first failover if there is none before it.
 // A lost write belongs to the failover that was under way when the write was acknowledged. A failover is under way
@@ -53,14 +53,15 @@ func AssignLosses(all []Failover, found []harness.Finding, checked []harness.Cla
 	}
 }
 
-// lastBefore returns the index of the last failover that was promoted before t, or 0. It allows for a promotion that is
-// recorded late, and for the rounded time of a finding.
+// lastBefore returns the index of the last failover whose promotion came before t. If there is none, it returns 0: the
+// violation then belongs to the first failover. A promotion that was recorded shortly after t counts as well, since
+// promotions are recorded late and t is rounded down.
 func lastBefore(all []Failover, t time.Duration) int {
 	first := sort.Search(len(all), func(i int) bool { return all[i].Promoted-maxRoleDelay-all[i].extraDelay > t })
 	return max(0, first-1)
 }
 
-// losingFailover returns the index of the failover that lost a write, given that the write was acknowledged at t.
+// losingFailover returns the index of the failover that lost a write. The write was acknowledged at t.
 func losingFailover(all []Failover, t time.Duration) int {
 	for i, f := range all {
 		if t < f.Promoted || f.MinorityWrites > 0 && t < f.onePrimaryAt() {

@@ -9,7 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// failoverMeters passes each operation to the meters of the failovers that it can belong to.
+// failoverMeters passes each operation to the meters of the failovers that the operation can belong to.
 type failoverMeters struct {
 	meta       harness.Meta
 	faults     []harness.Fault
@@ -24,17 +24,17 @@ type failoverMeters struct {
 	pending    map[string]*pendingGaps // by excluded groups, for meters whose window has not begun
 }
 
-// pendingGaps measures gaps before the window of a failover begins, since a gap may reach into the window. Requests of
-// the excluded groups do not count. Meters that exclude the same groups share one pendingGaps, and copy its gaps when
-// their windows begin.
+// pendingGaps measures gaps that begin before the window of a failover. The window is the time whose operations a
+// failoverMeter measures, and these gaps may last into the window. Requests of the excluded groups do not count. Meters
+// that exclude the same groups share one pendingGaps, and copy its gaps when their windows begin.
 type pendingGaps struct {
 	groups          []int // the excluded groups
 	answers, writes gap
 	meters          int // number of meters whose window has not begun
 }
 
-// failoverMeter measures one failover: the first client write that the new primary acknowledged, the writes that each
-// of the two nodes executed, and the longest time without an answer and without a write.
+// failoverMeter measures one failover: the first client write that the new primary acknowledged, the writes that the
+// old and the new primary executed, the longest time without an answer, and the longest time without a write.
 type failoverMeter struct {
 	*takeover
 	cause         cause
@@ -47,7 +47,7 @@ type failoverMeter struct {
 	minority      int64
 	oldDemoted    time.Duration  // when the old primary was a replica; harness.Forever: never
 	previousMeter *failoverMeter // of the previous failover; nil: none
-	recovered     time.Duration  // first write at the new primary by a client that was not cut off; or harness.Forever
+	recovered     time.Duration  // first write to the new primary by a client that was not cut off; or harness.Forever
 	windowEnd     time.Duration  // operations that are called later do not count
 	answers       gap
 	writes        gap
@@ -99,7 +99,7 @@ func (w *failoverMeters) addMeter(m *failoverMeter) {
 	w.all, w.windowEnds = append(w.all, m), append(w.windowEnds, windowEnd)
 }
 
-// open starts the meters whose window has begun at t, the Return of an operation.
+// open starts the meters whose window has begun by t, the Return of the next operation.
 func (w *failoverMeters) open(t time.Duration) {
 	for ; w.opened < len(w.all) && w.all[w.opened].windowStart <= t; w.opened++ {
 		m := w.all[w.opened]
@@ -146,9 +146,9 @@ func (w *failoverMeters) add(op harness.Op) {
 	}
 }
 
-// isAnswer reports whether op, which was refused, was refused by a node that could have granted it. If the record does
-// not say which node answered, isAnswer takes writer, the node that acknowledged the latest write of the client's
-// group.
+// isAnswer reports whether op, a refusal, counts as an answer of the system: the node that refused it may have been a
+// primary. If the record does not say which node that was, isAnswer assumes writer, the node that acknowledged the
+// latest write of the client's group. If writes are not recorded either, each refusal counts.
 func (w *failoverMeters) isAnswer(op harness.Op, group int, writer string) bool {
 	switch {
 	case w.answers.recorded:
@@ -170,8 +170,8 @@ func (b *pendingGaps) add(op harness.Op, refused bool) {
 	}
 }
 
-// reachesPrimary reports whether op is a request to the system under test. Deliveries, and updates of what a lock
-// guards, stay inside the harness.
+// reachesPrimary reports whether op is a request to the system under test. Deliveries, and updates of a resource that a
+// lock guards, stay inside the harness.
 func reachesPrimary(op harness.Op) bool {
 	_, guarded := harness.GuardedBy(op.Key)
 	return op.Kind != harness.Deliver && !(guarded && op.Kind == harness.Add)
@@ -185,10 +185,10 @@ func asksToWrite(op harness.Op) bool {
 	return op.Kind == harness.Acquire || op.Kind == harness.Claim || op.Kind == harness.Next || op.Kind == harness.Add
 }
 
-// executor returns the node that executed the operation. That is writer, the node that acknowledged the latest write of
-// the client's group, if the record says which nodes acknowledge writes. If it does not, executor assumes the new
-// primary for operations that were called after the promotion, or after the end of the old primary's process. For
-// earlier operations, and for clients that were cut off, it assumes the old primary.
+// executor returns the node that executed op. If the record says which nodes acknowledge writes, that is writer, the
+// node that acknowledged the latest write of the client's group. Otherwise executor assumes the old primary for clients
+// that were cut off. For other clients it assumes the new primary if op was called after the promotion, or after the
+// old primary's process ended. For earlier operations it assumes the old primary.
 func (w *failoverMeters) executor(m *failoverMeter, op harness.Op, writer string, group int) string {
 	if w.served.recorded {
 		return writer
@@ -208,8 +208,8 @@ func (w *failoverMeters) executor(m *failoverMeter, op harness.Op, writer string
 	return m.old
 }
 
-// count counts op, which node executed, if it is a write. Writes of the new primary count as executed. Writes of the
-// old primary after the promotion, while it could still grant, count as minority.
+// count counts op if op is a write. The argument node executed op. Writes of the new primary count as executed. Writes
+// of the old primary count as minority, if they came after the promotion and while the old primary could still grant.
 func (m *failoverMeter) count(op harness.Op, node string) {
 	switch {
 	case !isWrite(op):
@@ -241,8 +241,9 @@ func (t *takeover) oldDemotedAt() time.Duration {
 	return harness.Forever
 }
 
-// measure updates the outages by op, the next operation of a client that was not cut off. node executed or refused op.
-// If refused is true, op is a refusal that counts as an answer, since the node may have been a primary.
+// measure adds op to the gaps without an answer and without a write. The client of op was not cut off. The argument
+// node executed or refused op. If refused is true, op is a refusal that counts as an answer, since the node may have
+// been a primary.
 func (m *failoverMeter) measure(op harness.Op, node string, refused bool) {
 	gapStart, done := m.costStart, m.recovered < op.Return
 	if m.previousMeter != nil && op.Return <= min(m.previousMeter.recovered, m.previousMeter.ends()) {

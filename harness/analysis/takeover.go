@@ -75,16 +75,16 @@ func (a *acts) announcement(node string, number int, changes []change) *change {
 	return nil
 }
 
-// linkPrevious records that before is the takeover directly before t.
-func (t *takeover) linkPrevious(before *takeover) {
-	t.previous, t.messagesFrom, before.next = before.promotedAt, before.promotedAt, t.promotedAt
-	if c := before.announced; c != nil && c.first < t.promotedAt {
+// linkPrevious records that the takeover earlier came directly before t.
+func (t *takeover) linkPrevious(earlier *takeover) {
+	t.previous, t.messagesFrom, earlier.next = earlier.promotedAt, earlier.promotedAt, t.promotedAt
+	if c := earlier.announced; c != nil && c.first < t.promotedAt {
 		t.messagesFrom = max(t.messagesFrom, c.first)
 	}
 }
 
-// unseenPromotion returns the takeover that the Sentinels' announcement c shows. It is for a promotion that no poll of
-// roles saw.
+// unseenPromotion returns the takeover that the Sentinels' announcement c shows. No poll of roles has seen its
+// promotion.
 func unseenPromotion(a *acts, c *change) *takeover {
 	t := &takeover{acts: a, new: c.new, promotedAt: c.first, demotedAt: harness.Forever, announced: c}
 	isEarlySign := func(e harness.Event) bool {

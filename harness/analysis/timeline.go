@@ -255,8 +255,8 @@ func (c *collector) top() []Reason {
 	return all[:min(len(all), topReasons)]
 }
 
-// span returns how long operations could end in bucket i, for rates. The first and the last bucket may be cut short by
-// the start and the end of the load.
+// span returns the length of the part of bucket i in which operations could end, to compute rates. The first and the
+// last bucket may be cut short by the start and the end of the load.
 func (s Stats) span(i int) time.Duration {
 	from := max(s.Buckets[i].Start, s.First)
 	to := min(s.Buckets[i].Start+s.Width, s.Last)
@@ -266,7 +266,7 @@ func (s Stats) span(i int) time.Duration {
 // PerSecond converts n operations in bucket i to a rate per second.
 func (s Stats) PerSecond(i int, n int64) float64 { return float64(n) / s.span(i).Seconds() }
 
-// latencyOf returns how long an operation made its caller wait. In an open loop that counts from when the operation was
+// latencyOf returns how long an operation made its caller wait. In an open loop the wait begins when the operation was
 // due.
 func latencyOf(op harness.Op) time.Duration {
 	if op.Due > 0 {

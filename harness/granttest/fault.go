@@ -20,7 +20,7 @@ func KillPrimary(d time.Duration) Fault {
 	})
 }
 
-// PausePrimary suspends the primary's process for d. It executes waiting commands when it resumes.
+// PausePrimary suspends the primary's process for d. The primary executes waiting commands when it resumes.
 func PausePrimary(d time.Duration) Fault {
 	return nemesis.Custom(nemesis.Entry{For: d}, func(on nemesis.Subject) harness.Nemesis {
 		return nemesis.PausePrimary(on.Cluster)
@@ -28,7 +28,7 @@ func PausePrimary(d time.Duration) Fault {
 }
 
 // SplitBrain cuts the primary, one Sentinel and two fifths of the clients off from the rest for d. It needs the
-// topology [Sentinel], and a d of at least 5s, so that the others notice.
+// topology [Sentinel], and a d of at least 5s, so that the other Sentinels notice.
 func SplitBrain(d time.Duration) Fault {
 	needs := nemesis.Entry{Name: "SplitBrain", For: d, Needs: nemesis.NeedsSentinels}
 	return nemesis.Custom(needs, func(on nemesis.Subject) harness.Nemesis {
@@ -43,7 +43,8 @@ func FlushScripts() Fault {
 	})
 }
 
-// CrashClients crashes a fifth of the clients within two seconds, in the middle of operations. Others replace them.
+// CrashClients crashes a fifth of the clients within two seconds, in the middle of operations. New clients replace
+// them.
 func CrashClients() Fault {
 	crashes := nemesis.Entry{For: 2 * time.Second, Does: nemesis.Crashes}
 	return nemesis.Custom(crashes, func(on nemesis.Subject) harness.Nemesis {

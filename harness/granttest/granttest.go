@@ -114,9 +114,9 @@ func onlyOptions[O any](t TB, o []O) (opts O) {
 	return opts
 }
 
-// supervisedMaker returns a function that makes the constructor of one search or load. That constructor calls newT and
-// wraps each value by supervise, so that a supervisor watches its calls. For a nil client it wraps a value that must
-// not be called, whose type shows which optional methods the algorithm has.
+// supervisedMaker returns a function that makes the constructor for one search or load. The constructor calls newT, and
+// wraps the value by supervise, so that a supervisor watches the calls of the value. For a nil client the constructor
+// wraps a value that must not be called. Its type shows which optional methods the algorithm has.
 //
 // supervisedMaker stores the type that newT makes in s. It fails the test if newT is nil or takes no *redis.Client, or
 // if its values have a method that no client would call.
@@ -158,8 +158,8 @@ func supervisedMaker[C, T, G any](t TB, s *subject, newT func(C) T,
 	}
 }
 
-// shapeOf returns a value of the type that newT makes, for its type only. If newT returns an interface, shapeOf calls
-// newT with a client that has no server, to learn the dynamic type.
+// shapeOf returns a value of the type that newT makes. Only the type of the value means something. If newT returns an
+// interface, shapeOf calls newT with a client that has no server, to learn the dynamic type.
 func shapeOf[C, T any](newT func(C) T) (shape T) {
 	if reflect.TypeFor[T]().Kind() != reflect.Interface {
 		return shape
@@ -192,7 +192,7 @@ func offlineShape[C, T any](newT func(C) T) (shape T) {
 	return newT(of(offline))
 }
 
-// nameOf returns the algorithm's name for messages and reports: that of its type, or its kind if the type is an
+// nameOf returns the algorithm's name for messages and reports: the name of its type, or its kind if the type is an
 // interface.
 func nameOf[T any](k kind) string {
 	if typ := reflect.TypeFor[T](); typ.Kind() != reflect.Interface {

@@ -84,17 +84,16 @@ type Search struct {
 	Failovers int // promotions of a replica that lacks some writes, 0 or 1; default none
 	Flushes   int // times that the script cache is lost; default none
 
-	// Commands that are executed while their client gets no answer, that are never executed, and that are executed
-	// after their client has gone on. If all three are 0, the search has one part with a lost answer, and another with
-	// a late command.
+	// How many commands may be executed without an answer to their client, never be executed, and be executed after their
+	// client has gone on. If all three are 0, the search has one part with a lost answer, and another with a late command.
 	LostAnswers, LostCommands, Late int
 
 	Skew time.Duration // how far the last client's clock is ahead of the others'; default 0, negative: behind
 	For  time.Duration // time limit of all searches together; default 5 minutes
 
 	// Minimize is how long the search goes on after a violation, for the shortest schedule of each class; default 2s,
-	// negative: not at all. If the search completes within it, the schedules are the shortest. Otherwise the failure
-	// says that there may be shorter ones.
+	// negative: not at all. If the search completes within that time, the schedules are the shortest. Otherwise the
+	// failure says that there may be shorter ones.
 	Minimize time.Duration
 
 	// Goroutines is how many clients share one value of Shared's constructor; default 2. Of 3 clients, two are then
@@ -126,9 +125,9 @@ type Load struct {
 	// How long the load lasts unless it finds a violation; default 1.5s, or longer if leases or windows need it.
 	Duration time.Duration
 
-	// Thorough continues the load for at least 10s, until each situation that it brings about has occurred 100 times.
-	// Its limit is Duration, 5 minutes by default, and four fifths of the time that go test has left. A load that
-	// reaches its limit is unknown.
+	// Thorough continues the load for at least 10s, until each situation that it brings about has occurred 100 times. It
+	// lasts for at most Duration, 5 minutes by default, and at most four fifths of the time that go test has left. A load
+	// that reaches this limit is unknown.
 	Thorough bool
 
 	CallTime time.Duration // time limit of one call of the algorithm; default 10s plus the longest lease or window

@@ -51,7 +51,8 @@ func (c refusals) Check(_ context.Context, h harness.History, found func(harness
 	return judgement
 }
 
-// refusedAs returns the class of a refusal without an earlier request; empty if op is not a refusal.
+// refusedAs returns the class of violation that op is, given that nobody had asked for its key before; empty if op is
+// not a refusal.
 func refusedAs(op harness.Op) harness.Class {
 	switch {
 	case op.Kind == harness.Acquire && op.Outcome == harness.Fail && op.Err == harness.Held:

@@ -30,7 +30,7 @@ const leastSearch = 100 * time.Millisecond
 // minimizeFor is the default of Search.Minimize.
 const minimizeFor = 2 * time.Second
 
-// callTime bounds one call. A load adds its lease. Tests shorten it.
+// callTime bounds one call of the algorithm. In a load, the lease is added to it. Tests shorten callTime.
 var callTime = 10 * time.Second
 
 // check returns an error for options that can never work, if the explorer does not detect them.
@@ -125,7 +125,7 @@ func (r Random) randomize(spec *explore.Spec) {
 }
 
 // runSearch searches a program, and reports whether the test may go on and whether the search reached a verdict. It
-// runs every schedule. If change is not nil, it changes the search first: Random.randomize makes the schedules random.
+// runs every schedule, unless change, which may be nil, makes the schedules random as Random.randomize does.
 func (s subject) runSearch(t TB, p parameters, until time.Time, change func(*explore.Spec)) (goOn, decided bool) {
 	t.Helper()
 	g := newSupervisor(callTime, true)
@@ -170,8 +170,8 @@ func (s subject) runSearch(t TB, p parameters, until time.Time, change func(*exp
 }
 
 // searchMinimized searches until it finds a violation. It then searches again, for the smallest counterexample of each
-// class, for as long as the first search took and more longer. A negative more skips the second search. The result is
-// not exhausted if there was no time for all schedules.
+// class. The second search may take as long as the first plus the time more. If more is negative, there is no second
+// search. The result is not exhausted if there was no time for all schedules.
 func searchMinimized(ctx context.Context, spec explore.Spec, more time.Duration) (interleave.Result, error) {
 	spec.First = true
 	first, err := explore.Search(ctx, spec)

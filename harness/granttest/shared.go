@@ -94,7 +94,8 @@ func (s subject) unshareable() string {
 	return ""
 }
 
-// checkShared returns an error for options that never work with shared values, or only with them.
+// checkShared returns an error for options that do not fit: some never work with shared values, and others work only
+// with them.
 func (s subject) checkShared() error {
 	if !s.shared && (s.search.Goroutines != 0 || s.load.Goroutines != 0) {
 		return errors.New("the field Goroutines is the number of clients that share a value: wrap the constructor " +
@@ -138,8 +139,8 @@ func sharedInLoad[G any](s *subject, g *supervisor, newG func(redis.UniversalCli
 	}
 }
 
-// alreadyMade says that the constructor returned this value before, for another client or process; empty if it did not.
-// In a search a client makes a new value for each schedule, so only its latest value counts.
+// alreadyMade returns an error text if the constructor has returned value before, for another client or process; empty
+// if it has not. In a search a client makes a new value for each schedule, so only the client's latest value counts.
 func (g *supervisor) alreadyMade(s *subject, r redis.UniversalClient, value any) string {
 	v := reflect.ValueOf(value)
 	if v.Kind() != reflect.Pointer || v.Type().Elem().Size() == 0 { // values of size zero may all have one address

@@ -17,7 +17,7 @@ type optional struct {
 	name string
 	args []string     // names of its arguments, for messages
 	in   reflect.Type // an interface with only this method
-	with string       // another method that it needs to be called; empty: none
+	with string       // another optional method, without which clients do not call this one; empty: none
 }
 
 // optionals lists the optional methods of each kind. Each belongs to an interface in options.go.
@@ -44,8 +44,8 @@ var optionals = map[kind][]optional{
 // required names the methods that every algorithm of a kind has. The compiler enforces them.
 var required = map[kind][]string{lockKind: {"Acquire", "Release"}, dedupKind: {"First"}, sequenceKind: {"Next"}}
 
-// untried explains, one line per method, why clients would not call optional methods of typ. It is empty if they call
-// all.
+// untried explains, one line per method, why clients would not call optional methods of typ. It is empty if clients
+// call all of them.
 func untried(k kind, typ reflect.Type) (lines []string) {
 	for _, m := range optionals[k] {
 		if why := m.untriedIn(k, typ); why != "" {
@@ -56,7 +56,7 @@ func untried(k kind, typ reflect.Type) (lines []string) {
 }
 
 // untriedIn describes the method or field of typ that has the name of m, and why clients cannot call it. It is empty if
-// they can, or if typ has no such method or field.
+// clients can call it, or if typ has no method or field of that name.
 func (m optional) untriedIn(k kind, typ reflect.Type) string {
 	if got, ok := typ.MethodByName(m.name); ok {
 		if !typ.Implements(m.in) {

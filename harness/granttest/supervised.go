@@ -47,7 +47,7 @@ func (l supervisedExtender) Extend(ctx context.Context, key, owner string, ttl t
 	return l.lock.(Extender).Extend(ctx, key, owner, ttl)
 }
 
-// fencing is the optional Fence of a lock.
+// fencing adds the optional method Fence to a supervisedLock.
 type fencing struct{ of *supervisedLock }
 
 func (f fencing) Fence() string {
@@ -95,7 +95,7 @@ type (
 	}
 )
 
-// inspecting is the optional Inspect of a filter.
+// inspecting adds the optional method Inspect to a supervisedFilter.
 type inspecting struct{ of *supervisedFilter }
 
 func (i inspecting) Inspect(ctx context.Context, id string) (marked bool, left time.Duration, err error) {

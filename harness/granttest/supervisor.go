@@ -97,7 +97,7 @@ type caller struct {
 	ends []context.CancelFunc // end the contexts of calls that returned; in a search only
 }
 
-// leave ends the contexts of all calls that returned.
+// leave ends the contexts of all calls of this value that have returned.
 func (s *caller) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +129,7 @@ type call struct {
 
 func (c *call) String() string { return fmt.Sprintf("%s(%q)", c.method, c.key) }
 
-// enter records the begin of a call. The context ends when the call has taken too long. The caller has to defer the
+// enter records that a call begins. The context ends when the call has taken too long. The caller has to defer the
 // returned function.
 func (s *caller) enter(ctx context.Context, method, key string) (context.Context, func()) {
 	me := s.goroutine
@@ -356,7 +356,7 @@ func (g *supervisor) addHook(r redis.UniversalClient) {
 	}
 }
 
-// describePlace returns words and the place where the code under test is or was, in parentheses; empty if the place is
+// describePlace returns, in parentheses, words and the place where the code under test is or was; empty if the place is
 // unknown. frames is the stack, innermost frame first. The code under test is the package that this package called. Its
 // innermost frame is the place.
 func describePlace(words string, frames []frame) string {

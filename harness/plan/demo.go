@@ -19,7 +19,8 @@ type Scene struct {
 	Right  bool   // nothing may be found; else something has to be
 	Search Search // without a Variant there is no search, and Plan is run
 	Plan   Plan
-	// The scene tells the steps of a counterexample of this class. Empty, or none found: of the smallest counterexample.
+	// Class of the counterexample whose steps the scene tells. If it is empty, or none of the class was found, the scene
+	// tells the smallest counterexample.
 	Tells harness.Class
 }
 

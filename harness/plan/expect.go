@@ -23,8 +23,8 @@ type Expectation struct {
 	Must [][]harness.Class `json:"must,omitempty"`
 	May  []harness.Class   `json:"may,omitempty"` // classes that may be found as well
 
-	// Late lists classes that may be found if an operation got no answer in time. To a variant, a missing answer is a
-	// crash, and a busy machine can cause one without a fault.
+	// Late lists classes that may be found if an operation got no answer in time. To a variant, a missing answer is the
+	// same as a crash. On a busy machine, an answer may be missing without a fault.
 	Late []harness.Class `json:"late,omitempty"`
 
 	// Updates says that lost writes are expected only among updates that a lock guards. Other lost writes are a
@@ -84,8 +84,8 @@ func (e Expectation) allowsIn(j harness.Judged, c harness.Class) bool {
 	return err == nil && unanswered > 0 // if they were not counted, the class is not expected
 }
 
-// flawConditions lists the conditions of the variant's documented flaws, and then those under which every variant loses
-// data, since the node does.
+// flawConditions lists the conditions of the variant's documented flaws, and then the conditions under which every
+// variant loses data, since the node itself loses it.
 func flawConditions(v workloads.Variant) (all []workloads.Condition) {
 	for _, f := range v.Flaws {
 		all = append(all, f.When)
@@ -93,10 +93,10 @@ func flawConditions(v workloads.Variant) (all []workloads.Condition) {
 	return append(all, workloads.NodeRestart, workloads.NodeClock, workloads.MemoryEvicts)
 }
 
-// certainlyFound reports whether a run that certainly meets the condition also shows the class for certain. After a
-// failover it does, unless the variant waits for acknowledgements of replicas. A node that restarts without its data
-// has certainly lost every number and every write. It may have held no lock in use then, and no message that comes
-// again.
+// certainlyFound reports whether a run that certainly meets the condition also shows the class for certain. A run with
+// a failover does, unless the variant waits for acknowledgements of replicas. A node that restarts without its data has
+// certainly lost every number and every write. Whether it held a lock in use, or a message that comes again, is not
+// certain.
 func certainlyFound(v workloads.Variant, c workloads.Condition, class harness.Class) bool {
 	switch c {
 	case workloads.Failover:
@@ -107,7 +107,7 @@ func certainlyFound(v workloads.Variant, c workloads.Condition, class harness.Cl
 	return true
 }
 
-// meetsCondition reports whether the plan meets the condition for certain, and whether it may.
+// meetsCondition reports whether a run of the plan certainly meets the condition, and whether it possibly does.
 func (r Resolved) meetsCondition(c workloads.Condition) (certain, possible bool) {
 	switch c {
 	case workloads.Race, workloads.LateRelease:
@@ -145,9 +145,9 @@ func (r Resolved) regimes() []workloads.Regime {
 	return workloads.Regimes()
 }
 
-// restartsEmpty reports whether a node certainly, or possibly, restarts without its data before a lease ends. That is
-// certain if the primary restarts before another node replaces it, and stores nothing. With appendfsync everysec it is
-// possible, since a command may be acknowledged before it reaches the disk.
+// restartsEmpty reports whether a node certainly, or possibly, restarts without its data before a lease ends. It is
+// certain if the primary stores nothing on disk, and restarts before another node replaces it. With appendfsync
+// everysec it is possible, since a command may be acknowledged before it reaches the disk.
 func (r Resolved) restartsEmpty() (certain, possible bool) {
 	if r.AOF != "" && cluster.AOF(r.AOF) != cluster.AOFEverySec {
 		return false, false

@@ -105,7 +105,7 @@ type linksOnly struct {
 	unsupported
 }
 
-// unsupported has the methods of nemesis.Cluster that external.System lacks. A call of one panics.
+// unsupported has the methods of nemesis.Cluster that external.System lacks. A call of any of them panics.
 type (
 	unsupported        struct{ unsupportedMethods } // two levels deep, so that the methods of System win
 	unsupportedMethods struct{ nemesis.Cluster }

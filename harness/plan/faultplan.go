@@ -17,12 +17,12 @@ import (
 type FaultPlan struct {
 	Fault  string   `yaml:"fault,omitempty"`  // one of FaultDocs, such as "kill-primary"
 	Random []string `yaml:"random,omitempty"` // instead of Fault: one of these, drawn from the seed each time
-	// Load before this entry. It begins when the previous entry is over, and lasts by default for the plan's calm.
+	// How long the load runs before this entry, from the end of the previous entry on. Default: the plan's calm.
 	Start time.Duration `yaml:"start,omitempty" zero:"default"`
 	// how long the fault is in force; default: the fault's own
 	For   time.Duration `yaml:"for,omitempty" zero:"default"`
 	Times int           `yaml:"times,omitempty" zero:"default"` // repetitions, at most MostTimes; default 1
-	// Load between two repetitions; default: the plan's calm.
+	// How long the load runs between two repetitions; default: the plan's calm.
 	Every time.Duration `yaml:"every,omitempty" zero:"default"`
 	// Track names the track of this entry. The entries of one track follow each other. Several tracks run side by side.
 	// Default: the unnamed track.
@@ -145,7 +145,8 @@ func (t *timetable) addOnce(p FaultPlan, after time.Duration) error {
 	return nil
 }
 
-// addPackage adds a package of faults. The package's own tracks run beside the entry's.
+// addPackage adds a package of faults. The package's own tracks run beside the track of p, the plan's entry that names
+// the package.
 func (t *timetable) addPackage(p FaultPlan, pack faultPackage, after time.Duration) error {
 	if names := p.parameters(); len(names) > 0 || p.For > 0 {
 		field := append(names, "for")[0]
@@ -176,7 +177,8 @@ func (t *timetable) addPackage(p FaultPlan, pack faultPackage, after time.Durati
 	return nil
 }
 
-// placedIn returns s, an entry of a package. Errors about it name the line of f, the plan's entry with the package.
+// placedIn returns s, an entry of a package, so that errors about s name the line of f. f is the plan's entry that
+// names the package.
 func (f FaultPlan) placedIn(s FaultPlan) FaultPlan {
 	s.place = f.place
 	return s

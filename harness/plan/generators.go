@@ -68,8 +68,8 @@ func (r Resolved) ownClients() int {
 	return r.on.workers
 }
 
-// OpenClients opens n clients for one of the plan's generators. groupIP and lookIP return their source addresses, as in
-// clients.Options. fail is called with an error that has to end the load.
+// OpenClients opens n clients for one of the plan's generators. groupIP and lookIP return the clients' source
+// addresses, as in clients.Options. fail is called with an error that has to end the load.
 func (r Resolved) OpenClients(d clients.Deployment, n int, groupIP, lookIP func(int) string,
 	serves func(kind string, group int, node string), fail func(error)) (*clients.Set, error) {
 	if r.on.external {

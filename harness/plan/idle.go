@@ -20,7 +20,7 @@ func (b blueprint) hasClientsOn(host string) bool {
 
 // carriesTraffic reports whether the system under test itself connects over the link while the elected node is the
 // primary. Clients connect to primaries and Sentinels, replicas to their primary, and Sentinels to every node. If moved
-// is true, some of them may take another node for the primary.
+// is true, clients and replicas may take another node for the primary.
 func (b blueprint) carriesTraffic(l harness.Link, moved bool) bool {
 	toPrimary := b.primaries > 1 || moved || l.To == b.RedisNodes()[b.elected]
 	switch l.From[:1] + l.To[:1] {
@@ -36,8 +36,8 @@ func (b blueprint) carriesTraffic(l harness.Link, moved bool) bool {
 	return false
 }
 
-// elections returns the topology once for each node that can be primary. The first node always can. The others can if
-// there are Sentinels and faults may move the primary (moves).
+// elections returns a copy of the topology for each node that can be the elected primary. The first node always can.
+// Other nodes can if there are Sentinels and moves is true: faults may move the primary.
 func (b blueprint) elections(moves bool) (all []blueprint) {
 	for i := range b.redis {
 		if b.elected = i; i == 0 || moves && b.sentinels > 0 {
@@ -50,7 +50,7 @@ func (b blueprint) elections(moves bool) (all []blueprint) {
 // draws is the number of seeds to try for a random choice.
 const draws = 64
 
-// everyDraw reports whether ok holds for the hosts of every draw.
+// everyDraw draws the target's hosts with many seeds, and reports whether ok is true for the hosts of every draw.
 func (b blueprint) everyDraw(t nemesis.Target, ok func(hosts []string) bool) bool {
 	for seed := range uint64(draws) {
 		hosts, err := t.Pick(context.Background(), b, rand.New(rand.NewPCG(seed, 0)))
@@ -61,8 +61,8 @@ func (b blueprint) everyDraw(t nemesis.Target, ok func(hosts []string) bool) boo
 	return true
 }
 
-// checkTouches refuses faults that would touch no traffic. Which nodes may be the primary then depends on the faults
-// before, and on those of other tracks.
+// checkTouches refuses faults that would touch no traffic. Which nodes may be the primary during a fault depends on the
+// earlier faults of its track, and on the faults of other tracks.
 func (t *timetable) checkTouches() error {
 	for _, name := range t.names {
 		for i, s := range t.tracks[name] {
@@ -75,8 +75,8 @@ func (t *timetable) checkTouches() error {
 	return nil
 }
 
-// movesPrimary reports whether faults may make another node the primary: those before the i-th of the track, and those
-// on other tracks.
+// movesPrimary reports whether faults may make another node the primary. The result before is about the faults that
+// precede the i-th of the track, the result beside about the faults of other tracks.
 func (t *timetable) movesPrimary(track string, i int) (before, beside bool) {
 	moves := func(s FaultPlan) bool { return s.configured.Can(nemesis.MayLose | nemesis.Loses) }
 	before = slices.ContainsFunc(t.tracks[track][:i], moves)

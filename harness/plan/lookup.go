@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// findFault returns the entry as the fault called name, with all parameters, if that fault is possible on the topology.
-// Errors name field, the entry's field that holds the name.
+// findFault turns the entry into the fault called name, with all parameters filled in. It returns an error if the fault
+// is impossible on the topology. Errors name field, the entry's field that holds the name.
 func (f FaultPlan) findFault(field, name string, on blueprint) (FaultPlan, error) {
 	var wrong error
 	for _, e := range nemesis.Find(name) {
@@ -25,8 +25,8 @@ func (f FaultPlan) findFault(field, name string, on blueprint) (FaultPlan, error
 	return FaultPlan{}, f.errorf(field, "%w", unknownFault(name, field != "random"))
 }
 
-// configure fills in the parameters of f that e, the catalogue's entry for the name, fixes or has defaults for. It
-// returns an error for parameters that e does not take.
+// configure fills in the parameters of f that e fixes or has defaults for. e is the catalogue's entry for the name. A
+// parameter that e does not take is an error.
 func (f FaultPlan) configure(e nemesis.Entry, field, name string, on blueprint) (FaultPlan, error) {
 	for _, p := range f.parameters() {
 		if !slices.Contains(e.Takes, p) {

@@ -64,7 +64,7 @@ func nearestNames(name string, packagesToo bool) (names []string) {
 	return names
 }
 
-// maxName is longer than any fault's name.
+// maxName bounds the names that are compared. It is longer than any fault's name.
 const maxName = 60
 
 // withExample returns the entry's name, with an example of each placeholder's value.

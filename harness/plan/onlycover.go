@@ -7,8 +7,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// OnlyCover returns a remark if no search can cover some behaviour, so that only this load does, and the load is not
-// thorough. Otherwise it returns "".
+// OnlyCover returns a remark if the load is not thorough although some behaviour cannot be searched, so that only this
+// load covers it. Otherwise it returns "".
 func (r Resolved) OnlyCover() string {
 	what := ""
 	switch {

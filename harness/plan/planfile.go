@@ -151,8 +151,8 @@ func (p Plan) needsFile() bool {
 		p.OwnSentinel
 }
 
-// SuiteCommand returns the command line that runs file, a suite with the plan as its only run. redis and placeholders
-// are as in CommandWith.
+// SuiteCommand returns the command line that runs file, a suite with the plan as its only run. For redis, and for a
+// plan on an external Redis, see CommandWith.
 func (p Plan) SuiteCommand(file, redis string) string {
 	w := newCommandLine("suite")
 	w.add(file)

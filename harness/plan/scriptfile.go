@@ -42,8 +42,8 @@ func (p *Plan) ReadScript(planFile string) error {
 	return nil
 }
 
-// textBeside reads a file whose path is relative to the folder of another. It also returns the path from the working
-// folder.
+// textBeside reads file, a path relative to the folder of the file other. It also returns the path relative to the
+// working folder.
 func textBeside(other, file string) (path, text string, err error) {
 	path = file
 	if !filepath.IsAbs(file) {
@@ -56,8 +56,8 @@ func textBeside(other, file string) (path, text string, err error) {
 	return path, string(b), err
 }
 
-// WithoutFiles returns the plan with the texts of its script alone. The script's files may change, and other machines
-// do not have them.
+// WithoutFiles returns the plan with the texts of its script but without the names of its files. The files may change,
+// and other machines do not have them.
 func (p Plan) WithoutFiles() Plan {
 	if p.Script != nil {
 		s := *p.Script

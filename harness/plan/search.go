@@ -42,7 +42,7 @@ type Search struct {
 	First bool          `json:"first,omitempty" yaml:"-"`
 
 	// Random is the number of random schedules: see explore.Random. A search with more than interleave.MaxExhaustive
-	// clients always draws schedules at random. If Random is 0 there, For ends the search.
+	// clients always draws schedules at random. If Random is 0 in that case, For ends the search.
 	Random int `json:"random,omitempty" yaml:"random,omitempty" zero:"default"`
 	// how random schedules are drawn: one of explore.Strategies
 	Strategy string `json:"strategy,omitempty" yaml:"strategy,omitempty"`
@@ -294,7 +294,7 @@ func (s Search) Conditions() string {
 }
 
 // workers returns how many goroutines run schedules; 0: the default. A search that ends at its first counterexample has
-// one, so that the same search again ends at the same schedule.
+// one goroutine, so that the same search again ends at the same schedule.
 func (s Search) workers() int {
 	if s.First {
 		return 1

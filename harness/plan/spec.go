@@ -64,8 +64,8 @@ func (r Resolved) Spec(m Machine, logs string, store harness.Store) harness.Spec
 // Close stops the processes that the plan's variant started.
 func (r Resolved) Close() { r.variant.Close() }
 
-// lastCalm returns the length of the load after the last fault. After a crash or a lost release, a lock is free only
-// once its lease ends. Only then can the load show that the system works again.
+// lastCalm returns how long the load goes on after the last fault, to show that the system works again. For locks it is
+// longer than a lease: a lock whose owner crashed, or whose release was lost, is taken until its lease ends.
 func (r Resolved) lastCalm() time.Duration {
 	calm := cmp.Or(r.Calm, defaultCalm)
 	if r.variant.Family == workloads.Lock {
@@ -120,8 +120,8 @@ func (r Resolved) anyFaultWith(what nemesis.Consequences) bool {
 	return slices.ContainsFunc(r.faults.all(), func(s FaultPlan) bool { return s.configured.Can(what) })
 }
 
-// leavesNodesAlone reports whether all of the plan's faults act on clients alone. Then connections between clients and
-// nodes can bypass the fabric.
+// leavesNodesAlone reports whether all of the plan's faults act on clients only. Then clients can connect to nodes
+// directly, without the fabric that breaks links.
 func (r Resolved) leavesNodesAlone() bool {
 	return !slices.ContainsFunc(r.faults.all(), func(s FaultPlan) bool { return !s.configured.Can(nemesis.OfClients) })
 }

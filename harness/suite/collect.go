@@ -35,14 +35,14 @@ type Collection struct {
 type collected struct {
 	tally.Run
 	number int    // of the repetition, from 0
-	folder string // of its files on the worker's machine, as its command names it
+	folder string // with the run's files on the worker's machine, as the run's Command spells the path
 }
 
 // platformServer is the server of the first repetition on a platform, and the worker that ran it.
 type platformServer struct{ server, worker string }
 
-// Collect begins a collection in root (default "results"), where the results folder will be. version is that of this
-// program. The caller calls Close. The error wraps plan.ErrUsage if results cannot be kept there.
+// Collect begins a collection in root (default "results"), where the results folder will be. version is this program's
+// version. The caller calls Close. The error wraps plan.ErrUsage if results cannot be kept there.
 func (s Suite) Collect(root, version string) (*Collection, error) {
 	head, err := s.head(Options{Version: version})
 	if err != nil {
@@ -70,12 +70,12 @@ func (c *Collection) dir() string { return filepath.Join(c.scratch, "suite") }
 // Folder returns the folder for the files of repetition i. The caller creates and fills it.
 func (c *Collection) Folder(i int) string { return filepath.Join(c.dir(), runFolder(i)) }
 
-// runFolder returns the name of a repetition's folder within the suite's.
+// runFolder returns the name of a repetition's folder within the suite's folder.
 func runFolder(i int) string { return fmt.Sprintf("run-%d", i+1) }
 
 // Check returns an error if a worker's result cannot be that of repetition i, or was made on another server than
-// earlier ones. Figures of different servers do not belong in one table. The first repetition on each platform sets the
-// server.
+// earlier results. Figures of different servers do not belong in one table. The first repetition on each platform sets
+// the server.
 func (c *Collection) Check(i int, m RemoteResult, worker string) error {
 	switch r := m.Run; {
 	case r.Name != c.all[i].Title:
@@ -138,7 +138,7 @@ func (c *Collection) why() string {
 }
 
 // Finish writes the results folder, and returns the suite's results and the folder. ready is called with the folder's
-// path just before it appears; ready may be nil.
+// path just before the folder appears; ready may be nil.
 func (c *Collection) Finish(ready func(dir string) error) (out tally.Suite, dir string, err error) {
 	if dir, err = results.NewFolder(c.root, c.suite.folderName()); err != nil {
 		return out, "", err

@@ -18,8 +18,8 @@ import (
 // ofSearches lists the fields that a search may have.
 var ofSearches = []string{"name", "times", "variant", "script", "adapter", "regime", "ttl", "expect", "explore"}
 
-// dropLoadFields clears the fields about load, which a search does not have. The suite's defaults may set them. It
-// returns an error if the run itself gives one.
+// dropLoadFields clears the fields about load, which a search does not have. The suite's defaults may set them. The
+// argument given lists the fields that the run itself gives. It is an error if a field about load is among them.
 func (r *Entry) dropLoadFields(given []string) error {
 	for _, name := range given {
 		if !slices.Contains(ofSearches, name) {
@@ -134,8 +134,8 @@ func (r Entry) expectsOf(out results.SearchOutcome, c harness.Class) bool {
 	return len(r.Expect.Expectation().Disallowed(found)) == 0
 }
 
-// endingOfSearch compares what the searches found with the run's expectation. If the run states none, documented
-// decides: whether the searches found what the catalogue documents.
+// endingOfSearch compares what the searches found with the run's expectation. If the run states no expectation,
+// documented decides. It says whether the searches found what the catalogue documents.
 func (r Entry) endingOfSearch(j harness.Judged, documented bool, sentence string) (tally.Ending, string) {
 	expected := r.Expect.Expectation()
 	switch {

@@ -20,15 +20,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
-// Merge merges the results of all shards of a suite. Each of folders is a shard's results folder, or holds some at any
-// depth.
+// Merge merges the results of all shards of a suite. Each of folders is the results folder of a shard, or holds results
+// folders of shards at any depth.
 //
 // It makes a new results folder in root (default "results"), and returns the suite's results and that folder. The
-// folder has the files of a suite that ran on one machine, and a copy of each shard's folder, which its links lead to.
-// The shards' own folders stay unchanged. If a shard ended early, so did the suite.
+// folder has the files of a suite that ran on one machine, and a copy of each shard's folder. Its links lead into these
+// copies. The shards' own folders stay unchanged. If a shard ended early, so did the suite.
 //
 // The error wraps plan.ErrUsage if a shard is missing, is there twice, or is of another suite, program or server than
-// the others. After an error the new folder is removed, unless it lacks nothing but reports.
+// the others. After an error the new folder is removed, unless only its reports could not be written.
 func Merge(ctx context.Context, folders []string, root string) (tally.Suite, string, error) {
 	shards, err := readShards(folders)
 	if err != nil {
@@ -48,7 +48,7 @@ func Merge(ctx context.Context, folders []string, root string) (tally.Suite, str
 	return out, dir, errors.Join(err, results.LinkLatest(dir))
 }
 
-// assemble copies the shards into dir, and writes a record of the suite from theirs.
+// assemble copies the shards into dir, and writes the suite's record there, made from the shards' records.
 func assemble(ctx context.Context, dir string, shards []shardRecord) error {
 	for _, s := range shards {
 		if err := copyFolder(ctx, filepath.Join(dir, s.folder()), s.dir); err != nil {
@@ -106,7 +106,7 @@ func inOrder(shards []shardRecord, dir string) (all []tally.Run) {
 	return all
 }
 
-// withFolder returns a command line in which paths below the folder from are below the folder to. If either folder
+// withFolder changes a folder in the paths of a command line: the folder from becomes the folder to. If either folder
 // needs quotes in a shell, the command line stays as it is.
 func withFolder(command, from, to string) string {
 	if from == "" || plan.CommandLine(from, to) != from+" "+to {
@@ -134,11 +134,10 @@ func longestElapsed(shards []shardRecord) (most time.Duration) {
 	return most
 }
 
-// folder returns the name of the shard's folder within the suite's.
+// folder returns the name of the shard's folder within the merged suite's folder.
 func (s shardRecord) folder() string { return fmt.Sprintf("shard-%d", s.head.Shard.Number) }
 
-// copyFolder copies folders and regular files from the folder from into a new folder. It skips links and everything
-// else that a shard does not write.
+// copyFolder copies a folder, from, and makes the copy, into. It skips links and other special files.
 func copyFolder(ctx context.Context, into, from string) error {
 	root, err := filepath.EvalSymlinks(from) // WalkDir follows no link, not even the root
 	if err != nil {

@@ -104,7 +104,7 @@ type repetitionResult struct {
 	dirs []string  // results folders
 }
 
-// make runs the repetition, and keeps its files in the folder o.Results. Links are relative to it.
+// make runs the repetition, and keeps its files in the folder o.Results. Links are relative to that folder.
 func (r Repetition) make(ctx context.Context, o results.Options) (m repetitionResult) {
 	began := time.Now()
 	if r.Explore != nil {
@@ -128,8 +128,8 @@ func (r Repetition) make(ctx context.Context, o results.Options) (m repetitionRe
 	return m
 }
 
-// again is the name of a file in a run's results folder. It is a suite that repeats the run, for runs with a Threshold:
-// a plan cannot state one.
+// again is the name of a file in the results folder of a run with a Threshold. The file is a suite that repeats the
+// run, since a plan cannot state a Threshold.
 const again = "suite.yaml"
 
 // judgeFailovers compares the run's failovers with its Threshold, if it has one. The run's command then repeats the run

@@ -17,8 +17,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
-// Fingerprint returns a hash of the suite's runs, scripts and expectations. Two readings of one file have the same. The
-// folders of scripts do not matter.
+// Fingerprint returns a hash of the suite's runs, scripts and expectations. Two readings of one file have the same
+// fingerprint. The folders of scripts do not matter.
 func (s Suite) Fingerprint() (string, error) {
 	hash := sha256.New()
 	enc := yaml.NewEncoder(hash)
@@ -31,7 +31,8 @@ func (s Suite) Fingerprint() (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)[:8]), enc.Close()
 }
 
-// checkFits returns an error if the record belongs to another suite, program or server than now.
+// checkFits returns an error if the recorded suite cannot be resumed, since its suite, program or server differs. The
+// argument now is the head of the suite to be run.
 func (s recorded) checkFits(dir string, now recordHead) error {
 	const anew = "leave --resume out to start over"
 	refuse := func(format string, args ...any) error {

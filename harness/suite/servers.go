@@ -14,7 +14,7 @@ import (
 )
 
 // servers describes what the nodes of the suite's runs are, by platform. For processes it is the server and its
-// version. For containers it is the name of their image, since nothing else is known before one has started.
+// version. For containers it is the name of their image, since nothing else is known before a container has started.
 func (s Suite) servers(ctx context.Context, o results.Options) (all map[string]string, err error) {
 	all = map[string]string{}
 	for _, run := range s.Runs {

@@ -16,8 +16,8 @@ type part struct {
 }
 
 // Shard returns the part of a whole suite that one of several machines runs. Every repetition of every run is in
-// exactly one shard. The longest are assigned first, each to the shard with the least work so far, so that all shards
-// end at about the same time. The split depends on the suite and the number of shards alone. The error wraps
+// exactly one shard. The longest repetitions are assigned first, each to the shard with the least work so far, so that
+// all shards end at about the same time. The split depends on the suite and the number of shards alone. The error wraps
 // plan.ErrUsage if the shard does not exist, or if there are more shards than repetitions.
 func (s Suite) Shard(of tally.Shard) (Suite, error) {
 	units := s.units()

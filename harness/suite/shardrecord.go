@@ -26,7 +26,7 @@ type recordedRun struct {
 	turn int
 }
 
-// readShard reads the record of the shard in dir. The error wraps plan.ErrUsage if dir is not that of a shard.
+// readShard reads the record of the shard in dir. The error wraps plan.ErrUsage if dir is not the folder of a shard.
 func readShard(dir string) (s shardRecord, err error) {
 	file, err := os.Open(filepath.Join(dir, recordFile))
 	if err != nil {
@@ -52,7 +52,7 @@ func readShard(dir string) (s shardRecord, err error) {
 	return s, nil
 }
 
-// addRun adds the run of a line, if the line has one that ended. was is what the record says up to this line.
+// addRun adds the run that a line of the record holds, if that run ended. was is what the record says up to this line.
 func (s *shardRecord) addRun(was recorded, l recordLine) error {
 	if l.Suite != nil {
 		return l.Suite.checkShard()
@@ -146,7 +146,7 @@ func readShards(folders []string) (all []shardRecord, err error) {
 }
 
 // suitesIn lists the results folders of suites at and below folder. It does not follow links. It skips folders called
-// latest, since CI systems store that link as a second copy of its target.
+// latest, since CI systems store the link latest as a second copy of its target.
 func suitesIn(folder string) (dirs []string, err error) {
 	if _, err := os.Stat(folder); err != nil {
 		return nil, plan.Usagef("%s: there is no such folder: name the results folders of suite --shard, or a "+

@@ -99,7 +99,8 @@ func builtInNames() (names []string) {
 	return names
 }
 
-// Text returns the text of the built-in suite called name, or else of that file. The error wraps plan.ErrUsage.
+// Text returns the text of the built-in suite called name or, if there is none, of the file name. The error wraps
+// plan.ErrUsage.
 func Text(name string) ([]byte, error) {
 	if text, err := builtIn.ReadFile("suites/" + name + ".yaml"); err == nil {
 		return text, nil
@@ -165,7 +166,7 @@ func fieldNames(n *yaml.Node) (all []string) {
 	return all
 }
 
-// nameRuns names each run that has no name after its plan. It refuses two runs with the same name.
+// nameRuns gives each run without a name the name of its plan. It refuses two runs with the same name.
 func (s *Suite) nameRuns() error {
 	seen := map[string]bool{}
 	for i := range s.Runs {

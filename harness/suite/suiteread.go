@@ -41,8 +41,8 @@ func Report(dir string) (tally.Suite, error) {
 	return s, reports.WriteSuite(dir, s)
 }
 
-// unfinishedRun returns the name of the newest run's folder that has a plan and no verdict. The suite was killed during
-// that run. It is empty if there is none.
+// unfinishedRun returns the name of the newest folder of a run that has a plan but no verdict: the suite was killed
+// during that run. The name is empty if each run has a verdict.
 func unfinishedRun(dir string) (newest string) {
 	plans, _ := filepath.Glob(filepath.Join(dir, "2*", plan.File)) // the pattern is valid; names begin with the year
 	for _, p := range plans {
@@ -77,7 +77,8 @@ type recorded struct {
 	wholeBytes int64          // length of the record up to the end of its last complete line
 }
 
-// readRecord reads a record up to its last complete line. After each line it calls then, which may be nil.
+// readRecord reads a record up to its last complete line. After each line it calls the function then, unless that is
+// nil.
 func readRecord(r io.Reader, then func(recorded, recordLine) error) (s recorded, err error) {
 	s = recorded{out: tally.Suite{Ended: cutShort}, inPass: map[string]int{}, kept: keptCounts{}}
 	lines := bufio.NewReader(r)
@@ -128,7 +129,7 @@ func (s *recorded) add(l recordLine) error {
 	return nil
 }
 
-// addTo applies the line to s, as the suite did when it wrote the line.
+// addTo applies the line to s. The suite changed its own results in the same way when it wrote the line.
 func (l recordLine) addTo(s *tally.Suite) error {
 	switch {
 	case l.Suite != nil && l.Suite.Schema > recordSchema:

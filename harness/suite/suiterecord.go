@@ -104,7 +104,7 @@ func newRecord(dir string, head recordHead) (*record, error) {
 	return r, nil
 }
 
-// writeRecord writes the record of a suite that ran elsewhere. It fills in the ending.
+// writeRecord writes the record of a suite that ran elsewhere. It computes end's Ending from the runs.
 func writeRecord(dir string, head recordHead, runs []tally.Run, end recordEnd) error {
 	out := tally.Suite{Ended: end.Reason}
 	head.begin(&out)

@@ -196,7 +196,7 @@ func (r *suiteRunner) runAll(ctx context.Context) error {
 	return nil
 }
 
-// timeIsUp reports whether the requested time is over. Without a requested time it is always over.
+// timeIsUp reports whether the requested time is over. Without a requested time it returns true.
 func (r *suiteRunner) timeIsUp() bool { return r.since() >= r.how.For }
 
 // runs returns the number of repetitions in a pass.

@@ -87,7 +87,8 @@ func (t Threshold) statistic(d tally.Distribution) (counts time.Duration, ok boo
 	return 0, false
 }
 
-// judge changes the ending of a run that was as expected, if its failovers exceed the threshold or leave it undecided.
+// judge changes the ending of a run that was as expected, if its failovers exceed the threshold, or if they do not show
+// whether they keep it.
 func (t Threshold) judge(r *tally.Run) {
 	if r.Ending != tally.Met {
 		return
@@ -137,7 +138,8 @@ func (t Threshold) compare(b bound, all []tally.Failover) (tally.Ending, string)
 	return tally.Met, ""
 }
 
-// lasted returns the clause that says how long the time under this bound was. took is its length.
+// lasted returns a clause about the time that b limits, such as "the first write of a client came 1.4 s after the
+// fault". took is the length of that time.
 func (b bound) lasted(took string) string {
 	switch b.name {
 	case string(analysis.Accepted):
@@ -148,7 +150,7 @@ func (b bound) lasted(took string) string {
 	return b.name + " for " + took
 }
 
-// whichOf says which of n failovers the statistic is about. It is empty for one.
+// whichOf says which of n failovers the statistic is about. It is empty for one failover.
 func (t Threshold) whichOf(n int) string {
 	switch {
 	case n == 1:

@@ -41,9 +41,9 @@ type Queue interface {
 
 // UnitState is the state of a unit.
 type UnitState struct {
-	Tries  []Try  // without a result, or under way, in order
-	Worker string // worker that did it; empty: none
-	Over   bool   // it has an outcome: it was done or given up
+	Tries  []Try  // tries without a result or under way, in order
+	Worker string // worker that did the unit; empty: none
+	Over   bool   // the unit has an outcome: it was done or given up
 }
 
 // WorkState is the state of the work.
@@ -72,7 +72,7 @@ type Job interface {
 	// more. Any other error says nothing about the unit: go on.
 	Renew(ctx context.Context) error
 
-	// Done hands in a result. The first one is kept.
+	// Done hands in a result. The first result of a unit is kept.
 	Done(ctx context.Context, r Result) error
 
 	// Fail ends a try without a result. After the last try the unit is given up. Otherwise it is handed out again after

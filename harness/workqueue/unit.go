@@ -73,7 +73,7 @@ func (r Result) Contradicts(claim string) bool {
 // Outcome is the final state of a unit.
 type Outcome struct {
 	Result
-	Worker string   // worker that did it; empty: the unit was given up
+	Worker string   // worker that did the unit; empty: the unit was given up
 	Failed []string // what became of tries without a result, in order
 }
 

@@ -123,8 +123,8 @@ const stoodStill = 2 * time.Second
 // errStoodStill marks a failure during a standstill of the process.
 var errStoodStill = errors.New("this machine stood still")
 
-// do does a unit, and renews its lease meanwhile. If the process stood still, that may be the reason for an error, or
-// for a result without a claim. Such a try counts as failed.
+// do does a unit, and renews its lease meanwhile. If the process stood still, the standstill may be the reason for an
+// error, or for a result without a claim. The try then counts as failed.
 func (w Worker) do(ctx context.Context, job Job) (res Result, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -153,7 +153,8 @@ func (w Worker) do(ctx context.Context, job Job) (res Result, err error) {
 	return res, err
 }
 
-// afterStandstill returns the error for a unit, given the longest standstill during it.
+// afterStandstill returns the error of a try, in which the process stood still for at most the time still: err, or an
+// error that wraps errStoodStill if still is long enough to be the reason.
 func afterStandstill(still time.Duration, res Result, err error) error {
 	if still < stoodStill || err == nil && res.Claim != "" || errors.Is(err, ErrRefused) {
 		return err

@@ -8,7 +8,7 @@ import (
 )
 
 // Play builds a counterexample as the explorer would. Each step takes a millisecond. An operation lasts from its first
-// command until half a millisecond after its last. Clients are numbered from 1.
+// command until half a millisecond after its last command. Clients are numbered from 1.
 type Play struct {
 	interleave.Counterexample
 	Now   time.Duration // time of the last step
@@ -44,7 +44,7 @@ func (p *Play) Ends(client int, command, reply, belief string, op harness.Op) ha
 // Crashes adds the crash of a client.
 func (p *Play) Crashes(client int) { p.Step(interleave.Crash(client-1), client, "crashes", "") }
 
-// World adds a step that no client takes. If it lets time pass, Now moves on by 10 s.
+// World adds a step that no client takes. If the step lets time pass, World moves Now on by 10 s.
 func (p *Play) World(c interleave.Choice, command string) {
 	p.Step(c, 0, command, "")
 	if c.IsTime() {
@@ -61,7 +61,7 @@ func (p *Play) Probes(command, reply, belief string, op harness.Op) harness.Op {
 	return op
 }
 
-// Step adds any step, a millisecond after the last.
+// Step adds any step, a millisecond after the previous step.
 func (p *Play) Step(c interleave.Choice, client int, command, reply string) {
 	p.Now = p.Now.Truncate(ms) + ms
 	p.Steps = append(p.Steps, interleave.Step{
@@ -80,7 +80,7 @@ func (p *Play) holds(op harness.Op, owner int, to time.Duration, until harness.S
 	p.spans = append(p.spans, harness.Span{Client: op.Client, Owner: owner, From: op.Return, To: to, Until: until})
 }
 
-// Shows completes the counterexample with its anomaly.
+// Shows adds the anomaly that ops show, and returns the complete counterexample.
 func (p *Play) Shows(class harness.Class, key, note string, ops ...harness.Op) interleave.Counterexample {
 	p.Anomaly = harness.Anomaly{Class: class, Key: key, Note: note, Ops: ops, From: ops[0].Call, To: p.Now,
 		Spans: p.spans}
@@ -96,7 +96,7 @@ func LockOp(kind harness.Kind, err string) harness.Op {
 	return op
 }
 
-// Claim returns a claim of the message "msg" with that result.
+// Claim returns a claim of the message "msg" with the given result.
 func Claim(result string) harness.Op {
 	return harness.Op{Kind: harness.Claim, Key: "msg", Result: result, TTL: 20 * sec}
 }
@@ -184,7 +184,7 @@ func LostGrant() interleave.Counterexample {
 		"client 2 was granted lock by 0.0055 s, while client 1 certainly held it from 0.0025 s until 0.0100 s", a, b)
 }
 
-// Hostile returns a counterexample whose texts are all evil, for tests of escaping.
+// Hostile returns a counterexample with evil in all of its texts, for tests of escaping.
 func Hostile(evil string) interleave.Counterexample {
 	p := NewPlay()
 	op := p.Ends(1, "SET "+evil, evil, evil, harness.Op{Kind: harness.Acquire, Key: evil, TTL: sec})

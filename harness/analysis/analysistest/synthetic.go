@@ -67,9 +67,9 @@ func Synthetic() harness.History {
 	}
 }
 
-// Role returns an event that shows a node's role.
-func Role(t time.Duration, node, now string) harness.Event {
-	return harness.Event{At: t, Node: node, Kind: harness.EventRole, Detail: now}
+// Role returns an event that reports the role of a node at t.
+func Role(t time.Duration, node, role string) harness.Event {
+	return harness.Event{At: t, Node: node, Kind: harness.EventRole, Detail: role}
 }
 
 // Addressed returns the events that hold the nodes' addresses, and the event that r1 accepts writes.
@@ -84,10 +84,10 @@ func Addressed() []harness.Event {
 	return all
 }
 
-// FailoverEvents returns the events of a failover, as Sentinels and the harness's polls record them. At start the
-// primary called old was lost, and then the node called now becomes primary. from and to are the last numbers of the
-// addresses of old and now.
-func FailoverEvents(start time.Duration, old, now string, from, to int) []harness.Event {
+// FailoverEvents returns the events of a failover, as Sentinels and the harness's polls record them. The primary called
+// lost is lost at the time start, and the node called promoted becomes the primary. from and to are the last numbers of
+// their addresses.
+func FailoverEvents(start time.Duration, lost, promoted string, from, to int) []harness.Event {
 	address := func(i int) string { return fmt.Sprintf("127.7.2.%d 6379", i) }
 	primary := "master mymaster " + address(from)
 	change := "mymaster " + address(from) + " " + address(to)
@@ -95,19 +95,19 @@ func FailoverEvents(start time.Duration, old, now string, from, to int) []harnes
 		return harness.Event{At: start + after, Node: node, Kind: kind, Detail: detail}
 	}
 	return []harness.Event{
-		e(2*ms, old, harness.EventUnwritable, "no answer within 200ms"),
-		e(60*ms, old, harness.EventRole, harness.RoleDown),
+		e(2*ms, lost, harness.EventUnwritable, "no answer within 200ms"),
+		e(60*ms, lost, harness.EventRole, harness.RoleDown),
 		e(1012*ms, "s2", "+sdown", primary), e(1043*ms, "s3", "+sdown", primary), e(1075*ms, "s2", "+odown", primary),
 		e(1076*ms, "s2", "+new-epoch", "1"), e(1076*ms, "s2", "+try-failover", primary),
 		e(1081*ms, "s3", "+vote-for-leader", "5f2a 1"), e(1083*ms, "s2", "+elected-leader", primary),
 		e(1084*ms, "s2", "+failover-state-select-slave", primary),
 		e(1147*ms, "s2", "+selected-slave", "slave "+address(to)),
-		e(1470*ms, now, harness.EventWritable, ""), e(1490*ms, now, harness.EventRole, harness.RolePrimary),
+		e(1470*ms, promoted, harness.EventWritable, ""), e(1490*ms, promoted, harness.EventRole, harness.RolePrimary),
 		e(1512*ms, "s2", "+promoted-slave", "slave "+address(to)),
 		e(1512*ms, "s2", "+failover-state-reconf-slaves", primary), e(1590*ms, "s2", "+switch-master", change),
 		e(1604*ms, "s3", "+switch-master", change), e(1605*ms, "s3", "+convert-to-slave", "slave "+address(from)),
-		e(1620*ms, now, harness.EventServesWrites, "g0"), e(1621*ms, now, harness.EventServesWrites, "g2"),
-		e(1622*ms, now, harness.EventServesWrites, "g1"),
+		e(1620*ms, promoted, harness.EventServesWrites, "g0"), e(1621*ms, promoted, harness.EventServesWrites, "g2"),
+		e(1622*ms, promoted, harness.EventServesWrites, "g1"),
 	}
 }
 

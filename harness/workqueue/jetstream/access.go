@@ -50,10 +50,10 @@ var (
 	// ErrAccess marks a URL, token, file or name that is wrong.
 	ErrAccess = errors.New("no access to NATS")
 
-	// ErrNoCoordination says that NATS answers, but has no coordination with that name.
+	// ErrNoCoordination says that NATS answers, but has no coordination with the given name.
 	ErrNoCoordination = errors.New("no such coordination")
 
-	// ErrTaken says that another coordinator with that name is at work.
+	// ErrTaken says that another coordinator of the same name is at work.
 	ErrTaken = errors.New("another coordinator with this name is running")
 
 	// ErrOther says that a name is taken by other work, or by another program.
@@ -67,7 +67,8 @@ const (
 	readTime    = time.Second            // limit of a question that is soon asked again
 )
 
-// connect connects to NATS. It tries again until the patience is over, unless the error is permanent.
+// connect connects to NATS. The argument as is the connection's name there. connect tries again until the patience is
+// over, unless the error is permanent.
 func (a Access) connect(ctx context.Context, as string) (*nats.Conn, error) {
 	options, err := a.options(as)
 	if err != nil {
@@ -103,7 +104,7 @@ func isAccess(err error) bool {
 		strings.Contains(strings.ToLower(err.Error()), "authorization violation")
 }
 
-// options returns a connection's options. An error wraps ErrAccess.
+// options returns the options of a connection called as. An error wraps ErrAccess.
 func (a Access) options(as string) ([]nats.Option, error) {
 	for _, one := range strings.Split(a.URL, ",") {
 		u, err := url.Parse(strings.TrimSpace(one))

@@ -61,8 +61,7 @@ func (q *Queue) putLarge(ctx context.Context, id string, u workqueue.Unit) error
 	})
 }
 
-// isDuplicate reports whether a unit was not published because its subject has it already. NATS reports that as a store
-// error.
+// isDuplicate reports whether err says that the stream has the unit already. NATS reports that as a store error.
 func isDuplicate(err error) bool {
 	api, ok := errors.AsType[*jetstream.APIError](err)
 	return ok && strings.Contains(api.Description, "maximum messages per subject exceeded")
@@ -214,7 +213,7 @@ func (j *job) sayAlive() (stop func()) {
 	return func() { close(done); saying.Wait() }
 }
 
-// isID reports whether a text may be a unit's ID. It becomes part of a key.
+// isID reports whether a text may be a unit's ID. An ID becomes part of a key.
 func isID(text string) bool {
 	for _, r := range text {
 		if (r < '0' || r > '9') && (r < 'a' || r > 'f') {
@@ -273,7 +272,7 @@ func triesOf(all []oneTry) (tries []workqueue.Try) {
 	return tries
 }
 
-// try returns the record of this try. why and args say what became of the try.
+// try returns the record of this try. why is a format with args that says what became of the try.
 func (j *job) try(why string, failed bool, args ...any) oneTry {
 	return oneTry{j.tryID, workqueue.Try{Worker: j.q.as, Why: fmt.Sprintf(why, args...), Failed: failed}}
 }
@@ -286,7 +285,7 @@ func (j *job) begin(ctx context.Context) ([]oneTry, error) {
 }
 
 // changeTries replaces the unit's recorded tries by what change returns; nil leaves them as they are. change gets all
-// tries except this one, and whether this one is the last.
+// tries except j's own, and whether j's own is the last.
 func (j *job) changeTries(ctx context.Context,
 	change func(others []oneTry, last bool) []oneTry) (all []oneTry, err error) {
 	err = j.q.try(ctx, "record a try", attemptTime, func(ctx context.Context) error {

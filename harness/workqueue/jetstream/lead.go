@@ -21,9 +21,9 @@ type Sizes struct {
 	MostStored int64         // most bytes in the object store; default: the server's limit
 }
 
-// Lead begins the coordination called name, or takes over one whose coordinator has ended or was killed. as is the name
-// of this coordinator, and head describes the work. Lead returns the head with which the coordination was begun,
-// including its Seed.
+// Lead begins the coordination called name, or takes over one whose coordinator has ended or was killed. The argument
+// as is the name of this coordinator, and head describes the work. Lead returns the head with which the coordination
+// was begun, including its Seed.
 //
 // The error wraps ErrTaken if another coordinator of that name answers, and ErrOther if the name belongs to other work
 // than head's. Two coordinators that begin at the same moment do the same work, which counts once.
@@ -209,7 +209,8 @@ func isConflict(err error) bool {
 			api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
-// agree writes the head, or reads the one that the coordination was begun with.
+// agree writes the head of a new coordination. If the coordination has a head already, agree reads that. It returns an
+// error that wraps ErrOther if that head describes other work.
 func (q *Queue) agree(ctx context.Context, head Head) error {
 	return q.try(ctx, "begin "+q.name, attemptTime, func(ctx context.Context) error {
 		_, err := q.keys.Create(ctx, keyHead, encoded(head))
@@ -236,7 +237,8 @@ func (q *Queue) agree(ctx context.Context, head Head) error {
 	})
 }
 
-// differs says how h, the head of a coordination to be continued, differs from the head now; empty: it does not.
+// differs says how h, the head of a coordination to be continued, differs from now, the head of this coordinator;
+// empty: they describe the same work.
 func (h Head) differs(now Head) string {
 	switch {
 	case h.Format != now.Format || h.Program != now.Program:
@@ -262,7 +264,8 @@ func encoded(v any) []byte {
 // leaveWithin is how long workers have to notice the end before everything is removed.
 const leaveWithin = 5 * time.Second
 
-// End implements workqueue.Queue. If it is interrupted, the name can still be used: what is over is removed then.
+// End implements workqueue.Queue. If End is interrupted, the name can still be used: the next coordinator of that name
+// removes what is left.
 func (q *Queue) End(ctx context.Context) error {
 	err := q.try(ctx, "end "+q.name, attemptTime, func(ctx context.Context) error {
 		if err := q.checkOurs(ctx); err != nil {
@@ -301,8 +304,8 @@ func (q *Queue) checkOurs(ctx context.Context) error {
 	return nil
 }
 
-// remove removes everything that the coordination keeps in NATS. The keys go last, so that until then others see that
-// it is over.
+// remove removes everything that the coordination keeps in NATS. The keys go last: as long as they exist, others see
+// that the coordination is over.
 func (q *Queue) remove(ctx context.Context) error {
 	err := q.try(ctx, "remove "+q.name, attemptTime, func(ctx context.Context) error {
 		for _, step := range []struct {

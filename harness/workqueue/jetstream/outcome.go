@@ -80,7 +80,7 @@ func (j *job) Done(ctx context.Context, r workqueue.Result) error {
 	return j.keep(ctx, k)
 }
 
-// keep stores the outcome if it is the first, and discards the unit.
+// keep stores the unit's outcome, or compares it with the first one if there is one. Then it discards the unit.
 func (j *job) keep(ctx context.Context, k storedOutcome) error {
 	first := k
 	err := j.q.try(ctx, "keep an outcome", attemptTime, func(ctx context.Context) error {
@@ -105,8 +105,8 @@ func (j *job) keep(ctx context.Context, k storedOutcome) error {
 	return err
 }
 
-// compare compares a second result with the first, and removes it. A dispute is recorded first, so that it survives if
-// this process is killed.
+// compare records a dispute if a second result contradicts the first. Then it removes the body of the second result.
+// The dispute comes first, so that it is recorded even if this process is killed.
 func (j *job) compare(ctx context.Context, first, second storedOutcome) error {
 	if (workqueue.Result{Claim: first.Claim}).Contradicts(second.Claim) {
 		if err := j.dispute(ctx); err != nil {

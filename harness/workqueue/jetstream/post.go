@@ -17,7 +17,8 @@ func (q *Queue) Post() Post { return Post{q} }
 
 func (p Post) subject(subject string) string { return "doublegrant." + p.q.name + ".load." + subject }
 
-// Ask sends a message and returns the answer. An error says that none came before ctx ended, or that nothing listens.
+// Ask sends a message and returns the answer. An error says that no answer came before ctx ended, or that nobody
+// listens.
 func (p Post) Ask(ctx context.Context, subject string, message []byte) ([]byte, error) {
 	msg, err := p.q.nc.RequestWithContext(ctx, p.subject(subject), message)
 	if err != nil {

@@ -29,7 +29,7 @@ type Server struct {
 // Serve starts an embedded NATS at listen, a host:port; an empty port or 0 means a free one. Its store, address and
 // random token are kept in the folder dir. A later Serve with that folder uses the same store and token, and the same
 // address if listen names the same host and no port. The error wraps ErrAccess if listen is not an address, ErrTaken if
-// another process serves from dir, and ErrFolder if other files are in it. If it fails in a folder without earlier
+// another process serves from dir, and ErrFolder if other files are in it. If Serve fails in a folder without earlier
 // state, it leaves nothing behind.
 func Serve(dir, listen string) (*Server, error) {
 	host, port, err := splitAddress(listen)
@@ -128,8 +128,8 @@ func splitAddress(listen string) (host string, port int, err error) {
 	return host, port, nil
 }
 
-// Remove stops the NATS and removes its state, and the folder if nothing else is in it. Until then no other process
-// serves from the folder.
+// Remove stops the NATS and removes its state, and the folder if nothing else is in it. Until Remove returns, no other
+// process can serve from the folder.
 func (s *Server) Remove() error {
 	s.end()
 	return errors.Join(removeState(s.dir), s.lock.Close())

@@ -15,7 +15,7 @@ import (
 
 // This file shows a coordinator the state of the work: it watches the keys of tries, outcomes and barred workers.
 
-// watched is what was seen so far.
+// watched is what the keys have shown so far.
 type watched struct {
 	begun  map[string]workqueue.OpenUnit // by ID
 	done   map[string]bool               // later changes of these units are ignored
@@ -30,7 +30,7 @@ func (q *Queue) Watch() workqueue.WorkState {
 		Begun: slices.SortedFunc(maps.Values(q.seen.begun), workqueue.OpenUnit.Compare)}
 }
 
-// follow watches the keys until stop is called. If it cannot, only Watch is out of date: Await also reads the keys
+// follow watches the keys until stop is called. If watching fails, only Watch is out of date: Await also reads the keys
 // itself.
 func (q *Queue) follow(ctx context.Context) {
 	ctx, q.stop = context.WithCancel(context.WithoutCancel(ctx))

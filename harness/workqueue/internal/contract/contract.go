@@ -94,7 +94,7 @@ func outcome(t *testing.T, q workqueue.Queue, u workqueue.Unit) workqueue.Outcom
 	return o
 }
 
-// nothingToTake checks that no unit waits or comes back, for two leases.
+// nothingToTake checks that no unit can be taken during the time of two leases.
 func nothingToTake(t *testing.T, q workqueue.Queue, lease time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*lease)
@@ -155,7 +155,7 @@ func aLeaseIsRenewed(t *testing.T, open Open) {
 }
 
 // theFirstResultWins returns a test in which a worker that lost its lease hands in a second result. contradicts is true
-// if it contradicts the first.
+// if the second result contradicts the first.
 func theFirstResultWins(second workqueue.Result, contradicts bool) func(*testing.T, Open) {
 	return func(t *testing.T, open Open) {
 		as, q, late := cutOff(t, open, "cut off")
@@ -254,8 +254,8 @@ func aLateResultOfAUnitGivenUp(t *testing.T, open Open) {
 	require.True(t, outcome(t, q, unit("1")).GivenUp(), "the first outcome stays")
 }
 
-// cutOff opens a queue with one unit, which the worker takes and then says nothing. late is its job. The next worker
-// gets the unit when the lease ends.
+// cutOff opens a queue with one unit, which the worker takes and then says nothing. late is the worker's job. The next
+// worker gets the unit when the lease ends.
 func cutOff(t *testing.T, open Open,
 	worker string) (as func(string) workqueue.Queue, q workqueue.Queue, late workqueue.Job) {
 	t.Helper()
@@ -263,8 +263,8 @@ func cutOff(t *testing.T, open Open,
 	return as, q, take(t, as(worker))
 }
 
-// aLateFail checks that a worker that fails a unit after its lease does not spoil the last try, which another worker
-// has begun.
+// aLateFail checks that a worker that fails a unit after its lease does not end the last try, which another worker has
+// begun.
 func aLateFail(t *testing.T, open Open) {
 	as, q, late := cutOff(t, open, "a")
 	require.NoError(t, take(t, as("b")).Fail(t.Context(), "x"))
@@ -274,7 +274,7 @@ func aLateFail(t *testing.T, open Open) {
 	require.Equal(t, result("y"), outcome(t, q, unit("1")).Result)
 }
 
-// aLateGiveBack checks that giving a unit back after its lease does not undo the try.
+// aLateGiveBack checks that the try still counts if a worker gives its unit back after the lease has ended.
 func aLateGiveBack(t *testing.T, open Open) {
 	as, q, late := cutOff(t, open, "a")
 	next := take(t, as("b"))
@@ -294,7 +294,8 @@ func givenBackAfterALateResult(t *testing.T, open Open) {
 	nothingToTake(t, q, shortLease)
 }
 
-// whateverWorkersDo makes workers succeed, fail, give back, vanish and return late, in random order.
+// whateverWorkersDo makes workers succeed, fail, give back, vanish and return late, in random order. It checks that
+// each unit then has a right outcome.
 func whateverWorkersDo(t *testing.T, open Open) {
 	const units, workers = 40, 4
 	as, q := begin(t, open, shortLease)

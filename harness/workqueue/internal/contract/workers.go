@@ -38,8 +38,8 @@ func works(t *testing.T, as func(string) workqueue.Queue,
 	return func() map[string]error { working.Wait(); return ended }
 }
 
-// aWorkerThatFailsWhereAnotherDoesNot runs a worker that fails, and is faster than the other. Without precautions it
-// would use up all tries.
+// aWorkerThatFailsWhereAnotherDoesNot runs two workers. The faster one fails every unit, and without precautions would
+// use up all tries.
 func aWorkerThatFailsWhereAnotherDoesNot(t *testing.T, open Open) {
 	as, q := begin(t, open, someLease)
 	failed := make(chan struct{}, 1000)
