@@ -19,12 +19,13 @@ type Ranking struct {
 	Verdict  harness.Verdict // valid if something held, invalid if everything broke, otherwise unknown
 }
 
-// faster is how many times as many operations a second are needed to call one variant faster than another. Each ran
-// once, and the machine may have been busy, so smaller differences say nothing.
+// faster is the ratio of operations a second from which one variant is called faster than another. Each ran once, and
+// the machine may have been busy, so a smaller ratio says nothing.
 const faster = 1.25
 
-// Rank compares runs under conditions that are the same for all variants. What broke, under load or in a search, is
-// worse than what held. Of several that held, one is better if it is faster under every condition.
+// Rank compares variants that ran under the same conditions. A variant that broke, under load or in a search, is worse
+// than one that held. Of several variants that held, the best is faster than each of the others under every condition.
+// There may be none.
 func Rank(rows []Row) Ranking {
 	c := Ranking{Rows: slices.Clone(rows)}
 	for i, r := range c.Rows {
@@ -168,7 +169,7 @@ func tell(all []contender) string {
 	return strings.Join(parts, "; ")
 }
 
-// say names contenders in a sentence. It says nothing if there are none.
+// say puts the names of contenders into format. It returns "" if there are no contenders.
 func say(all []contender, format string) string {
 	var names []string
 	for _, c := range all {
@@ -192,7 +193,8 @@ func joinSentences(clauses ...string) string {
 	return strings.Join(all, " ")
 }
 
-// fastest returns the only contender, or the one that is faster than each other under every condition, or nothing.
+// fastest returns the name of the contender that is faster than each of the others under every condition; empty: there
+// is none. A single contender counts as the fastest.
 func fastest(all []contender) string {
 	for _, c := range all {
 		ahead := func(other contender) bool { return other.name == c.name || c.isFaster(other) }
@@ -203,7 +205,7 @@ func fastest(all []contender) string {
 	return ""
 }
 
-// isFaster reports whether c is faster under each of its conditions.
+// isFaster reports whether c is faster than other under each condition of c. Both have their rows in the same order.
 func (c contender) isFaster(other contender) bool {
 	for i, r := range c.rows {
 		if i >= len(other.rows) || r.Rate < faster*other.rows[i].Rate {
@@ -213,8 +215,8 @@ func (c contender) isFaster(other contender) bool {
 	return true
 }
 
-// pacesOf says how fast contenders are under their first condition. Without a best one it adds that smaller differences
-// say nothing.
+// pacesOf says how many operations a second contenders did under their first condition. If best is empty, it adds which
+// differences are too small to tell.
 func pacesOf(all []contender, best string) string {
 	var paces []string
 	for _, c := range all {
@@ -230,7 +232,7 @@ func pacesOf(all []contender, best string) string {
 	return s
 }
 
-// leastBroken returns the contender that broke under the fewest conditions, or nothing if several did.
+// leastBroken returns the name of the contender that broke under the fewest conditions; empty: several did.
 func leastBroken(all []contender) (name string) {
 	fewest := slices.MinFunc(all, func(a, b contender) int { return cmp.Compare(len(a.broke), len(b.broke)) })
 	for _, c := range all {

@@ -41,7 +41,7 @@ func ComparisonText(w io.Writer, c Ranking, l Layout) error {
 }
 
 // ComparisonMarkdown writes a comparison for a pull request: the answer, and a table of the runs. If any row has a
-// result of the explorer, the table has a column for these.
+// result of the explorer, the table has a column for such results.
 func ComparisonMarkdown(w io.Writer, c Ranking) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## Which one is better: %s\n\n%s\n\n", escapeMarkdown(c.Answer), escapeMarkdown(c.Sentence))

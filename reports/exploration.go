@@ -68,7 +68,7 @@ func (e Exploration) headline() string {
 	}
 }
 
-// InShort explains the verdict in one sentence, without what Scope says.
+// InShort explains the verdict in one sentence. If the verdict is valid, the sentence leaves out what Scope says.
 func (e Exploration) InShort() string {
 	if e.Verdict() == harness.Valid {
 		return fmt.Sprintf("No interleaving breaks it: all %s.", e.everything())
@@ -76,8 +76,8 @@ func (e Exploration) InShort() string {
 	return e.headline()
 }
 
-// Scope describes what each part of the search was about, without how many schedules it had: "3 clients, at most 1
-// crash and 1 expiry".
+// Scope says how many clients each part of the search had, and which faults: "3 clients, at most 1 crash and 1 expiry".
+// It leaves out the number of schedules.
 func (e Exploration) Scope() string {
 	var all []string
 	for _, p := range e.Result.Parts {
@@ -86,8 +86,8 @@ func (e Exploration) Scope() string {
 	return cmp.Or(strings.Join(all, "; "), e.clientCount()+", "+boundsOf(e.Result.Budget))
 }
 
-// partsSentence returns a sentence that describes the parts of a search, after a space. It is empty for a search with
-// one part.
+// partsSentence returns a sentence that describes the parts of a search, with a space before it. For a search with one
+// part it returns "".
 func (e Exploration) partsSentence() string {
 	if len(e.Result.Parts) < 2 {
 		return ""
@@ -152,7 +152,8 @@ func (e Exploration) schedules() string {
 	return units.Plural(int64(e.Result.Schedules), "schedule", "schedules")
 }
 
-// everything describes the schedules of an exhausted search. Pruned schedules would have shown nothing new.
+// everything returns the number of schedules of an exhausted search. If others were pruned, it calls these schedules
+// different, since pruned schedules would have shown nothing new.
 func (e Exploration) everything() string {
 	if e.Result.Pruned > 0 {
 		return e.schedules() + " that differ"

@@ -27,7 +27,7 @@ type explorationPage struct {
 	Situations      []situationView
 }
 
-// partView is one of the searches that make up the whole.
+// partView is one part of a search: the schedules with the same number of clients and the same bounds.
 type partView struct {
 	Clients   int
 	Bounds    string

@@ -18,7 +18,7 @@ func FailoverTimes() (all []string) {
 }
 
 // FailoversOf returns the figures of failovers, from which distributions are computed. If clients asked too rarely to
-// tell how long a cost lasted, it is given as a range.
+// tell how long a cost lasted, the cost is given as a range.
 func FailoversOf(all []analysis.Failover) (figures []tally.Failover) {
 	for _, f := range all {
 		one := tally.Failover{Times: map[string]time.Duration{}}
@@ -44,7 +44,7 @@ func FailoversOf(all []analysis.Failover) (figures []tally.Failover) {
 	return figures
 }
 
-// rangesOf returns, by name, the costs that are ranges, or nil if there are none.
+// rangesOf returns, by name, the costs of a failover whose length is known only as a range; nil: there are none.
 func rangesOf(f analysis.Failover) (all map[string]tally.Range) {
 	for name, o := range map[string]analysis.Outage{analysis.NoAnswers: f.Outage, analysis.NoClientWrites: f.Writes} {
 		if o.Seen && o.IsRange() {
@@ -87,7 +87,7 @@ func FailoversLine(f tally.Figures) string {
 	return s
 }
 
-// seenIn returns how many failovers have a time, in parentheses, or "" if all have it.
+// seenIn returns, in parentheses, how many of all failovers have the time that d is about; empty: all have it.
 func seenIn(d tally.Distribution, f tally.Figures) string {
 	if d.Of == f.Failovers {
 		return ""
@@ -95,8 +95,8 @@ func seenIn(d tally.Distribution, f tally.Figures) string {
 	return fmt.Sprintf(" (%s of %s)", units.Count(int64(d.Of)), units.Count(int64(f.Failovers)))
 }
 
-// lossOf describes how many violations of a class a failover had on average, and within which bounds the average of
-// many more failovers would be.
+// lossOf describes how many violations of a class a failover had on average, with the 95 % confidence interval of that
+// average.
 func lossOf(m tally.Mean) string {
 	switch {
 	case m.Mean == 0 && m.Of > 1:

@@ -55,8 +55,8 @@ func failoverRows(all []analysis.Failover) failoverTable {
 	return t
 }
 
-// addFoot adds the distribution of each column. If some failovers lack a time, it adds a row with the number that have
-// it.
+// addFoot adds rows with the median, the least, the p90 and the most of each column. If some failovers lack a time, one
+// more row says how many failovers have each time.
 func (t *failoverTable) addFoot(f tally.Figures) {
 	t.Foot = []failoverRow{{Name: "median"}, {Name: "least"}, {Name: "p90"}, {Name: "most"}}
 	of := failoverRow{Name: "seen in"}
@@ -74,7 +74,8 @@ func (t *failoverTable) addFoot(f tally.Figures) {
 	}
 }
 
-// remarksOn lists what is unusual about a failover, and the faults in force beside its cause.
+// remarksOn lists what is unusual about a failover. If other faults were in force at the same time as its cause, the
+// first remark names them.
 func remarksOn(f analysis.Failover) []string {
 	all := f.Remarks()
 	if len(f.OtherFaults) > 0 {

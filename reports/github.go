@@ -20,8 +20,8 @@ const (
 	maxSummary     = 1_000_000 // bytes of a step's summary; GitHub takes 1 MiB and drops a larger one
 )
 
-// AnnotateRows writes an annotation for each of the first runs or searches that did not pass: an error, or a warning if
-// the verdict is unknown.
+// AnnotateRows writes an annotation for each of the first runs or searches that did not pass, at most maxAnnotations.
+// An annotation is an error, or a warning if the verdict is unknown.
 func AnnotateRows(w io.Writer, rows []Row) error {
 	n := 0
 	for _, r := range rows {
@@ -36,8 +36,8 @@ func AnnotateRows(w io.Writer, rows []Row) error {
 	return nil
 }
 
-// AnnotateSuite writes an annotation for each of the first runs of a suite that did not end as expected: an error, or a
-// warning if the verdict is unknown.
+// AnnotateSuite writes an annotation for each of the first runs of a suite that did not end as expected, at most
+// maxAnnotations. An annotation is an error, or a warning if the verdict is unknown.
 func AnnotateSuite(w io.Writer, s tally.Suite) error {
 	failures, _ := s.Failures(maxAnnotations)
 	for _, r := range failures {

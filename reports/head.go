@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// Schema is the version of every JSON document. From the first release on it changes when a field changes its meaning
-// or is removed. Before that it stays 1, and the changelog lists changed fields.
+// Schema is the version of every JSON document. It stays 1 until the first release, and the changelog lists changed
+// fields. From then on it changes when a field changes its meaning or is removed.
 const Schema = 1
 
 // ErrSchema marks a document of another version or kind.
@@ -37,7 +37,7 @@ const (
 // HeadOf returns the head of a document that is written now.
 func HeadOf(k Kind) Head { return Head{Schema, k} }
 
-// DocumentKind returns the document's kind. Only what embeds a Head has it.
+// DocumentKind returns the document's kind. Every document has this method, since it embeds a Head.
 func (h Head) DocumentKind() Kind { return h.Kind }
 
 // check refuses a document of another version or kind.

@@ -148,7 +148,7 @@ func (d drawnFailover) Head() string {
 	return s
 }
 
-// Ranges reports whether clients asked too rarely to measure an outage exactly, so that it is given as a range.
+// Ranges reports whether the length of an outage is given as a range, because clients asked too rarely to measure it.
 func (d drawnFailover) Ranges() bool { return d.Outage.IsRange() || d.Writes.IsRange() }
 
 func newPage(r Report) page {
@@ -293,8 +293,8 @@ func opViews(a harness.Anomaly, meta harness.Meta) []opView {
 	return all
 }
 
-// nameClient returns a client's id. After an operation without an answer a worker goes on under a new id: then the text
-// names the worker, too.
+// nameClient returns a client's id as text. A worker whose operation got no answer goes on under a new id. Then the
+// text names the worker, too.
 func nameClient(client int, meta harness.Meta) string {
 	switch w := meta.Worker(client); {
 	case client < 0:

@@ -62,7 +62,7 @@ func newIndex(rows []Row) index {
 	return x
 }
 
-// title returns the name of a run on a page: the variant, if the name contains only the variant and the regime.
+// title returns what a page calls a run: only the variant, if the run's name is made of the variant and the regime.
 func (r Row) title() string {
 	parts := []string{r.Variant}
 	if r.Regime != "" {

@@ -38,7 +38,7 @@ func markdownCode(s string) string {
 }
 
 // markdownCommand writes a command line as code outside tables, so that it can be copied unchanged. A command with back
-// quotes is written as text, since they would end the code.
+// quotes is written as text, since back quotes would end the code.
 func markdownCommand(s string) string {
 	if strings.Contains(s, "`") {
 		return escapeMarkdown(s)
@@ -46,8 +46,8 @@ func markdownCommand(s string) string {
 	return "`" + oneLine(s) + "`"
 }
 
-// markdownBlock writes lines as a block of code, each behind indent. Only a fence ends such a block, so text without
-// back quotes cannot contain markup.
+// markdownBlock writes lines as a block of code, each behind indent. It replaces back quotes in the text, since only
+// they could end the block.
 func markdownBlock(text, indent string) string {
 	lines := strings.Split(strings.TrimSuffix(strings.ReplaceAll(text, "`", "'"), "\n"), "\n")
 	return indent + "```text\n" + indent + strings.Join(lines, "\n"+indent) + "\n" + indent + "```\n"

@@ -46,8 +46,9 @@ func New(h harness.History, j harness.Judged) (Report, error) {
 	return r, err
 }
 
-// lookedFor lists the classes of violations that a report counts for each failover: those whose checker reached a
-// verdict, and so has seen them all. There are none if the run's clocks could not be trusted.
+// lookedFor lists the classes of violations that a report counts for each failover. A class is counted only if its
+// checker reached a verdict, and so has seen all violations of the class. If the run's clocks could not be trusted, no
+// class is counted.
 func lookedFor(events []harness.Event, j harness.Judged) (all []harness.Class) {
 	untrusted := func(e harness.Event) bool { return e.Kind == harness.EventClockUntrusted }
 	if slices.ContainsFunc(events, untrusted) {
@@ -86,8 +87,8 @@ func (r Report) Sentence() string {
 	}
 }
 
-// firstComplete returns the time at which the first of the anomalies was complete. They are sorted by class before
-// time.
+// firstComplete returns the time of the anomaly that was complete first. This anomaly need not be the first in the
+// list, which is sorted by class before time.
 func firstComplete(anomalies []harness.Anomaly) time.Duration {
 	return slices.MinFunc(anomalies, func(a, b harness.Anomaly) int { return cmp.Compare(a.To, b.To) }).To
 }

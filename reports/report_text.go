@@ -73,7 +73,7 @@ func firstOfEachClass(b *strings.Builder, anomalies []harness.Anomaly, l Layout)
 	}
 }
 
-// judgedLine says what each checker found: "mutex invalid; stuck and gates valid". It is empty if none was asked.
+// judgedLine says what each checker found: "mutex invalid; stuck and gates valid". It is empty if no checker was asked.
 func judgedLine(all []harness.Judgement) string {
 	by := map[string][]string{}
 	var words []string

@@ -30,7 +30,7 @@ type Reproduction struct {
 	Elapsed   time.Duration `json:"elapsed"`
 }
 
-// Shape says whether the result has the form of the published one.
+// Shape says whether the trials have the shape of the published result.
 type Shape string
 
 // The shapes. The zero value means that nothing was compared.
@@ -49,10 +49,10 @@ type Measure struct {
 // Arm is one condition of the experiment: a row.
 type Arm struct {
 	Name      string   `json:"name"`
-	Published []string `json:"published,omitempty"` // figure by Measure, in words; may be short or have gaps
+	Published []string `json:"published,omitempty"` // by measure, in words; some may be missing
 	Command   string   `json:"command"`             // runs the first trial again
 	Trials    []Trial  `json:"trials"`
-	Ranges    []Range  `json:"ranges"` // by Measure; filled in by Summarize
+	Ranges    []Range  `json:"ranges"` // in the order of the measures; filled in by Summarize
 }
 
 // Trial is one run of an arm.
@@ -60,7 +60,7 @@ type Trial struct {
 	Seed    uint64          `json:"seed"`
 	Verdict harness.Verdict `json:"verdict"`
 	Reason  string          `json:"reason,omitempty"` // of an unknown verdict
-	Values  []float64       `json:"values"`           // by Measure
+	Values  []float64       `json:"values"`           // in the order of the measures
 	Link    string          `json:"link,omitempty"`   // relative path of its report
 }
 
@@ -104,7 +104,8 @@ func (r *Reproduction) Summarize() {
 	}
 }
 
-// String returns "12 (9 to 15)", or one number if all are the same.
+// String returns the median, the least and the largest value as "12 (9 to 15)". If all values are the same, it returns
+// one number.
 func (r Range) String() string {
 	switch {
 	case r.N == 0:

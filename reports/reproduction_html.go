@@ -28,7 +28,7 @@ type reproductionPage struct {
 // armCells is one row of the table.
 type armCells struct {
 	Arm
-	Told  string
+	Told  string // number of trials with a verdict
 	Cells []rangeCell
 }
 

@@ -25,7 +25,7 @@ type Row struct {
 	Unplanned string `json:"unplanned,omitempty"`
 	// the explorer's result for the variant: "4 steps", "all 5,040 hold"; empty: there is none
 	Explorer string `json:"explorer,omitempty"`
-	// the explorer's verdict; unknown as well if it was not asked
+	// the explorer's verdict; also unknown if the explorer was not asked
 	Searched     harness.Verdict `json:"searched,omitempty"`
 	Contradicted bool            `json:"contradicted,omitempty"` // the explorer's result differs from what is documented
 	Undecided    bool            `json:"undecided,omitempty"`    // the run is as documented, and the explorer cannot tell
@@ -54,8 +54,8 @@ func ComparisonOf(rows []Row) Comparison {
 	return Comparison{Head: HeadOf(KindComparison), Rows: list(rows)}
 }
 
-// AddExplorer adds the explorer's result for the variant. met says whether it is as documented. A search with an
-// unknown verdict contradicts nothing.
+// AddExplorer adds the explorer's result for the variant. met says whether that result is as documented, and v is the
+// explorer's verdict. A result with an unknown verdict does not contradict the documentation.
 func (r *Row) AddExplorer(says string, met bool, v harness.Verdict) {
 	r.Explorer, r.Searched = says, v
 	r.Contradicted, r.Undecided = !met && v != harness.Unknown, r.Met && !met && v == harness.Unknown

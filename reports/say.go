@@ -12,8 +12,8 @@ import (
 // figureSentence is a judgement's figure as a sentence: words, the number with its unit, words.
 type figureSentence struct{ Lead, Number, Rest string }
 
-// sayFigure writes a figure as a sentence. The name says what is counted. So the unit 1/s is left out of a name such as
-// "lost per second of fault", and the word percent out of "lost percent".
+// sayFigure writes a figure as a sentence. The name says what is counted. So the unit 1/s is left out behind a name
+// such as "lost per second of fault", and "lost percent" loses its last word.
 func sayFigure(f harness.Figure) figureSentence {
 	switch {
 	case f.Unit == "%":

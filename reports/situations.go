@@ -31,8 +31,8 @@ func neverMet(all []harness.Situation) string {
 	return strings.Join(names, "; ")
 }
 
-// SituationsText lists in at most two lines the situations that were met, with counts, and those that were never met.
-// It is empty if none were counted.
+// SituationsText lists the situations that were met, with counts, and on a second line the situations that were never
+// met. Without situations it returns no lines.
 func SituationsText(all []harness.Situation) (lines []string) {
 	var met []string
 	for _, s := range metSituations(all) {

@@ -67,7 +67,7 @@ func SuiteSentence(s tally.Suite) string {
 	return words
 }
 
-// shardHeads returns the columns of the table of shards, beside their numbers.
+// shardHeads lists the columns of the table of shards, except the first, which has the shard's number.
 var shardHeads = []string{"began", "ended", ":runs", ":time", ":most memory"}
 
 // shardCells returns the cells of a shard, in the columns of shardHeads.

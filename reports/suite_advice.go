@@ -121,7 +121,8 @@ func remedyFor(doc harness.ClassDoc, r tally.Run) string {
 	return strings.TrimSpace(strings.Join(sentences, ""))
 }
 
-// mayHaveFailedOver reports whether the run had a failover, or may have had one: its command has faults, or is unknown.
+// mayHaveFailedOver reports whether the run had a failover, or may have had one: its command is unknown, or has a flag
+// that can cause failovers.
 func mayHaveFailedOver(r tally.Run) bool {
 	return len(r.Failovers) > 0 || r.Command == "" || slices.ContainsFunc([]string{"--nemesis", "--failovers", "--plan"},
 		func(flag string) bool { return strings.Contains(r.Command, flag) })

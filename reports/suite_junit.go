@@ -9,8 +9,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// SuiteJUnit writes a suite for CI, with a test case for each case. It is a failure if a run was not as expected, an
-// error if a verdict is unknown or the environment failed, and skipped if it did not run.
+// SuiteJUnit writes a suite for CI, with a test case for each case of the suite. A test case fails if a run was not as
+// expected. It is an error if a verdict is unknown or the environment failed. It is skipped if it did not run.
 func SuiteJUnit(w io.Writer, s tally.Suite) error {
 	var cases []junitCase
 	for _, c := range s.Cases {

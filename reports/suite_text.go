@@ -69,8 +69,8 @@ func endingTone(e tally.Ending) string {
 	return "unknown"
 }
 
-// SuiteText writes a suite for a terminal: its verdict, the reasons of runs that were not as expected with the commands
-// that repeat them, a table of all runs, and, if asked for, statistics.
+// SuiteText writes a suite for a terminal: the verdict, the runs that were not as expected, and a table of all runs. A
+// run that was not as expected has its reason and the command that repeats it. If l.Verbose is set, statistics follow.
 func SuiteText(w io.Writer, s tally.Suite, l Layout) error {
 	var b strings.Builder
 	b.WriteString(l.Fold(strings.ToUpper(suiteWord(s))+"  ", SuiteSentence(s)))
@@ -132,7 +132,7 @@ func suiteFailures(b *strings.Builder, s tally.Suite, l Layout) {
 	}
 }
 
-// suiteTable writes a line for each run. With statistics, it has the folders of their results as well.
+// suiteTable writes a line for each run. If l.Verbose is set, the line also has the folder of the run's results.
 func suiteTable(b *strings.Builder, s tally.Suite, l Layout) {
 	var t texttable.Table
 	heads := append([]string{"run", "ended"}, suiteHeads(s)...)

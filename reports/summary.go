@@ -152,7 +152,7 @@ func stageName(m analysis.Milestone) string {
 }
 
 // CompareMarkdown writes runs as one Markdown table, for comparison. If any row has a result of the explorer, the table
-// has a column for these.
+// has a column for such results.
 func CompareMarkdown(w io.Writer, rows []Row) error {
 	heads := []string{"variant", "regime, fault", "verdict", "found", "first anomaly", ":ops/s", ":p50", ":p99"}
 	asked := anyExplored(rows)

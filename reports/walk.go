@@ -8,9 +8,9 @@ import (
 	"github.com/doublegrant/doublegrant/reports/drawing"
 )
 
-// walk is a counterexample that a reader steps through. The page covers the part of the picture that comes after the
-// chosen step, and shows beside it what is stored and what each client believes. It needs no script: each step is a
-// radio button, and the stylesheet shows what belongs to the chosen one.
+// walk is a counterexample that a reader steps through. The page hides the part of the picture that comes after the
+// chosen step. Beside the picture it shows what is stored and what each client believes. A walk needs no script: each
+// step is a radio button, and the stylesheet shows what belongs to the chosen step.
 type walk struct {
 	ID      string // unique on the page
 	Picture drawing.Drawing

@@ -50,7 +50,8 @@ func ExplorationText(w io.Writer, e Exploration, l Layout) error {
 	return writeText(w, "text", b.String())
 }
 
-// ReplayText writes a counterexample of e that was replayed. times says how often; each replay went the same way.
+// ReplayText writes a counterexample of e that was replayed. times is the number of replays, which all had the same
+// steps.
 func ReplayText(w io.Writer, e Exploration, c interleave.Counterexample, times int, l Layout) error {
 	var b strings.Builder
 	b.WriteString(l.Fold("INVALID  ", fmt.Sprintf("%s: %s in %s, the same %d of %d times", e.Variant, c.Anomaly.Class,
@@ -91,8 +92,8 @@ func (e Exploration) pace() string {
 	return s
 }
 
-// Steps returns the steps of counterexample i and the violation in one sentence, in lines of up to 150 columns, and the
-// command that replays it anywhere, if there is one.
+// Steps returns counterexample i as text with up to 150 columns: its steps, and the violation in one sentence. If the
+// counterexample has a recipe, the command that replays it anywhere follows.
 func (e Exploration) Steps(i int) string {
 	c := e.Result.Counterexamples[i]
 	s := e.whiteboard(c, pageWidth)

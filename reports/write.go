@@ -45,8 +45,8 @@ func ExplorationFormats() []Format[Exploration] {
 	}
 }
 
-// Write writes every format into dir, which it makes if necessary. Each file appears complete or not at all. If one
-// fails, the others are still written.
+// Write writes every format into dir, which it makes if necessary. Each file appears complete or not at all. If a
+// format fails, the others are still written.
 func Write(dir string, r Report) error { return writeAll(dir, Formats(), r) }
 
 // WriteExploration writes every format of a search into dir, as Write does for a run.
@@ -68,8 +68,8 @@ func writeText(w io.Writer, what, text string) error {
 	return nil
 }
 
-// WriteFile makes the folder of path if necessary, writes to a temporary file in it and renames that to path, so that
-// the file appears complete or not at all.
+// WriteFile writes a file that appears complete or not at all. It makes the folder of path if necessary, writes to a
+// temporary file in that folder, and renames the temporary file to path.
 func WriteFile(path string, write func(io.Writer) error) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("reports: %w", err)

@@ -61,9 +61,9 @@ func (a *app) adapterCommand() *cobra.Command {
 // adapterFlags hold the flags that name an adapter and say how to run it.
 type adapterFlags struct {
 	line      string // the adapter's command line
-	connect   string // address that it listens at
-	announces bool   // it drives itself, and announces its operations
-	clock     string
+	connect   string // address at which the adapter listens
+	announces bool   // the adapter drives itself, and announces its operations
+	clock     string // the clock that such an adapter reads in a search
 	processes int
 	realCrash bool
 }
@@ -88,7 +88,7 @@ func (c *adapterFlags) add(f *pflag.FlagSet) {
 type adapterCheck struct {
 	reports.Head
 	Steps   []adapterStep      `json:"steps"`
-	Wrong   bool               `json:"wrong"`
+	Wrong   bool               `json:"wrong"` // whether a step failed
 	Adapter *workloads.Adapter `json:"client,omitempty"`
 }
 
@@ -138,8 +138,8 @@ func (a *app) checkAdapter(ctx context.Context, c workloads.Adapter) error {
 	return nil
 }
 
-// readAdapter returns the adapter of the command line: the one of --adapter or --connect, or the command after "--". c
-// is nil if there is none. others are the arguments before "--".
+// readAdapter returns the adapter that the command line names: by --adapter, by --connect, or by the command after
+// "--". Without one of these, c is nil. others lists the arguments before "--".
 func (v *variantFlags) readAdapter(cmd *cobra.Command, args []string) (others []string, c *workloads.Adapter,
 	err error) {
 	var command []string

@@ -40,7 +40,8 @@ func newScreen(out io.Writer) *screen {
 	return &screen{out: out, terminal: terminal, ascii: wantsASCII(terminal, os.Getenv)}
 }
 
-// Write removes the bar and writes p. Callers write whole lines, so that the bar can begin a new one.
+// Write removes the bar and then writes p. Callers write whole lines, so that the next redraw of the bar begins on an
+// empty line.
 func (s *screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +52,7 @@ func (s *screen) Write(p []byte) (int, error) {
 	return s.out.Write(p)
 }
 
-// clear removes the bar from the terminal, if it is there. The caller holds mu.
+// clear removes the bar from the terminal, if it was drawn. The caller holds mu.
 func (s *screen) clear() {
 	if s.bar != nil && s.bar.drawn {
 		_ = s.bar.shown.Clear() // the terminal may be gone
@@ -63,22 +64,22 @@ func (s *screen) clear() {
 type progressBar struct {
 	screen *screen
 	shown  *progressbar.ProgressBar
-	most   string // the word before the remaining time: "about", or "at most" if the command may end sooner
+	prefix string // precedes the remaining time: "about", or "at most" if the command may end sooner
 
 	began, stageBegan time.Time
 	total             time.Duration
-	done, stage       time.Duration // total estimate of earlier stages, and the estimate of this one
+	done, stage       time.Duration // estimated length of all earlier stages, and of the current stage
 	detail            string
 	drawn             bool
 }
 
-// startBar shows a bar until stop is called. total is the estimated length of the command, and most the word before the
-// remaining time. Without a terminal, or with JSON output, startBar does nothing.
-func (a *app) startBar(total time.Duration, most string) (stop func()) {
+// startBar shows a bar until stop is called. total is the estimated length of the command. prefix precedes the
+// remaining time. Without a terminal that is wide enough, or with JSON output, startBar does nothing.
+func (a *app) startBar(total time.Duration, prefix string) (stop func()) {
 	if !a.err.terminal || a.json || total <= 0 || tooNarrow(texttable.Width(a.err.out)) {
 		return func() {}
 	}
-	b := &progressBar{screen: a.err, most: most, total: total, began: time.Now(), stageBegan: time.Now()}
+	b := &progressBar{screen: a.err, prefix: prefix, total: total, began: time.Now(), stageBegan: time.Now()}
 	b.shown = progressbar.NewOptions64(int64(total), progressbar.OptionSetWriter(a.err.out),
 		progressbar.OptionSetWidth(barWidth),
 		progressbar.OptionUseANSICodes(true), progressbar.OptionShowDescriptionAtLineEnd(),
@@ -105,10 +106,11 @@ func (a *app) startBar(total time.Duration, most string) (stop func()) {
 	})
 }
 
-// tooNarrow reports whether a bar would take more than one line of the terminal, so that it could not be removed.
+// tooNarrow reports whether a bar would need more than one line of a terminal with width columns (0: unknown). Only a
+// bar of one line can be removed again.
 func tooNarrow(width int) bool { return width > 0 && width < barMargin+len("  at most 1m59s left") }
 
-// draw redraws the bar until stopped is closed.
+// draw redraws the bar every barEvery until the channel stopped is closed.
 func (b *progressBar) draw(stopped <-chan struct{}) {
 	tick := time.NewTicker(barEvery)
 	defer tick.Stop()
@@ -127,17 +129,18 @@ func (b *progressBar) draw(stopped <-chan struct{}) {
 	}
 }
 
-// position returns how much of total is done. It never reaches total.
+// position returns how much of total is done. The result is always less than total, since the command is still running.
 func (b *progressBar) position(now time.Time) time.Duration {
 	return min(b.done+min(now.Sub(b.stageBegan), b.stage), b.total-1)
 }
 
-// text returns the text beside the bar: the remaining time, extrapolated from the progress so far, and the detail.
-func (b *progressBar) text(at time.Duration, now time.Time) string {
+// text returns the text beside the bar: the remaining time and the detail. The remaining time is extrapolated from
+// done, the part of total that is done.
+func (b *progressBar) text(done time.Duration, now time.Time) string {
 	remaining := ""
-	if at > 0 {
-		d := time.Duration(float64(now.Sub(b.began)) / float64(at) * float64(b.total-at))
-		remaining = fmt.Sprintf("%s %v left", b.most, d.Round(time.Second))
+	if done > 0 {
+		d := time.Duration(float64(now.Sub(b.began)) / float64(done) * float64(b.total-done))
+		remaining = fmt.Sprintf("%s %v left", b.prefix, d.Round(time.Second))
 	}
 	room := cmp.Or(texttable.Width(b.screen.out), barDefault) - barMargin - utf8.RuneCountInString(remaining) - 2
 	if b.detail == "" || room <= 0 {
@@ -146,8 +149,8 @@ func (b *progressBar) text(at time.Duration, now time.Time) string {
 	return remaining + "  " + clipAtComma(b.detail, room)
 }
 
-// clipAtComma shortens a text to at most n runes. If it can, it cuts before a comma, since half of a number would be a
-// different number.
+// clipAtComma shortens a text to at most n runes. It cuts before a comma if there is one, since a cut inside a number
+// would show another number.
 func clipAtComma(text string, n int) string {
 	r := []rune(text)
 	if len(r) <= n {
@@ -160,7 +163,7 @@ func clipAtComma(text string, n int) string {
 	return short
 }
 
-// beginStage ends the current stage and begins the next, of the estimated length.
+// beginStage ends the bar's current stage and begins the next. length is the estimate for the next stage.
 func (s *screen) beginStage(length time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +172,7 @@ func (s *screen) beginStage(length time.Duration) {
 	}
 }
 
-// say sets the text beside the bar, and reports whether there is a bar.
+// say sets the detail beside the bar, and reports whether there is a bar. Without a bar it does nothing.
 func (s *screen) say(detail string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

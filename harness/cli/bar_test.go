@@ -89,7 +89,7 @@ func TestABarMakesWayForOutput(t *testing.T) {
 
 func TestTheTimeLeftFollowsThePaceSoFar(t *testing.T) {
 	now := time.Now()
-	b := &progressBar{screen: &screen{}, most: "about", began: now, stageBegan: now, total: 100 * time.Second,
+	b := &progressBar{screen: &screen{}, prefix: "about", began: now, stageBegan: now, total: 100 * time.Second,
 		stage: 50 * time.Second}
 	at := func(d time.Duration) string { return b.text(b.position(now.Add(d)), now.Add(d)) }
 	require.Empty(t, at(0))

@@ -47,9 +47,9 @@ type shownBugs struct {
 	Bugs []trackrecord.Outcome `json:"bugs"`
 }
 
-// listBugs prints entries as a table. If the versions in use are known for some, it has a column for them. Without a
-// terminal, the class, conditions and issues of each entry stand below its row, within 120 columns, so that names stay
-// whole.
+// listBugs prints bugs as a table. If the version in use is known for at least one bug, the table has a column for
+// these versions. Without a terminal, the class, conditions and issues of a bug stand below its row. So all names stay
+// whole. The lines below a row have at most 120 columns.
 func (a *app) listBugs(all []bugs.Match) error {
 	if a.json {
 		return a.printJSON(listedBugs{reports.HeadOf("bugs"), all})
@@ -88,7 +88,7 @@ func (a *app) listBugs(all []bugs.Match) error {
 	return nil
 }
 
-// bugsOf prints the bugs of arg: a library, a version of a library, or a file that pins versions. Without arg it prints
+// bugsOf prints the bugs of arg: a library, a version of a library, or a file that pins versions. An empty arg means
 // all bugs.
 func (a *app) bugsOf(arg string) error {
 	use, err := bugs.ParseUse(arg)
@@ -117,9 +117,9 @@ func isBug(arg string) bool { return strings.HasPrefix(arg, bugs.Prefix) }
 
 const everyBug = "all" // names all bugs together
 
-// reproduceBugs shows bugs one after the other. If table is not empty, it also writes a table of them to that file. The
-// exit code is the first that fits: 1 if a bug did not show as stated, 3 if this machine lacks something that a bug
-// needs, 2 if a search for a bug was undecided.
+// reproduceBugs shows the named bugs one after the other. If table is not empty, it is the path of a file into which
+// reproduceBugs also writes a table of these bugs. The exit code is 1 if a bug did not show as stated. Otherwise it is
+// 3 if this machine lacks something that a bug needs, and otherwise 2 if a search for a bug was undecided.
 func (a *app) reproduceBugs(cmd *cobra.Command, names []string, table string) error {
 	ctx := cmd.Context()
 	for _, flag := range []string{"all", "list", "trials", "parallel", "seed", "on", "redis-image"} {

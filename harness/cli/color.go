@@ -21,8 +21,8 @@ func (c *colorFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&c.never, "no-color", false, "print without colours, as if NO_COLOR were set")
 }
 
-// resolve reports whether to colour out. Without a flag it colours a terminal, unless NO_COLOR is set (no-color.org) or
-// the terminal is dumb.
+// resolve reports whether text written to out gets colours. Without --color and --no-color, out gets colours if it is a
+// terminal that is not dumb, and NO_COLOR is not set (no-color.org).
 func (c colorFlags) resolve(out io.Writer) (on bool, err error) {
 	switch {
 	case c.always && c.never:
@@ -50,14 +50,16 @@ var (
 	ofClasses = colorOf(color.FgRed)
 )
 
-// colorOf returns a colour that ignores the environment, since colorFlags has checked it.
+// colorOf returns a colour that is used whatever the environment says, since colorFlags has asked the environment
+// before.
 func colorOf(all ...color.Attribute) *color.Color {
 	c := color.New(all...)
 	c.EnableColor()
 	return c
 }
 
-// painter colours verdicts and classes of violations in the text written to it. Each Write has whole lines.
+// painter colours verdicts and classes of violations in the text written to it. Callers write whole lines, since the
+// patterns depend on where a line begins and ends.
 type painter struct{ out io.Writer }
 
 func (p painter) Write(text []byte) (int, error) {
@@ -74,7 +76,8 @@ func (p painter) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// inGroups replaces the text that each group of pattern matches.
+// inGroups returns text, with replace applied to each part that a capturing group of pattern matches. All other text
+// stays.
 func inGroups(pattern *regexp.Regexp, text string, replace func(string) string) string {
 	var changed []byte
 	end := 0

@@ -59,8 +59,8 @@ counts as documented.`,
 	return a.groupFlags(cmd, ofPlans)
 }
 
-// cases lists every variant under every plan or regime. If no variant is named, each plan runs the variant that it
-// names itself.
+// cases lists the runs to compare: every variant of the command line under every plan. With --regime there is one plan
+// for each regime. If the command line has no variant, each plan runs the variant that the plan file names.
 func (a *app) cases(cmd *cobra.Command, f *compareFlags, args []string) ([]plan.Case, error) {
 	plans, err := f.plans(cmd)
 	if err != nil {
@@ -94,7 +94,7 @@ func (a *app) cases(cmd *cobra.Command, f *compareFlags, args []string) ([]plan.
 	return out, oneFamily(out)
 }
 
-// underEach returns p once for each regime.
+// underEach returns a copy of p for each regime.
 func underEach(p plan.Plan, regimes []string) (out []plan.Plan) {
 	for _, p.Regime = range regimes {
 		out = append(out, p)
@@ -174,7 +174,8 @@ func (a *app) compare(cmd *cobra.Command, f *compareFlags, args []string) error 
 	return err
 }
 
-// writeComparison writes a page with links to the reports of the rows, in a folder beside theirs.
+// writeComparison writes a page with links to the reports of the rows. It makes a folder for the page beside the
+// folders of these reports.
 func (a *app) writeComparison(c reports.Ranking) (path string, err error) {
 	dir, err := results.NewFolder(a.place.results, "compare")
 	if err != nil {
@@ -217,7 +218,8 @@ func (a *app) runAll(ctx context.Context, cases []plan.Case) (rows []reports.Row
 
 var errInterrupted = errors.New("interrupted")
 
-// orInterrupted returns err, or an error if ctx has ended, since an interrupted run must not become a row of a table.
+// orInterrupted returns err. If err is nil and ctx has ended, it returns errInterrupted instead, since an interrupted
+// run must not become a row of a table.
 func orInterrupted(ctx context.Context, err error) error {
 	if err == nil && ctx.Err() != nil {
 		return errInterrupted
@@ -265,8 +267,8 @@ func describeResult(out results.Outcome) string {
 
 func orDash(s string) string { return cmp.Or(s, "-") }
 
-// asDocumented returns the cell that compares the result with the documentation; "-" for the user's own algorithm,
-// which has none.
+// asDocumented returns the cell that says whether the result is as documented. The cell is "-" for the user's own
+// algorithm, which has no documentation.
 func asDocumented(r reports.Row) string {
 	switch {
 	case r.Expected == "":
@@ -279,8 +281,8 @@ func asDocumented(r reports.Row) string {
 	return metCell(r.Met, r.Verdict)
 }
 
-// metCell returns the cell that says whether the result is as documented: "yes", "NO", or "cannot tell" if the verdict
-// is unknown.
+// metCell returns the cell that says whether a result is as documented: "yes" if met is true. Otherwise the cell is
+// "cannot tell" if the verdict is unknown, and "NO" for any other verdict.
 func metCell(met bool, v harness.Verdict) string {
 	switch {
 	case met:
@@ -291,7 +293,7 @@ func metCell(met bool, v harness.Verdict) string {
 	return "NO"
 }
 
-// writeIndex writes a page with links to every report.
+// writeIndex writes a page with links to the reports of all rows, and returns its path.
 func (a *app) writeIndex(rows []reports.Row) (path string, err error) {
 	path = filepath.Join(a.place.results, reports.IndexFile)
 	return path, reports.WriteFile(path, func(w io.Writer) error { return reports.Index(w, rows) })

@@ -15,8 +15,9 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// askExplorer adds the explorer's result to every row. Each search takes at most limit. For each broken variant, it
-// returns a line with the file of the smallest counterexample.
+// askExplorer searches each case for at most limit, and adds the result to the case's row. Cases with the same variant,
+// regime and lease share a search. For each search with counterexamples, askExplorer returns a line with the file of
+// the smallest one.
 func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports.Row, limit time.Duration) (
 	brokenLines []string, err error) {
 	type searchKey struct {
@@ -55,7 +56,8 @@ func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports
 	return brokenLines, nil
 }
 
-// mechanism explains the violations in evidence in the words of the variant's documentation; empty if it has none.
+// mechanism returns the variant's documentation of how violations such as those in evidence happen; empty: there is
+// none.
 func mechanism(p plan.Plan, evidence []harness.Anomaly) string {
 	v, err := p.Workload()
 	if err != nil {
@@ -93,8 +95,9 @@ func classesInSteps(e reports.Exploration) string {
 	return units.And(all)
 }
 
-// exploreBriefly searches, and summarizes the result. For a sequence without a named regime it searches every regime,
-// and summarizes the worst result; of several equally bad ones, the first.
+// exploreBriefly makes a search, and returns its result in a few words. For a sequence without a named regime it makes
+// a search under every regime. Then brief and worst are the result of the search with the worst verdict, the first of
+// several. met reports whether all results are as documented.
 func (a *app) exploreBriefly(ctx context.Context, s plan.Search) (brief string, met bool, worst results.SearchOutcome,
 	err error) {
 	met = true

@@ -50,8 +50,8 @@ func completionCommand() *cobra.Command {
 	}
 }
 
-// bashCompletion writes the script for bash. It changes Cobra's in one way: bash escapes commas, so that Cobra's script
-// would not recognize the second name of a list.
+// bashCompletion writes the script for bash. It is Cobra's script with one change: bash escapes the commas in a list,
+// and without the change only the first name of a list would be completed.
 func bashCompletion(root *cobra.Command, out io.Writer) error {
 	var script strings.Builder
 	if err := root.GenBashCompletionV2(&script, true); err != nil {
@@ -87,7 +87,8 @@ func complete(root *cobra.Command) {
 	visit(root)
 }
 
-// argumentCompletions lists how the arguments of commands are completed, by the commands' words.
+// argumentCompletions returns the completion of each command's arguments. A key is the words of a command, such as
+// "coordinate suite".
 func argumentCompletions() map[string]cobra.CompletionFunc {
 	return map[string]cobra.CompletionFunc{
 		"run":                first(variantNames),
@@ -108,7 +109,8 @@ func argumentCompletions() map[string]cobra.CompletionFunc {
 	}
 }
 
-// flagCompletions lists how values of flags are completed, by the flags' names. Other flags take files, or anything.
+// flagCompletions returns the completion of each flag's value, by the name of the flag. A flag that is not listed takes
+// a file, or any text.
 func flagCompletions() map[string]cobra.CompletionFunc {
 	return map[string]cobra.CompletionFunc{
 		"nemesis":  several(faultNames),
@@ -132,8 +134,7 @@ func flagCompletions() map[string]cobra.CompletionFunc {
 	}
 }
 
-// fitting removes the suggestions of f that do not begin with the word that the user has typed. A shell would do the
-// same.
+// fitting returns f without the suggestions that do not begin with the word typed so far.
 func fitting(f cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		all, directive := f(cmd, args, word)
@@ -153,14 +154,15 @@ func files(extension string) cobra.CompletionFunc {
 	return cobra.FixedCompletions([]string{extension}, cobra.ShellCompDirectiveFilterFileExt)
 }
 
-// each completes every argument, or the value of a flag, to a name.
+// each completes every argument, or a flag's value, to one of names.
 func each(names func() []cobra.Completion) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return names(), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// first completes the first argument to a name. The others, such as an adapter's command, are files.
+// first completes the first argument to one of names. Later arguments, such as an adapter's command, are completed to
+// files.
 func first(names func() []cobra.Completion) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -170,7 +172,7 @@ func first(names func() []cobra.Completion) cobra.CompletionFunc {
 	}
 }
 
-// several completes the last of the names that a word lists with commas.
+// several completes a list with commas: the text after the last comma becomes one of names.
 func several(names func() []cobra.Completion) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, word string) (all []cobra.Completion, _ cobra.ShellCompDirective) {
 		before := word[:strings.LastIndex(word, ",")+1]
@@ -235,7 +237,7 @@ func listedNames() []cobra.Completion {
 		regimeNames())
 }
 
-// suites completes the suites that come with the program, and files of suites.
+// suites completes the names of built-in suites, and files that end in .yaml.
 func suites(_ *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	all, _ := filepath.Glob(escaped(word) + "*.yaml")
 	builtIn, _ := suite.BuiltIn()
@@ -251,16 +253,17 @@ func isResults(dir string) bool {
 	return named || filepath.Base(dir) == results.Latest
 }
 
-// folders completes the results folders that is accepts, the newest first. Without a path it looks in results, where
-// commands put them by default. If it finds none, it completes any folder.
-func folders(is func(dir string) bool) cobra.CompletionFunc {
+// folders completes the results folders for which accepts returns true, the newest first. As long as the word is empty,
+// or a beginning of "results/", it suggests folders in results, where commands put them by default. If no folder fits,
+// it completes any folder.
+func folders(accepts func(dir string) bool) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, word string) (all []cobra.Completion, _ cobra.ShellCompDirective) {
 		if strings.HasPrefix("results/", word) {
 			word = "results/"
 		}
 		found, _ := filepath.Glob(escaped(word) + "*")
 		for _, dir := range slices.Backward(found) { // their names begin with the time
-			if is(dir) {
+			if accepts(dir) {
 				all = append(all, dir)
 			}
 		}
@@ -271,7 +274,7 @@ func folders(is func(dir string) bool) cobra.CompletionFunc {
 	}
 }
 
-// escaped returns a word that filepath.Glob takes as it is.
+// escaped returns a pattern for filepath.Glob that matches exactly word.
 func escaped(word string) string {
 	return strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`, `\`, `\\`).Replace(word)
 }

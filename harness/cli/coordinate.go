@@ -19,21 +19,22 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
 
-// coordinateFlags say who does the work of a coordination.
+// coordinateFlags say which workers share a suite or a search, and within which limits.
 type coordinateFlags struct {
 	natsFlags
-	workers    int
-	lease      time.Duration
-	storeLimit int // MiB
+	workers    int           // in this process
+	lease      time.Duration // how long a worker may be silent before its unit goes to another worker
+	storeLimit int           // MiB
 }
 
-// natsFlags name an external NATS, or say how to start one.
+// natsFlags name an external NATS, or say how to start one. listen is the address of the started one, nats the URL of
+// the external one, and state the folder of the started one.
 type natsFlags struct {
 	accessFlags
 	listen, nats, state string
 }
 
-// ofCoordinations is the group of these flags in help texts.
+// ofCoordinations is the group of the coordinateFlags in help texts.
 var ofCoordinations = flagGroup{"Workers", []string{
 	"workers", "listen", "nats", "name", "state", "token-file", "credentials", "tls-ca", "lease", "store-limit",
 	"give-up-after",
@@ -41,14 +42,15 @@ var ofCoordinations = flagGroup{"Workers", []string{
 
 const maxLocalWorkers = 64
 
-// natsOnlyFlags are useless if all workers are in this process, and externalNATSFlags if this process starts the NATS.
+// natsOnlyFlags lists the flags that have no effect if all workers are in this process. externalNATSFlags lists the
+// flags that have no effect if this process starts the NATS.
 var (
 	natsOnlyFlags = []string{"name", "state", "token-file", "credentials", "tls-ca", "lease", "store-limit",
 		"give-up-after"}
 	externalNATSFlags = []string{"token-file", "credentials", "tls-ca"}
 )
 
-// anyChanged returns the first of these flags that was given; empty: none was.
+// anyChanged returns the first of names whose flag was given; empty: none was.
 func anyChanged(cmd *cobra.Command, names []string) string {
 	for _, name := range names {
 		if cmd.Flags().Changed(name) {
@@ -135,16 +137,16 @@ func (f *coordinateFlags) inProcess(cmd *cobra.Command) bool {
 
 // coordinated is a suite or a search that workers do.
 type coordinated struct {
-	// do hands the suite or search to the workers of q, and returns when they have done all of it, or when ctx is
-	// canceled. When the results folder is complete, or will be in a moment, do calls ready with its path.
+	// do hands the suite or search to the workers of q. It returns when they have done everything, or when ctx is
+	// canceled. It calls ready with the results folder, as soon as the folder is complete or lacks only its final name.
 	do func(ctx context.Context, q workqueue.Queue, seed uint64, ready func(dir string) error) error
 
-	// show prints the results of an earlier coordinator that was killed after it wrote them. It reports false if there
-	// are none.
+	// show prints the results in dir, which an earlier coordinator wrote before it was killed. It returns false if dir has
+	// no results.
 	show func(dir string) (bool, error)
 }
 
-// coordinate lets workers do work. Workers are in this process, or join over NATS.
+// coordinate has a suite or a search done by workers in this process, or by workers that join over NATS.
 func (a *app) coordinate(cmd *cobra.Command, f *coordinateFlags, head jetstream.Head, work *coordinate.Work,
 	do coordinated) error {
 	if err := f.check(cmd); err != nil {
@@ -173,7 +175,7 @@ func (a *app) coordinate(cmd *cobra.Command, f *coordinateFlags, head jetstream.
 	return removeServer(server, f.stateFolder())
 }
 
-// runLocally lets n workers in this process do work. It needs no NATS and does not listen.
+// runLocally runs do with n workers in this process, and with a queue in memory. It needs no NATS and does not listen.
 func (a *app) runLocally(ctx context.Context, n int, lease time.Duration, work *coordinate.Work,
 	do func(context.Context, workqueue.Queue) error) error {
 	memory := workqueue.NewMemory(lease)
@@ -182,8 +184,8 @@ func (a *app) runLocally(ctx context.Context, n int, lease time.Duration, work *
 	}, memory.As("coordinator"), work, func(ctx context.Context) error { return do(ctx, memory.As("coordinator")) })
 }
 
-// removeServer stops the NATS that this process started, and removes its folder. It also removes the parent folder if
-// that is empty.
+// removeServer stops the NATS that this process started, and removes its folder dir. It also removes the folder
+// .doublegrant around dir, if nothing else is there.
 func removeServer(server *jetstream.Server, dir string) error {
 	if err := server.Remove(); err != nil {
 		return err
@@ -203,7 +205,8 @@ func (f *natsFlags) stateFolder() string {
 	return filepath.Join(stateFolders, f.name)
 }
 
-// natsFor starts a NATS, or returns access to the external one; server is then nil.
+// natsFor starts a NATS and prints the command that joins it. If --nats names an external NATS, natsFor returns access
+// to the external one, and server is nil.
 func (a *app) natsFor(f *natsFlags) (access jetstream.Access, server *jetstream.Server, err error) {
 	if f.nats != "" {
 		access, err = f.access(f.nats, func(why string) { a.say("%s", why) })
@@ -223,7 +226,8 @@ func (a *app) natsFor(f *natsFlags) (access jetstream.Access, server *jetstream.
 	return access, server, nil
 }
 
-// lead coordinates over a NATS. When the work is done, it removes the coordination from the NATS.
+// lead coordinates over a NATS, and removes the coordination from the NATS at the end of the work. If an earlier
+// coordinator was killed after it wrote the results, lead only shows these results.
 func (a *app) lead(ctx context.Context, f *coordinateFlags, access jetstream.Access, head jetstream.Head,
 	work *coordinate.Work, do coordinated) (err error) {
 	sizes := jetstream.Sizes{Lease: f.lease, MostStored: int64(f.storeLimit) << 20}
@@ -264,8 +268,8 @@ func (a *app) lead(ctx context.Context, f *coordinateFlags, access jetstream.Acc
 	return err
 }
 
-// showKept shows the results of an earlier coordinator that was killed after it wrote them, and ends its coordination.
-// It reports false if there are no such results.
+// showKept shows the results of an earlier coordinator that was killed after it wrote them, and ends the coordination.
+// It returns false if there are no such results.
 func (a *app) showKept(ctx context.Context, q *jetstream.Queue, do coordinated) (bool, error) {
 	dir, err := q.Results(ctx)
 	if err != nil || dir == "" {
@@ -290,9 +294,10 @@ func (a *app) showKept(ctx context.Context, q *jetstream.Queue, do coordinated) 
 // asWorker connects to a queue as the worker called name. leave disconnects it.
 type asWorker func(name string) (q workqueue.Queue, leave func(), err error)
 
-// withLocalWorkers runs do while n workers of this process take units, and ends the coordination if all work was done.
-// others says whether workers of other processes can join. A worker that fails cancels ctx. A worker that gets no more
-// work, because it failed where others did not, cancels ctx only if it is the last one and no others can join.
+// withLocalWorkers runs do while n workers of this process take units. If do succeeds, it ends the coordination. others
+// says whether workers of other processes can join. The failure of a worker cancels ctx, with one exception: a worker
+// gets no more work because it failed where others did not. Such an end cancels ctx only if no worker is left and no
+// others can join.
 func (a *app) withLocalWorkers(
 	ctx context.Context, n int, others bool, as asWorker, q workqueue.Queue, work *coordinate.Work,
 	do func(context.Context) error,

@@ -42,8 +42,8 @@ then unknown, or failed if another run was not as expected.`,
 	return a.groupFlags(cmd, []flagGroup{ofCoordinations})
 }
 
-// coordinateSuite lets workers run a suite. The coordinator itself needs no Redis. If its machine has a Redis, workers
-// need the same version.
+// coordinateSuite lets workers run a suite. The coordinator itself needs no Redis. If its machine has one, all workers
+// need the same version of Redis.
 func (a *app) coordinateSuite(cmd *cobra.Command, f *coordinateFlags, s suite.Suite) error {
 	server, err := cluster.RedisVersion(a.place.redis)
 	if err != nil && cmd.Flags().Changed("redis-server") {

@@ -11,16 +11,16 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// slowEvery is the time between two lines of progress after the first minute. Unchanged progress is repeated, so that
-// the user sees that the work goes on.
+// slowEvery is the time between two lines of progress after the first minute. A line is printed even if nothing has
+// changed, so that the user sees that the work goes on.
 const slowEvery = time.Minute
 
 // workView shows on standard error which worker does what, what remains, and which units failed and why.
 type workView struct {
 	app    *app
 	work   *coordinate.Work
-	failed map[string]int // failed attempts reported so far, by unit
-	barred map[string]bool
+	failed map[string]int  // failed attempts reported so far, by unit
+	barred map[string]bool // workers that get no more work, of which the user has been told
 }
 
 // watchWork shows the work of a queue until stop is called.
@@ -49,7 +49,8 @@ func (a *app) watchWork(q workqueue.Queue, work *coordinate.Work) (stop func()) 
 	return func() { close(stopped); <-ended }
 }
 
-// reportFailures reports failures since its last call.
+// reportFailures prints each unit that failed since the last call and is tried again, and each worker that gets no more
+// work.
 func (v *workView) reportFailures(w workqueue.WorkState) {
 	for _, u := range w.Begun {
 		// the last failure is reported with the unit's outcome

@@ -64,8 +64,8 @@ func (a *app) demo(ctx context.Context) error {
 	return nil
 }
 
-// playAll plays scenes one after the other, with a line of progress for each. It stops at the first error, and returns
-// the earlier ones with it.
+// playAll plays scenes one after the other, with a line of progress for each. At the first error it stops, and returns
+// the error with the scenes that were played before.
 func (a *app) playAll(ctx context.Context, all []plan.Scene) (played []scene, err error) {
 	var total time.Duration
 	for _, s := range all {
@@ -105,8 +105,8 @@ func (a *app) play(ctx context.Context, s plan.Scene) (scene, error) {
 	return now, err
 }
 
-// runCase makes one of several runs, and returns it with its row of a table. The exit code becomes 1 if a variant of
-// the catalogue did not do what is documented.
+// runCase makes one run of several, and returns its outcome and its row of a table. The exit code becomes 1 if a
+// variant of the catalogue did not do what is documented.
 func (a *app) runCase(ctx context.Context, c plan.Case, o results.Options) (results.Outcome, reports.Row, error) {
 	out, err := results.Execute(ctx, c.Plan, o)
 	if err = orInterrupted(ctx, err); err != nil {

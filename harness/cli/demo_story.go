@@ -15,7 +15,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// story is what the tour has shown, on one screen of 80 columns and 50 lines.
+// story is what the tour has shown, on one screen of 80 columns and 50 lines: pairs of a naive and a right algorithm,
+// number generators, and failovers.
 type story struct{ pairs, numbers, failovers []scene }
 
 func (s story) String() string {
@@ -41,7 +42,8 @@ func (s story) String() string {
 // storyWidth is the width of the story, in columns.
 const storyWidth = 80
 
-// wrap writes a row of cells side by side within storyWidth columns. A long cell continues below itself.
+// wrap writes a row of cells side by side within storyWidth columns. A cell that is too long goes on below, in the same
+// column.
 func wrap(cells ...string) string {
 	var b strings.Builder
 	var t texttable.Table
@@ -50,8 +52,8 @@ func wrap(cells ...string) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// example returns the counterexample that the tour shows for a search: one of the class Tells, or else the smallest.
-// The search must have found one.
+// example returns the counterexample that the tour shows for a search: the first one of the class s.Tells, or else the
+// smallest. The search must have found one.
 func (s scene) example() interleave.Counterexample {
 	all := s.searched.Result.Counterexamples
 	return all[max(0, slices.IndexFunc(all, func(c interleave.Counterexample) bool { return c.Anomaly.Class == s.Tells }))]
@@ -73,7 +75,8 @@ func (s story) whiteboard(b *strings.Builder) {
 		units.Count(int64(search.Result.Schedules)), units.Took(search.Result.First))) + "\n")
 }
 
-// line writes what the scene shows and how, in 80 columns.
+// line returns the scene's line of the story, in 80 columns: a mark for naive (-) or right (+), the title and the
+// result.
 func (s scene) line() string {
 	mark := "-"
 	if s.Right {
@@ -101,7 +104,8 @@ func (s scene) brief() string {
 	return fmt.Sprintf("%s in %d steps, %s", c.Anomaly.Class, c.Length(), units.Took(s.searched.Result.First))
 }
 
-// often says how many violations a run had in how many operations, and when the first was found.
+// often returns the number of violations of a run's most frequent class, the number of operations, and when the first
+// violation was found.
 func (s scene) often() string {
 	violations := 0 // of the most frequent class: one operation can be two
 	for _, n := range s.ran.Judged.Totals {
@@ -114,11 +118,12 @@ func (s scene) often() string {
 	return says
 }
 
-// articleNumber has 17 digits, which a double cannot hold: it is the example of the article whose script is compared.
+// articleNumber has 17 digits, which a double cannot hold. It is the example in the article from which the tour takes
+// the script that compares numbers as doubles.
 const articleNumber = 16081817202494579
 
-// comparisons explains two ways to compare numbers that are wrong, as text and as doubles, with an example of each. It
-// adds the first violation that each caused in its run.
+// comparisons explains two wrong ways to compare numbers, as text and as doubles, with an example of each. After each
+// example follows the first violation of its run.
 func (s story) comparisons(b *strings.Builder) {
 	b.WriteString("  as text \"100\" < \"23\", so the 23 that callers propose replaces the 100 drawn\n")
 	b.WriteString(wrap("  =>", s.numbers[0].row.First) + "\n")
@@ -127,7 +132,7 @@ func (s story) comparisons(b *strings.Builder) {
 	b.WriteString(wrap("  =>", s.numbers[1].row.First) + "\n")
 }
 
-// stages are the rows of the waterfall.
+// stages lists the stages of a failover that the waterfall shows, one in a row.
 var stages = []struct {
 	is   analysis.Milestone
 	says string
@@ -142,7 +147,7 @@ var stages = []struct {
 
 const waterfallBar = 18 // columns of the longest bar
 
-// waterfall writes the stages of the failovers side by side.
+// waterfall writes the stages of each failover, the failovers side by side, and what each failover cost.
 func (s story) waterfall(b *strings.Builder) {
 	head := fmt.Sprintf("%-24s", "A REPLICA TAKES OVER")
 	var all []analysis.Failover
@@ -168,8 +173,8 @@ func (s story) waterfall(b *strings.Builder) {
 	}
 }
 
-// bar draws stage i in 26 columns, from the end of the previous stage to its own end. The scale ends with the first
-// write.
+// bar draws stage i in 26 columns: when the stage ended, and a bar from the end of the previous stage to that moment.
+// The longest bar ends at the first write. A stage that ended later is drawn as ">>".
 func bar(f analysis.Failover, i int) string {
 	at := f.Stage(stages[i].is)
 	if !at.Seen {

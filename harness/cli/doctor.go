@@ -42,7 +42,7 @@ type examination struct {
 	Findings []finding `json:"findings"`
 }
 
-// word sums up a finding in one word.
+// word sums up a finding in one word: ok, warn or BAD.
 func (f finding) word() string {
 	switch {
 	case !f.OK:
@@ -186,8 +186,8 @@ func (a *app) harnessImageFinding(ctx context.Context) finding {
 	return f
 }
 
-// limitFindings compares this machine's limits with what a run of f.clients needs. A limit that may be too low is a
-// warning.
+// limitFindings compares this machine's limits with what a run of f.clients needs. A limit that is too low is BAD if no
+// cluster would start, and otherwise a warning.
 func limitFindings(f doctorFlags) (all []finding) {
 	for _, c := range (cluster.Options{Clients: f.clients}).Checks() {
 		one := finding{What: c.Name, OK: !c.Short() || !c.Fatal, Warn: c.Short() && !c.Fatal, Is: c.Finding(),
@@ -200,7 +200,7 @@ func limitFindings(f doctorFlags) (all []finding) {
 	return all
 }
 
-// loopbackFinding reports on the addresses for nodes.
+// loopbackFinding reports whether nodes can listen on addresses of this machine's loopback, and at Redis's usual ports.
 func loopbackFinding(r cluster.Reach) finding {
 	switch {
 	case r.Err != nil:
@@ -221,48 +221,49 @@ func roomFinding() finding {
 	return finding{What: "temp folder", OK: true, Is: "can be written to " + os.TempDir()}
 }
 
-// libraryFinding reports which libraries of other languages are missing. It is always OK, since only their own variants
-// need them.
+// libraryFinding reports which libraries of other languages are missing. The finding is always OK, since only the
+// variants in those languages need them.
 func libraryFinding() finding {
 	image, _ := docker.CurrentImage()
 	f := librariesFinding(plan.Missing(), image != "")
-	used, instead := interpreters()
-	return withInterpreters(f, used, instead)
+	used, replacements := interpreters()
+	return withInterpreters(f, used, replacements)
 }
 
-// interpreters returns the paths of the interpreters that run variants in other languages. instead has, by path, the
-// interpreters that are first in the PATH but lack a library, and for each the interpreter that is used instead.
-func interpreters() (used []string, instead map[string]string) {
-	instead = map[string]string{}
+// interpreters finds the interpreters, such as python3, that run the catalogue's variants in other languages. used
+// lists their paths. Where the first interpreter in the PATH lacks a library, a variant runs with a later one:
+// replacements maps the path of the first to the command of the later one.
+func interpreters() (used []string, replacements map[string]string) {
+	replacements = map[string]string{}
 	for _, v := range workloads.Catalogue() {
-		command, passed := adapter.Interpreter(v)
+		command, skipped := adapter.Interpreter(v)
 		if path, err := exec.LookPath(command); command != "" && err == nil {
 			used = append(used, path)
 		}
-		if path, err := exec.LookPath(passed); passed != "" && err == nil {
-			instead[path] = command
+		if path, err := exec.LookPath(skipped); skipped != "" && err == nil {
+			replacements[path] = command
 		}
 	}
 	slices.Sort(used)
-	return slices.Compact(used), instead
+	return slices.Compact(used), replacements
 }
 
-// withInterpreters adds the result of interpreters to a finding. It warns of interpreters that lack a library, since a
-// user may start an adapter with one of them.
-func withInterpreters(f finding, used []string, instead map[string]string) finding {
+// withInterpreters adds both results of interpreters to a finding. An interpreter that lacks a library is a warning,
+// since users may start their own adapters with it.
+func withInterpreters(f finding, used []string, replacements map[string]string) finding {
 	if len(used) > 0 {
 		f.Is += "; looked at " + units.And(used)
 	}
-	for _, path := range slices.Sorted(maps.Keys(instead)) {
+	for _, path := range slices.Sorted(maps.Keys(replacements)) {
 		f.Warn = true
 		f.Is = fmt.Sprintf("%s, the first in the PATH, lacks a library: start your own adapters with %s; %s", path,
-			instead[path], f.Is)
+			replacements[path], f.Is)
 	}
 	return f
 }
 
-// librariesFinding names the packages that are missing. The image of this program has none of them, and nothing can be
-// installed into it.
+// librariesFinding names the packages that are missing. missing has an error for each variant that cannot run. Inside
+// the image of this program nothing can be installed, so the remedy is a doublegrant outside of it.
 func librariesFinding(missing []error, insideImage bool) finding {
 	f := finding{What: "libraries", OK: true, Is: "all that variants in other languages need is installed"}
 	if len(missing) == 0 {
@@ -283,7 +284,7 @@ func librariesFinding(missing []error, insideImage bool) finding {
 	return f
 }
 
-// leftoversFinding lists what killed runs left behind. With clean, it removes that first.
+// leftoversFinding lists what killed runs left behind. If clean is set, it first removes what it can.
 func leftoversFinding(ctx context.Context, clean bool) finding {
 	sites := docker.LocalDaemon(ctx)
 	var removed []cluster.Leftover

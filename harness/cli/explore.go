@@ -156,13 +156,14 @@ func (a *app) explore(cmd *cobra.Command, f *exploreFlags, args []string) error 
 		})
 }
 
-// searches are the searches of a command line: one, one for each regime of a sequence, or the whole catalogue.
+// searches is what a command line asks for: one search, a search for each regime of a sequence, or the searches of the
+// whole catalogue.
 type searches struct {
 	all       []plan.Search
 	catalogue bool
 }
 
-// searchHow says where searches run, where they are saved, and what of them is printed.
+// searchHow says where searches run, where they are saved, and what is printed of their results.
 type searchHow struct {
 	save      string
 	from      *results.Saved                            // search to resume; nil: begin anew
@@ -172,7 +173,7 @@ type searchHow struct {
 	ended     func() bool                               // reports whether all workers are gone; may be nil
 }
 
-// searchBy lets the workers of a queue make searches.
+// searchBy makes searches in pieces, which the workers of the queue q run.
 func (a *app) searchBy(ctx context.Context, q workqueue.Queue, work *coordinate.Work, requested searches,
 	how searchHow) error {
 	var lost atomic.Pointer[error] // why all workers are gone
@@ -255,7 +256,7 @@ func (a *app) checkExplore(f *exploreFlags) error {
 	return nil
 }
 
-// exploreOne makes or resumes one search, and prints it.
+// exploreOne makes or resumes one search, and prints its result.
 func (a *app) exploreOne(ctx context.Context, s plan.Search, how searchHow) error {
 	o := a.options()
 	o.Save, o.Resume, o.Pieces = how.save, how.from, how.pieces
@@ -279,8 +280,8 @@ func (a *app) exploreOne(ctx context.Context, s plan.Search, how searchHow) erro
 	return a.printBugsAbout(s.Variant)
 }
 
-// showExploration prints one search, as text or JSON, and sets the exit code by its verdict. The text has the steps to
-// situation, unless that is empty.
+// showExploration prints one search, as text, JSON or Markdown, and sets the exit code by the verdict. If situation is
+// not empty, the text has the steps of a schedule that met this situation.
 func (a *app) showExploration(e reports.Exploration, situation string) error {
 	a.code = verdictCode(e.Verdict())
 	var err error
@@ -328,7 +329,7 @@ func (a *app) explainLost(e reports.Exploration) {
 	}
 }
 
-// showSituation prints the shortest schedule that met the situation called name; nothing if name is empty.
+// showSituation prints the shortest schedule that met the situation called name. If name is empty, it prints nothing.
 func (a *app) showSituation(r interleave.Result, name string) error {
 	if name == "" {
 		return nil
@@ -344,10 +345,11 @@ func (a *app) showSituation(r interleave.Result, name string) error {
 	return noSituation(name, met)
 }
 
-// noSituation returns an error that lists the existing situations.
-func noSituation(name string, there []harness.SituationName) error {
-	names := make([]string, len(there))
-	for i, s := range there {
+// noSituation returns the error for a --situation that is not among existing. The error suggests a similar one, or
+// lists all of them.
+func noSituation(name string, existing []harness.SituationName) error {
+	names := make([]string, len(existing))
+	for i, s := range existing {
 		names[i] = string(s)
 	}
 	if meant := suggest.Question("", name, names); meant != "" {
@@ -358,7 +360,7 @@ func noSituation(name string, there []harness.SituationName) error {
 
 // setBounds translates the values of flags into bounds of a search. The bound of a flag that was not given stays 0, so
 // that the variant's default applies. The flags about lost answers and commands are an exception: if one of them was
-// given, the faults of the others never happen.
+// given, the bounds of the others mean never.
 func setBounds(cmd *cobra.Command, b *interleave.Bounds) {
 	given := func(f interleave.Bound) bool { return cmd.Flags().Changed(f.Flag) }
 	apart := slices.ContainsFunc(b.Fields(), func(f interleave.Bound) bool { return f.SeparatePart && given(f) })

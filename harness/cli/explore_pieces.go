@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/results"
 )
 
-// pieceFlags hold the flags of a search that is saved or divided.
+// pieceFlags hold the flags of a search that is saved, resumed, or split into pieces.
 type pieceFlags struct {
 	save, resume string
 	workers      int
@@ -57,8 +57,9 @@ func (p *pieceFlags) check(cmd *cobra.Command, all bool, args []string) error {
 	return nil
 }
 
-// resumed returns the search in the file of --resume, with For and MaxSchedules of limits. If p.save and p.workers were
-// not given, resumed sets them so that the search continues as it began.
+// resumed returns the search in the file of --resume, with the limits For and MaxSchedules of the argument limits.
+// Without --save, it sets p.save to the same file. Without --workers, it sets p.workers to 1 if the search began in
+// pieces.
 func (p *pieceFlags) resumed(limits plan.Search) (s plan.Search, from *results.Saved, err error) {
 	saved, err := results.ReadSearch(p.resume)
 	if err != nil {

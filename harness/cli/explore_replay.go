@@ -38,7 +38,7 @@ type replayed struct {
 	results.Replayed
 }
 
-// mayBeMended is the advice after a replay that went another way than the recorded counterexample.
+// mayBeMended is the advice after a replay whose steps differ from those of the recorded counterexample.
 const mayBeMended = "If the code has changed since, this may be mended: search again to be sure."
 
 // replay runs a counterexample again.

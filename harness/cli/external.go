@@ -18,7 +18,7 @@ type externalFlags struct {
 	confirmed     string
 }
 
-// externalNames lists these flags. --prefix is a flag of the plan.
+// externalNames lists the flags of externalFlags. The flag --prefix is not one of them, since it belongs to the plan.
 var externalNames = []string{"redis", "redis-url-file", "redis-ca", "redis-cert", "redis-key", "i-may-load"}
 
 func (e *externalFlags) add(cmd *cobra.Command) {
@@ -36,8 +36,8 @@ func (e *externalFlags) add(cmd *cobra.Command) {
 		"confirms that these hosts of the URL may be put under load, HOST:PORT separated by commas; required")
 }
 
-// readExternal reads the target of plans with topology external. If there are no such plans, it refuses these flags and
-// ignores the environment.
+// readExternal reads which external Redis the plans with topology external use. Without such a plan, it refuses the
+// flags in externalNames and ignores the environment.
 func (a *app) readExternal(cmd *cobra.Command, e *externalFlags, plans ...plan.Plan) error {
 	if !slices.ContainsFunc(plans, func(p plan.Plan) bool { return p.Topology == plan.External }) {
 		for _, name := range externalNames {
@@ -73,7 +73,7 @@ func (a *app) readExternal(cmd *cobra.Command, e *externalFlags, plans ...plan.P
 	return nil
 }
 
-// redisURL returns the URL of the external Redis; empty if none was given.
+// redisURL returns the URL of the external Redis, from a flag, a file or the environment; empty: none was given.
 func (e *externalFlags) redisURL() (string, error) {
 	switch {
 	case e.url != "" && e.urlFile != "":

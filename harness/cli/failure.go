@@ -11,14 +11,14 @@ import (
 // failure is the JSON of a command that failed to produce a result.
 type failure struct {
 	reports.Head
-	Verdict  harness.Verdict `json:"verdict"` // unknown
+	Verdict  harness.Verdict `json:"verdict"` // always unknown
 	Error    string          `json:"error"`   // on one line
 	ExitCode int             `json:"exitCode"`
 	Dir      string          `json:"dir,omitempty"` // results folder of what was recorded
 }
 
-// failed prints a failure if -o json was given and nothing was printed, so that JSON output always has one value. It
-// returns code.
+// failed prints a failure as JSON, if -o json was given and nothing was printed before. So JSON output always has one
+// value. failed returns code.
 func (a *app) failed(code int, err error) int {
 	if a.format != "json" || a.tracked.written {
 		return code
@@ -33,7 +33,7 @@ func (a *app) failed(code int, err error) int {
 	return code
 }
 
-// keptError is the error of a run that has recorded something.
+// keptError is the error of a run whose recording is in the results folder dir.
 type keptError struct {
 	error
 	dir string
@@ -49,7 +49,7 @@ func keptIn(dir string, err error) error {
 	return keptError{err, dir}
 }
 
-// trackedWriter notes whether anything was written.
+// trackedWriter remembers whether anything was written to it.
 type trackedWriter struct {
 	io.Writer
 	written bool

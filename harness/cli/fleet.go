@@ -19,7 +19,8 @@ import (
 // tokenVariable is the environment variable for the token of a NATS.
 const tokenVariable = "DOUBLEGRANT_NATS_TOKEN"
 
-// accessFlags say how to reach a NATS, for coordinators and workers.
+// accessFlags say how coordinators and workers reach a NATS. name is the name of the coordination. patience is how long
+// the NATS may be unreachable.
 type accessFlags struct {
 	tokenFile, credentials, ca, name string
 	patience                         time.Duration
@@ -43,7 +44,8 @@ func takeToken() (string, error) {
 	return token, os.Unsetenv(tokenVariable)
 }
 
-// access returns how to reach the NATS at url, with the token from the environment if there is one.
+// access returns how to reach the NATS at url. The token is the content of --token-file, or else the one in the
+// environment.
 func (f *accessFlags) access(url string, say func(string)) (jetstream.Access, error) {
 	token, err := takeToken()
 	a := jetstream.Access{URL: url, Token: token, Credentials: f.credentials, CA: f.ca, Patience: f.patience,
@@ -103,7 +105,7 @@ func (a *app) doer(allowAdapters bool) *coordinate.Executor {
 	return &coordinate.Executor{Options: o, Version: version(), AllowAdapters: allowAdapters}
 }
 
-// workOn does units of q until no more are wanted.
+// workOn does units of q until no more are needed. If end is not nil, it is called after each unit.
 func workOn(ctx context.Context, q workqueue.Queue, name string, d *coordinate.Executor,
 	end func(workqueue.Unit, time.Duration, error)) error {
 	return errors.Join(workqueue.Worker{Do: d.Do, End: end}.Work(ctx, q, name), d.Close())

@@ -24,13 +24,14 @@ import (
 // kindLoad is the kind of a coordination whose workers are generators of one run.
 const kindLoad = "load"
 
-// loadFlags say where a run's generators come from.
+// loadFlags say where a run's generators come from. expose is the address at which generators on other machines reach
+// the nodes.
 type loadFlags struct {
 	natsFlags
 	expose string
 }
 
-// ofLoads is the group of these flags in help texts.
+// ofLoads is the group of the loadFlags in help texts.
 var ofLoads = flagGroup{"Generators", []string{
 	"generators", "listen", "nats", "expose", "name", "state", "token-file", "credentials", "tls-ca", "give-up-after",
 }}
@@ -66,7 +67,8 @@ func (f *loadFlags) check(cmd *cobra.Command, n int) error {
 	return f.natsFlags.check(cmd)
 }
 
-// generators returns how a run gets its generators: they join, or this process starts them.
+// generators returns the function that connects a run with its n generators. With --listen or --nats they join over
+// that NATS. Otherwise this process starts them.
 func (a *app) generators(f *loadFlags) func(context.Context, int) (results.GeneratorOptions, error) {
 	if f == nil || f.listen == "" && f.nats == "" {
 		return a.localGenerators
@@ -99,8 +101,8 @@ func (a *app) generators(f *loadFlags) func(context.Context, int) (results.Gener
 	}
 }
 
-// exposed returns the address at which generators reach nodes of this machine; empty: the generators are on this
-// machine.
+// exposed returns the address at which generators on other machines reach nodes of this machine; empty: all generators
+// are on this machine.
 func (f *loadFlags) exposed() string {
 	host, _, err := net.SplitHostPort(f.listen)
 	if err != nil {
@@ -112,12 +114,12 @@ func (f *loadFlags) exposed() string {
 	return host
 }
 
-// leaseOfShares is how long a generator that has joined may be silent while the run waits for the others. After that
-// time another generator may take its place.
+// leaseOfShares is how long a generator that has joined may be silent while the run waits for more generators. After
+// that time another generator may take its place.
 const leaseOfShares = 15 * time.Second
 
-// leadLoad begins a coordination of n generators. end removes the coordination and disconnects. If a coordinator of the
-// same name was killed, leadLoad begins anew.
+// leadLoad begins a coordination of n generators. end removes the coordination and disconnects. If a killed coordinator
+// left a coordination of the same name, leadLoad replaces it by a new one.
 func leadLoad(ctx context.Context, access jetstream.Access, name string, n int) (q *jetstream.Queue,
 	end func(context.Context) error, err error) {
 	head := jetstream.Head{Kind: kindLoad, Program: version(), StartOver: true}
@@ -183,15 +185,15 @@ func (a *app) localGenerators(ctx context.Context, n int) (w results.GeneratorOp
 	return results.GeneratorOptions{Post: q.Post(), Lost: local.lost, Close: local.close}, nil
 }
 
-// localGenerators are generators that run as child processes.
+// localGenerators are generators that run as child processes of this process.
 type localGenerators struct {
 	processes []*exec.Cmd
 	lost      chan generators.EndedError // receives every generator that fails
 	running   sync.WaitGroup
-	closers   []func(context.Context) error // called in reverse order once the processes have ended
+	closers   []func(context.Context) error // called in reverse order; see close
 }
 
-// start starts one generator. The token is passed in the environment of the generator, which removes it at once.
+// start starts one generator. The generator gets the token in its environment, and removes it from there at once.
 func (o *localGenerators) start(self string, access jetstream.Access) error {
 	cmd := exec.Command(self, "work", "--join", access.URL, "--name", "load", "--allow-adapters", "--give-up-after",
 		localGiveUpAfter.String())
@@ -211,8 +213,8 @@ func (o *localGenerators) start(self string, access jetstream.Access) error {
 	return nil
 }
 
-// close waits for the processes to end, and then closes everything else. The processes have been told that their run is
-// over.
+// close calls the closers, the last first: it ends the coordination, stops the NATS, and removes the folder. Before it
+// stops the NATS, it waits until all processes have ended.
 func (o *localGenerators) close(ctx context.Context) error {
 	var errs []error
 	for i := len(o.closers) - 1; i >= 0; i-- {

@@ -53,8 +53,8 @@ var (
 	}
 )
 
-// helpCommand prints the help of the command that its words name. An unknown command is an error; Cobra's own help
-// command would print the root's help and exit with 0.
+// helpCommand returns the command that prints the help of the command named by its arguments. For an unknown name it
+// returns an error. Cobra's own help command would print the help of doublegrant, and exit with 0.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND]", Short: "print the help of a command",
@@ -109,7 +109,7 @@ func usageText(cmd *cobra.Command, groups []flagGroup, width int) string {
 	return b.String()
 }
 
-// flagSection is a heading in a command's help, and the flags below it that the command has. There is at least one.
+// flagSection is a heading in a command's help, and the flags below it that the command has: at least one.
 type flagSection struct {
 	title string
 	*pflag.FlagSet

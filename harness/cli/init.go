@@ -49,7 +49,7 @@ func (a *app) initCommand() *cobra.Command {
 	}
 }
 
-// init writes a skeleton into a folder, and prints what follows.
+// init writes a skeleton into a folder, and prints the next steps.
 func (a *app) init(name, dir string) error {
 	s, err := skeleton.Find(name)
 	if err != nil {
@@ -93,8 +93,8 @@ func (a *app) init(name, dir string) error {
 	return nil
 }
 
-// cannotWrite returns the error for files that could not be written. Unless the disk is full or broken, the error is
-// wrong usage, since another folder may help.
+// cannotWrite returns the error for files that could not be written. The error is wrong usage, since another folder may
+// help, unless the disk is full or broken.
 func cannotWrite(what string, err error) error {
 	err = fmt.Errorf("%s cannot be written: %w", what, err)
 	for _, disk := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO} {

@@ -106,15 +106,15 @@ func (l listing) choose(words []string) (out listing, err error) {
 	return out, nil
 }
 
-// chooses reports whether a word selects the entry called name, or all entries of its part: variants, faults or
-// regimes.
+// chooses reports whether one of words selects the entry called name: by the name, or because the word is part, which
+// names all variants, all faults or all regimes.
 func (l listing) chooses(words []string, name, part string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return w == part || l.means(w, name) })
 }
 
-// means reports whether word selects the entry called name. The whole name selects that entry alone. A word that is no
-// entry's name selects the entries whose names begin with it. A word such as kill-primary selects the fault kill-HOST,
-// whose name has a word in capitals to be filled in.
+// means reports whether word selects the entry called name. A word that is the whole name of some entry selects this
+// entry alone. Any other word selects all entries whose names begin with it. In addition, kill-primary selects the
+// fault kill-HOST: a user puts another word in the place of the capitals.
 func (l listing) means(word, name string) bool {
 	if slices.Contains(l.names(), word) {
 		return word == name

@@ -16,8 +16,8 @@ func unicodeLocale(getenv func(string) string) bool {
 	return strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")
 }
 
-// wantsASCII reports whether text has to be ASCII: the locale has no UTF-8. Without any locale, as in many CI jobs, only
-// a terminal gets ASCII, since files and pages of logs show UTF-8.
+// wantsASCII reports whether text has to be ASCII, since the locale has no UTF-8. If no locale is set, as in many CI
+// jobs, only a terminal gets ASCII: files and the log pages of CI show UTF-8.
 func wantsASCII(terminal bool, getenv func(string) string) bool {
 	return !unicodeLocale(getenv) && (terminal || localeOf(getenv) != "")
 }
@@ -27,7 +27,7 @@ func wantsASCII(terminal bool, getenv func(string) string) bool {
 var inASCII = strings.NewReplacer("µ", "u", "…", "...", "–", "-", "—", "-", "−", "-", "→", "->", "×", "x", "±", "+-",
 	"≤", "<=", "≥", ">=", "·", "-", "█", "#")
 
-// asciiWriter writes text for a locale without UTF-8. Each Write has whole characters.
+// asciiWriter writes text for a locale without UTF-8. Callers never split a character between two calls of Write.
 type asciiWriter struct{ io.Writer }
 
 func (w asciiWriter) Write(p []byte) (int, error) {

@@ -62,7 +62,7 @@ func (a *app) man(root *cobra.Command, dir string) error {
 	return nil
 }
 
-// withCommands lists a command and all those below it.
+// withCommands lists cmd and all available commands below it.
 func withCommands(cmd *cobra.Command) []*cobra.Command {
 	all := []*cobra.Command{cmd}
 	for _, c := range cmd.Commands() {
@@ -73,7 +73,7 @@ func withCommands(cmd *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// pageOf returns the name of a command's page, without its section.
+// pageOf returns the name of a command's manual page, such as doublegrant-run.
 func pageOf(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
 // manPage returns the manual page of a command, in the language of man(7).

@@ -29,7 +29,7 @@ func (p *placeFlags) addRedis(cmd *cobra.Command) {
 		"redis-server binary (default: $DOUBLEGRANT_REDIS_SERVER, then the PATH)")
 }
 
-// options returns what every run and search of this invocation needs.
+// options returns the options that all runs and searches of this invocation share.
 func (a *app) options() results.Options {
 	return results.Options{Results: a.place.results, Redis: a.place.redis, External: a.external, Warn: a.warn,
 		OnSearch:   a.searchProgress(),
@@ -37,7 +37,7 @@ func (a *app) options() results.Options {
 		Docker:     func(image string) cluster.Platform { return docker.Platform{Image: image} }}
 }
 
-// warn prints a warning once, since all runs of a suite may have the same.
+// warn prints a warning, unless the same warning was printed before: all runs of a suite may cause it.
 func (a *app) warn(text string) {
 	if _, printed := a.warned.LoadOrStore(text, true); !printed {
 		fmt.Fprintln(a.err, "doublegrant: warning: "+text)

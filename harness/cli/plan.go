@@ -82,7 +82,8 @@ var planFileFlags = []string{
 	"on", "redis-image", "min-replicas", "max-lag", "aof", "acks", "regime", "prefix",
 }
 
-// nonZeroFlags lists the flags whose 0 would mean a default that is not 0.
+// nonZeroFlags lists the flags that may not be 0. In a plan 0 means the default, and the default of these flags is
+// another number.
 var nonZeroFlags = []string{
 	"repeat", "fault-for", "calm", "clients", "duration", "rate", "key-count", "ttl", "hold", "acks", "max-lag",
 }

@@ -45,8 +45,8 @@ func (p *progress) show(at harness.Progress) {
 		at.Elapsed.Seconds(), at.OK, at.Fail, at.Info, at.Fault, violations)
 }
 
-// found prints the first violation as soon as it is found. It does not print the class, because operations and faults
-// that are recorded later may change it.
+// found prints the first violation as soon as it is found, without its class: operations and faults that are recorded
+// later may change the class.
 func (p *progress) found(a harness.Anomaly, at time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -71,7 +71,6 @@ func (a *app) reproduceCommand() *cobra.Command {
 	return cmd
 }
 
-// allFlag returns " --all" if that flag was given.
 func allFlag(all bool) string {
 	if all {
 		return " --all"
@@ -176,7 +175,7 @@ func (a *app) reproduce(ctx context.Context, chosen []experiments.Experiment, ho
 	return nil
 }
 
-// worseShape combines the exit codes of two reproductions. A different shape outweighs an undecided one.
+// worseShape returns the worse of two exit codes of reproductions. A different shape is worse than an undecided one.
 func worseShape(a, b int) int {
 	if a == ExitInvalid || b == ExitInvalid {
 		return ExitInvalid

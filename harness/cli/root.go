@@ -176,7 +176,8 @@ process at once, with exit code 130 and without a verdict.`,
 	return root
 }
 
-// currentFlag returns the name of a flag that users may still call by its name of an earlier version.
+// currentFlag returns the current name of a flag, if name is what an earlier version called the flag. It returns any
+// other name unchanged.
 func currentFlag(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	switch name {
 	case "client":
@@ -187,7 +188,8 @@ func currentFlag(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(name)
 }
 
-// fromParsers lists how the error messages of Go's parsers end, and what is printed instead.
+// fromParsers lists patterns for the end of error messages of Go's parsers, and the text that is printed in place of
+// what they match.
 var fromParsers = []struct {
 	end    *regexp.Regexp
 	remedy string
@@ -223,7 +225,8 @@ func commandNames(cmd *cobra.Command) (all []string) {
 	return all
 }
 
-// interrupted explains the first Ctrl-C, since nothing else is printed until faults are healed and Redis has stopped.
+// interrupted tells the user what happens after the first Ctrl-C, since nothing else is printed until faults are healed
+// and Redis has stopped.
 func (a *app) interrupted() {
 	fmt.Fprintln(a.err, "doublegrant: interrupted: healing faults, stopping Redis and judging what was recorded; "+
 		"press Ctrl-C again to quit at once without a verdict")

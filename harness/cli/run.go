@@ -55,7 +55,7 @@ func (a *app) verboseFlag(cmd *cobra.Command) {
 		"print statistics, too: what was counted and met, by checkers and in each part of a search")
 }
 
-// longRun is the least estimated duration that is printed before a run.
+// longRun is the shortest estimated duration that is printed before a run.
 const longRun = 2 * time.Minute
 
 // run reads the plan, executes it, and prints the outcome. The exit code is that of the verdict.
@@ -96,7 +96,7 @@ func (a *app) run(cmd *cobra.Command, f *runFlags, args []string) error {
 	return a.show(out)
 }
 
-// singlePlan returns the plan of the run command: that of the flags for one variant, or one plan file.
+// singlePlan returns the plan of the run command: the plan file, or the plan that the flags make of one variant.
 func (a *app) singlePlan(cmd *cobra.Command, f *planFlags, args []string) (p plan.Plan, err error) {
 	plans, err := f.plans(cmd)
 	if err != nil {
@@ -121,8 +121,8 @@ func (a *app) singlePlan(cmd *cobra.Command, f *planFlags, args []string) (p pla
 	return p, nil
 }
 
-// hasVerdict reports whether the verdict of a run counts in spite of err. A violation always counts. If only the disk
-// was full, what was recorded by then counts, as after an interrupt.
+// hasVerdict reports whether a run's verdict counts although the run returned err. A violation always counts. If the
+// only error is a full disk, the verdict on what was recorded by then counts, too.
 func hasVerdict(out results.Outcome, err error) bool {
 	j := out.Report.Judged
 	return j.Verdict == harness.Invalid || len(j.Judgements) > 0 && errors.Is(err, history.ErrFull)
@@ -181,7 +181,7 @@ func metWord(out results.Outcome) string {
 	return "NOT as " + whose + " says" + afterUnplanned(out)
 }
 
-// afterUnplanned says that a run had a failover that its plan did not ask for.
+// afterUnplanned says that a run had a failover that no fault caused; empty: it had none.
 func afterUnplanned(out results.Outcome) string {
 	if out.Report.Unplanned() == "" {
 		return ""
@@ -196,7 +196,7 @@ func (a *app) printJSON(document interface{ DocumentKind() reports.Kind }) error
 	return reports.WriteJSON(a.out, document)
 }
 
-// exactArgs refuses any number of arguments other than n. what describes the expected ones.
+// exactArgs accepts n arguments and refuses any other number. what describes the n arguments, for the error.
 func exactArgs(n int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != n {

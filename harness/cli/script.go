@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// scriptFlags hold the flags about a Lua file. An adapter has the flag --as, too.
+// scriptFlags hold the flags about a Lua file. The flag --as is for adapters, too.
 type scriptFlags struct {
 	file, as, yes string
 	keys, args    []string
@@ -53,8 +53,9 @@ type chosen struct {
 	adapter *workloads.Adapter
 }
 
-// variants lists the variants that args name, and the one that flags define. It tries a script or an adapter at once on
-// a Redis of its own, to refuse a broken one early. It does not try an adapter that announces its operations.
+// variants lists the variants that args name, and the variant that flags define by a script or an adapter. It tries a
+// script or adapter on a Redis of its own, to refuse a broken one early. An adapter that announces its operations is
+// not tried.
 func (a *app) variants(cmd *cobra.Command, f *variantFlags, args []string) ([]chosen, error) {
 	var out []chosen
 	args, c, err := f.readAdapter(cmd, args)
@@ -90,7 +91,7 @@ func (f *scriptFlags) onlyOfScripts() bool {
 	return f.yes != "" || f.release != "" || f.keys != nil || f.args != nil || f.releaseArgs != nil || f.noErrors != nil
 }
 
-// read reads the files that the flags name; nil if there are none.
+// read returns the script that the flags define, with the texts of its files; nil: the flags name no script.
 func (f *scriptFlags) read() (*workloads.Script, error) {
 	if f.file == "" {
 		if f.as != "" || f.onlyOfScripts() {
@@ -120,8 +121,8 @@ func (f *scriptFlags) read() (*workloads.Script, error) {
 	return s, nil
 }
 
-// notAVariant returns an error if arg is something else than a variant: a bug, a Lua script, a suite or another file,
-// such as the program of an adapter. The error says which command or flag takes it.
+// notAVariant returns an error if arg is a bug, a Lua script, a suite or another file, such as the program of an
+// adapter. The error says which command or flag takes arg.
 func notAVariant(command, arg string) error {
 	if isBug(arg) {
 		return usage("%s is the name of a bug of a library: doublegrant reproduce %[1]s", arg)
@@ -144,7 +145,8 @@ func notAVariant(command, arg string) error {
 		"doublegrant %s -- python3 %[1]s", arg, command)
 }
 
-// wantOneVariant refuses a command line with no variant or several. It gives an example of the command.
+// wantOneVariant returns the error for a command line with no variant or several. The error has an example of the
+// command.
 func wantOneVariant(command string, given int) error {
 	number := fmt.Sprintf("%d variants given", given)
 	if given == 0 {

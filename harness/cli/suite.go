@@ -115,8 +115,8 @@ func readSuites(names []string, only string) (s suite.Suite, err error) {
 	return s, nil
 }
 
-// shardOf returns the part of the suite that --shard selects. If the flag is auto, it replaces f.shard by the number
-// that it finds in the environment, such as 3/8.
+// shardOf returns the part of the suite that --shard selects. If the flag is auto, the CI's environment variables
+// select the part, and shardOf sets f.shard to it, such as 3/8.
 func shardOf(s suite.Suite, f *suiteFlags) (suite.Suite, error) {
 	shard, err := suite.ParseShard(f.shard, os.Getenv)
 	if err != nil {

@@ -17,8 +17,8 @@ type suiteView struct {
 	*app
 	suite suite.Suite
 	shard string          // such as "3/8"; empty: the whole suite
-	each  []time.Duration // estimates of its runs
-	pass  time.Duration   // estimate of a pass
+	each  []time.Duration // estimated lengths of the suite's runs
+	pass  time.Duration   // estimated length of a pass through the suite
 
 	run     *progress // of the current run
 	begun   bool      // whether any run has begun
@@ -33,7 +33,7 @@ func (a *app) newSuiteView(s suite.Suite, shard string) *suiteView {
 
 func (v *suiteView) show(p harness.Progress) { v.run.show(p) }
 
-// begin shows that a run begins. Before the first one it prints the estimate for the suite.
+// begin shows that a run begins. Before the first run it prints the estimated length of the suite.
 func (v *suiteView) begin(at suite.Position) {
 	one := v.each[at.Run-1]
 	if !v.begun {
@@ -64,7 +64,7 @@ func (v *suiteView) end(_ suite.Position, r tally.Run) {
 // stop removes the bar. It may be called twice.
 func (v *suiteView) stop() { v.takeBar() }
 
-// lengthOfSuite describes how long a suite or a shard takes. pass is the estimate of one pass.
+// lengthOfSuite describes how long a suite or a shard takes. pass is the estimated length of one pass through it.
 func lengthOfSuite(s suite.Suite, shard string, pass time.Duration, at suite.Position) string {
 	words := units.Plural(int64(len(s.Runs)), "run", "runs") + ", about " + pass.Round(time.Second).String()
 	if shard != "" {

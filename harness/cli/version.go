@@ -48,7 +48,7 @@ func (a *app) versionCommand() *cobra.Command {
 // version returns the program's version in one line.
 func version() string { return buildOf(debug.ReadBuildInfo()).String() }
 
-// buildOf reads the build information that the Go command stored in the program. ok is false if there is none.
+// buildOf reads the build information that the Go command stored in the program. If ok is false, the program has none.
 func buildOf(info *debug.BuildInfo, ok bool) built {
 	b := built{
 		Head: reports.HeadOf("version"), Version: "unknown",

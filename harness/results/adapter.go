@@ -14,8 +14,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// CheckAdapter asks an adapter once for each of its operations, on a Redis for it alone or on as many masters as it
-// needs. It calls say after each step, with the step's error or nil. It returns the adapter with its description, and
+// CheckAdapter makes an adapter do each of its operations once, on its own Redis, or on several masters if it needs
+// them. It calls say after each step, with the step's error or nil. It returns the adapter with its description, and
 // the first error. The error wraps plan.ErrUsage if the adapter is at fault.
 func CheckAdapter(ctx context.Context, c workloads.Adapter, o Options,
 	say func(step string, err error)) (workloads.Adapter, error) {
@@ -33,8 +33,8 @@ func DescribeAdapter(ctx context.Context, c workloads.Adapter, o Options) (workl
 	})
 }
 
-// onRedis calls do with a function that starts servers for the adapter. When do returns, onRedis stops them. If all of
-// them started, an error of do wraps plan.ErrUsage.
+// onRedis calls do with a function that starts servers for the adapter. When do returns, onRedis stops them. If all
+// servers started, an error of do wraps plan.ErrUsage, since the adapter is at fault.
 func onRedis(ctx context.Context, c workloads.Adapter, o Options,
 	do func(adapter.Servers) (workloads.Adapter, error)) (workloads.Adapter, error) {
 	if _, err := adapter.Variant(c); err != nil {
@@ -63,8 +63,8 @@ func onRedis(ctx context.Context, c workloads.Adapter, o Options,
 	return c, err
 }
 
-// described returns an adapter with its description. It asks the adapter unless it has been asked before. For nil it
-// returns nil.
+// described returns an adapter with its description; nil for nil. It runs the adapter to get the description, unless
+// the adapter has one, or announces its operations and cannot be asked.
 func described(ctx context.Context, c *workloads.Adapter, o Options) (*workloads.Adapter, error) {
 	if c == nil || len(c.Can) > 0 || c.Announces {
 		return c, nil

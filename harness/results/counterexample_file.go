@@ -33,7 +33,8 @@ func writeCounterexample(path string, s plan.Search, v workloads.Variant, c inte
 	})
 }
 
-// readCounterexample reads a counterexample's file. variant is the id that the file's variant must have; empty: any.
+// readCounterexample reads a counterexample's file. variant is the id of the variant that the counterexample must be
+// of; empty: any.
 func readCounterexample(path, variant string) (f counterexampleFile, err error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -64,8 +65,8 @@ func readCounterexample(path, variant string) (f counterexampleFile, err error) 
 	return f, nil
 }
 
-// savedByTest returns the command that repeats a test, if a test with granttest saved the counterexample in b. It is
-// empty otherwise.
+// savedByTest returns the command that repeats a test, if b is a counterexample that granttest saved for this test.
+// Otherwise it returns "".
 func savedByTest(b []byte) string {
 	var f struct{ Again, Kind string }
 	if json.Unmarshal(b, &f) != nil || f.Kind == "" {

@@ -22,13 +22,13 @@ import (
 
 // Options say how plans and searches are run. The zero value is usable.
 type Options struct {
-	Results  string                 // folder for results folders; default "results"
+	Results  string                 // folder in which results folders are made; default "results"
 	Redis    string                 // redis-server binary; default: see cluster.FindRedis
 	Log      *slog.Logger           // default: silent
 	Progress func(harness.Progress) // called about once a second while load runs
 
-	// Docker returns the platform for plans on docker; image "" is the default image. If it is nil, such plans are an
-	// error. Package harness/cluster/docker has such a function.
+	// Docker returns the platform for plans on docker; image "" is the default image. If Docker is nil, plans on docker
+	// are an error. Package harness/cluster/docker has the platform.
 	Docker func(image string) cluster.Platform
 
 	External plan.OnExternal // for plans of topology external; Execute sets its Note and OnNotSent
@@ -41,8 +41,8 @@ type Options struct {
 	Save   string // file in which Explore saves the search, to be resumed later; empty: none
 	Resume *Saved // saved search to resume; nil: begin anew
 
-	// Pieces returns where the pieces of a search are done. It gets the search without its limits For and MaxSchedules,
-	// and the version of this machine's Redis. If Pieces is nil, this process runs the whole search.
+	// Pieces returns how the pieces of a search are handed to workers. It gets the search without its limits For and
+	// MaxSchedules, and the version of this machine's Redis. If Pieces is nil, this process runs the whole search.
 	Pieces func(s plan.Search, server string) *explore.Pieces
 
 	// Generators connects a plan with its n generators. If it is nil, plans with generators are an error.
@@ -89,7 +89,7 @@ const (
 
 // Execute runs a plan and writes a results folder with plan, history, verdict, report and node logs, whatever the
 // verdict. It returns an error if the plan is impossible (plan.ErrUsage), or if the harness or its environment failed.
-// The Outcome has a Dir if anything was recorded by then.
+// With an error, the Outcome still has a Dir if the folder was made before.
 func Execute(ctx context.Context, p plan.Plan, o Options) (out Outcome, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -212,7 +212,7 @@ func (out *Outcome) addVerdict(h harness.History, j harness.Judged) (err error) 
 // Undocumented reports whether the run has no expectation: the algorithm is the user's own, and the plan states none.
 func (out Outcome) Undocumented() bool { return out.Plan.IsCustom() && out.Plan.Expect.IsZero() }
 
-// Recorded reports whether the run has recorded operations. It may have ended before its first.
+// Recorded reports whether the run has recorded operations. A run may have ended before its first operation.
 func (out Outcome) Recorded() bool {
 	if out.Dir == "" {
 		return false

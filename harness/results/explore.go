@@ -25,7 +25,7 @@ type SearchOutcome struct {
 	Expectation plan.SearchExpectation
 }
 
-// Explore makes a search and writes a results folder with report, verdict, and a file for every counterexample that
+// Explore makes a search and writes a results folder: reports, verdict, and a file for each counterexample, which
 // Replay can run. It returns an error if the search is impossible (plan.ErrUsage), or if the harness or its environment
 // failed. If only writing the folder failed, Exploration has the result and an empty Dir.
 func Explore(ctx context.Context, s plan.Search, o Options) (out SearchOutcome, err error) {
@@ -70,7 +70,7 @@ func Explore(ctx context.Context, s plan.Search, o Options) (out SearchOutcome, 
 	return out, out.keep(v, o)
 }
 
-// keep writes the results folder of a search. After an error there is none.
+// keep writes the results folder of a search. If that fails, it removes the folder.
 func (out *SearchOutcome) keep(v workloads.Variant, o Options) (err error) {
 	s, e := out.Search, out.Exploration
 	if e.Dir, err = NewFolder(o.Results, "explore-"+s.Name(v)); err != nil {
@@ -104,7 +104,8 @@ func (out *SearchOutcome) keep(v workloads.Variant, o Options) (err error) {
 	return nil
 }
 
-// search makes a search. It may resume one from a file, have its pieces done elsewhere, and save it to a file.
+// search makes a search, or resumes one from a file. It may hand pieces of the search to workers, and save the search
+// to a file.
 func search(ctx context.Context, s *plan.Search, v workloads.Variant, spec explore.Spec, server string,
 	o Options) (res interleave.Result, err error) {
 	// A resumed search draws the same schedules.
@@ -131,7 +132,7 @@ func search(ctx context.Context, s *plan.Search, v workloads.Variant, spec explo
 	return explore.Search(ctx, spec)
 }
 
-// asUsage marks errors that the caller can fix.
+// asUsage makes errors wrap plan.ErrUsage, if the caller can fix them. Other errors stay as they are.
 func asUsage(err error) error {
 	var bad *workloads.ScriptError
 	if errors.Is(err, explore.ErrSpec) || errors.As(err, &bad) {

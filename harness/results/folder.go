@@ -27,7 +27,7 @@ func resultsDir(root string, p plan.Plan) (string, error) {
 func rootOf(root string) string { return cmp.Or(root, "results") }
 
 // Root creates the folder for all results if it does not exist, and returns its path: root, or by default "results".
-// The error wraps plan.ErrUsage if results cannot be kept there.
+// The error wraps plan.ErrUsage if another folder may help.
 func Root(root string) (string, error) {
 	root = rootOf(root)
 	if err := os.MkdirAll(root, 0o755); err != nil {
@@ -36,8 +36,8 @@ func Root(root string) (string, error) {
 	return root, nil
 }
 
-// checkRoot refuses a folder for all results that is a file or below one, and creates nothing. The error wraps
-// plan.ErrUsage.
+// checkRoot returns an error if root, or what should be a folder above it, is a file. It creates nothing. The error
+// wraps plan.ErrUsage.
 func checkRoot(root string) error {
 	root = rootOf(root)
 	info, err := os.Stat(root)
@@ -58,8 +58,8 @@ func noRoot(root string, err error) error {
 	return plan.Usagef("results cannot be kept in %s: %w: give another folder with --results", root, err)
 }
 
-// NewFolder makes a new folder in root (default "results"), named after the time and name. If that exists, it appends a
-// number. The error wraps plan.ErrUsage.
+// NewFolder makes a new folder in root (default "results"). The folder is named after the time and name. If that folder
+// exists, a number follows. The error wraps plan.ErrUsage if another root may help.
 func NewFolder(root, name string) (dir string, err error) {
 	if root, err = Root(root); err != nil {
 		return "", err

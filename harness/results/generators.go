@@ -26,7 +26,7 @@ import (
 type loadTask struct {
 	Plan       string             `json:"plan"`
 	Deployment clients.Deployment `json:"deployment"`
-	// source addresses of the client groups; empty: the kernel's choice
+	// source addresses of the client groups, and of the probes of their links; empty: the kernel's choice
 	GroupIPs []string `json:"groupIPs"`
 	LookIPs  []string `json:"lookIPs"`
 
@@ -75,7 +75,7 @@ type team struct {
 	done func(context.Context) error
 }
 
-// gatherTeam waits for the plan's generators.
+// gatherTeam waits until all generators of the plan have joined.
 func gatherTeam(ctx context.Context, r plan.Resolved, o Options) (*team, error) {
 	if o.Generators == nil {
 		return nil, plan.Usagef("a plan with %d generators can only be run by doublegrant run: use that", r.Generators)
@@ -112,7 +112,7 @@ func (t *team) setSystem(s harness.System) {
 	}
 }
 
-// task returns the task for all generators, once the system runs. It is called once.
+// task returns the task that all generators get. It is called once, when the system runs.
 func (t *team) task(ctx context.Context) ([]byte, error) {
 	if err := t.markPrimaries(ctx); err != nil {
 		return nil, err
@@ -138,12 +138,13 @@ func (t *team) task(ctx context.Context) ([]byte, error) {
 	return json.Marshal(task)
 }
 
-// markLasts bounds how long generators may take to find the mark.
+// markLasts is the lifetime of the mark that markPrimaries writes, and so the time that generators have to find it.
 const markLasts = 5 * time.Minute
 
 func (t *team) key() string { return t.prefix + "doublegrant:generators" }
 
-// markPrimaries writes the mark by which generators recognise the run's primaries.
+// markPrimaries writes the run's nonce as a mark into each primary, so that a generator can tell whether it has reached
+// this run's Redis.
 func (t *team) markPrimaries(ctx context.Context) error {
 	c, ok := t.system.(workloads.QuorumConnector)
 	if !ok {
@@ -156,8 +157,8 @@ func (t *team) markPrimaries(ctx context.Context) error {
 	return err
 }
 
-// findMark looks for the mark in each primary, through the connections of each client group. It returns an error if one
-// has no mark or a different one.
+// findMark looks for the mark of markPrimaries in each primary, through the connections of each client group. It
+// returns an error if a primary has no mark or a different one.
 func (t loadTask) findMark(ctx context.Context, c *clients.Set) error {
 	for g := range c.Groups() {
 		all, err := c.ConnectAll(g)
@@ -183,7 +184,7 @@ func (t *team) leave(ctx context.Context) error {
 	return t.done(ctx)
 }
 
-// BuildShare prepares this process to drive its share of a run's clients, for the field Build of a
+// BuildShare prepares this process to drive its share of a run's clients. It is meant for the field Build of a
 // generators.Generator. A plan may start an adapter, which is a command line from another machine. BuildShare refuses
 // such plans unless allowAdapters is set.
 func (o Options) BuildShare(ctx context.Context, a generators.Assignment, allowAdapters bool) (s generators.Setup,

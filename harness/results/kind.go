@@ -23,7 +23,8 @@ const (
 // SuiteRecord is the name of a suite's record. Package suite writes it.
 const SuiteRecord = "suite.jsonl"
 
-// KindOf returns the kind of a results folder, or an error that describes the folder. The error wraps plan.ErrUsage.
+// KindOf returns the kind of a results folder. For a folder of another kind, it returns an error that says what the
+// folder is and what to do. The error wraps plan.ErrUsage.
 func KindOf(dir string) (Kind, error) {
 	has := func(name string) bool {
 		_, err := os.Stat(filepath.Join(dir, name))
@@ -55,7 +56,8 @@ func KindOf(dir string) (Kind, error) {
 	return Other, err
 }
 
-// ofRun returns an error that describes dir, unless it is the results folder of a run. It wraps plan.ErrUsage.
+// ofRun returns nil if dir is the results folder of a run, and otherwise an error that says what dir is. The error
+// wraps plan.ErrUsage.
 func ofRun(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, SuiteRecord)); err == nil {
 		return plan.Usagef("%s is the results folder of a suite: name the folder of one of its runs, or use "+

@@ -59,7 +59,7 @@ func (w *historyKinds) checkers() []harness.Checker {
 	})
 }
 
-// historyKinds records which kinds an external history has while it is read.
+// historyKinds records, while an external history is read, which kinds of operation the history has.
 type historyKinds struct {
 	model  Model
 	known  []harness.Kind       // kinds of the model
@@ -78,7 +78,8 @@ func newWitness(m Model) *historyKinds {
 	return w
 }
 
-// op records x. It refuses a kind that the model does not have, since a verdict that ignored it would claim too much.
+// op records x. It refuses an operation of a kind that the model does not have: a verdict that ignores the operation
+// would claim too much.
 func (w *historyKinds) op(x harness.Op) error {
 	if !slices.Contains(w.known, x.Kind) {
 		return fmt.Errorf("%q is not a kind of the model %s, which has %s: choose another model, or leave these "+
@@ -100,7 +101,7 @@ func (w *historyKinds) op(x harness.Op) error {
 	return nil
 }
 
-// checkMeta refuses a history whose meta promises only kinds of other models.
+// checkMeta refuses a history whose meta lists kinds, but none of the model's.
 func (w *historyKinds) checkMeta(m harness.Meta) error {
 	if len(m.Kinds) == 0 || slices.ContainsFunc(m.Kinds,
 		func(k harness.Kind) bool { return slices.Contains(w.known, k) }) {
@@ -111,7 +112,7 @@ func (w *historyKinds) checkMeta(m harness.Meta) error {
 		joinKinds(m.Kinds), w.model, joinKinds(w.known))
 }
 
-// meta returns m with the kinds that the model needs, and without those that it does not have.
+// meta returns m with all kinds that the model needs, and without the kinds that the model does not have.
 func (w *historyKinds) meta(m harness.Meta) harness.Meta {
 	m.Kinds = slices.DeleteFunc(slices.Clone(m.Kinds),
 		func(k harness.Kind) bool { return !slices.Contains(w.known, k) })

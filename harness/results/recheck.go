@@ -38,7 +38,8 @@ func Recheck(ctx context.Context, dir string) (Outcome, error) {
 	return out, out.addVerdict(h, harness.Judge(ctx, h, r.Checkers()))
 }
 
-// ReportRun judges the stored run in a results folder again and writes its reports. A killed run has none before that.
+// ReportRun judges the stored run in a results folder again and writes its reports. A killed run has no reports until
+// ReportRun writes them.
 func ReportRun(ctx context.Context, dir string) (Outcome, error) {
 	out, err := Recheck(ctx, dir)
 	if err != nil {
@@ -66,9 +67,10 @@ type Text struct {
 	Model Model
 }
 
-// CheckText judges a history that another program recorded, and writes its reports into a new folder within root, as
-// those of a run. The error wraps plan.ErrUsage if the model is unknown, a line is impossible, or root cannot be
-// written to; then dir is empty. The caller cannot read the operations of rep.History, whose file is removed.
+// CheckText judges a history that another program recorded. It writes the same reports as for a run, into a new folder
+// within root. The error wraps plan.ErrUsage if the model is unknown, a line is impossible, or root cannot be written
+// to. After such an error dir is empty. The caller cannot read the operations of rep.History, since CheckText removes
+// their file.
 func CheckText(ctx context.Context, t Text, root string) (rep reports.Report, dir string, err error) {
 	if err := checkRoot(root); err != nil {
 		return rep, "", err
@@ -115,8 +117,8 @@ func judgeText(ctx context.Context, t Text, dir string) (rep reports.Report, err
 // fastest is the shortest plausible time between operations: no Redis does ten million a second.
 const fastest = 100 * time.Nanosecond
 
-// doubtUnits returns a note if times do not look like nanoseconds. If a recorder wrote milliseconds by mistake, leases
-// in nanoseconds outlast the whole history.
+// doubtUnits returns a note if operations follow each other so fast that their times are hardly in nanoseconds. If a
+// recorder wrote milliseconds by mistake, each lease, which is in nanoseconds, outlasts the whole history.
 func doubtUnits(s analysis.Stats) []string {
 	n, span := s.Totals.All(), s.Last-s.First
 	if n < 100 || span > time.Duration(n)*fastest {

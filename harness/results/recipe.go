@@ -11,7 +11,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// recipeOf returns the recipe of a search's counterexample. server is the version that it was found on.
+// recipeOf returns the recipe of a search's counterexample. server is the version of the server on which the
+// counterexample was found.
 func recipeOf(s plan.Search, v workloads.Variant, c interleave.Counterexample, server string) string {
 	r := interleave.RecipeOf(c)
 	r.Program, r.Text, r.Regime, r.Lease, r.Skew, r.Server = v.ID, textOf(s.Script), s.Regime, s.TTL, s.Skew, server
@@ -30,8 +31,9 @@ func textOf(s *workloads.Script) uint32 {
 	return max(1, h.Sum32())
 }
 
-// searchOf returns the search that a recipe belongs to. A user's own algorithm needs its script or adapter for that.
-// The error wraps plan.ErrUsage if the recipe is of another variant or script.
+// searchOf returns the search that found the counterexample of a recipe. The recipe of a user's own algorithm has no
+// script or adapter, so the caller gives it in a. The error wraps plan.ErrUsage if the recipe is of another variant or
+// script.
 func searchOf(r interleave.Recipe, a ReplayOptions) (s plan.Search, err error) {
 	variant, script := a.Variant, a.Script
 	if kind, test, ok := strings.Cut(r.Program, " "); ok && !strings.Contains(kind, "/") {

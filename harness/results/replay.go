@@ -19,7 +19,7 @@ import (
 // ReplayOptions says what Replay runs again.
 type ReplayOptions struct {
 	From    string             // path of a counterexample's file, or a recipe: see interleave.Recipe
-	Variant string             // id of the variant that From must be of; empty: any
+	Variant string             // id of the variant that the counterexample must be of; empty: any
 	Script  *workloads.Script  // for the recipe of a script, which lacks the script's text; files have it
 	Adapter *workloads.Adapter // for the recipe of an adapter
 	Times   int                // 1 or more
@@ -38,9 +38,9 @@ type Replayed struct {
 type recordedCounterexample struct {
 	search         plan.Search
 	counterexample interleave.Counterexample
-	// fingerprint of the recorded steps (interleave.CommandsOf), which a recipe has instead of steps; 0: a file has steps
+	// fingerprint of the steps (interleave.CommandsOf), from a recipe; 0: from a file, which has the steps themselves
 	commands uint32
-	server   string // version of the server that it was found on; empty: unknown
+	server   string // version of the server on which it was found; empty: unknown
 	name     string // for errors
 }
 
@@ -125,8 +125,8 @@ func (r recordedCounterexample) rerun(ctx context.Context, spec explore.Spec, ti
 	return c, err
 }
 
-// otherServer returns a remark if the counterexample was found on another version of the server than here, the version
-// on this machine. It is empty if the versions are the same, or if it is unknown on which the counterexample was found.
+// otherServer returns a remark if the counterexample was found on another version of the server. here is this machine's
+// version. The remark is empty if the versions are the same, or if the record has no version.
 func (r recordedCounterexample) otherServer(here string) string {
 	if r.server == "" || r.server == here {
 		return ""

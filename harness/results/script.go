@@ -15,9 +15,9 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// TryScript loads a script into its own Redis and tries it once, so that a broken script is reported before a run
-// begins. It returns the id of the script's variant, and what is odd about the script; empty: nothing. The error wraps
-// plan.ErrUsage if the script is at fault.
+// TryScript loads a script into a Redis of its own and tries it once, so that a broken script is reported before a run
+// begins. It returns the id of the script's variant. odd says what is suspicious about the script's answers; empty:
+// nothing. The error wraps plan.ErrUsage if the script is at fault.
 func TryScript(ctx context.Context, s workloads.Script, o Options) (id, odd string, err error) {
 	v, err := workloads.ScriptVariant(s)
 	if err != nil {
@@ -42,12 +42,13 @@ func TryScript(ctx context.Context, s workloads.Script, o Options) (id, odd stri
 	return v.ID, odd, errors.Join(err, c.Stop())
 }
 
-// exclusive completes "only one ..." for a script's family: what the script may grant to one caller only.
+// exclusive says what only one caller may be granted, by the script's family. The texts follow the words "only one".
 var exclusive = map[workloads.Family]string{
 	workloads.Lock: "can own the lock", workloads.Dedup: "can be the first", workloads.Sequence: "can draw that number",
 }
 
-// keepScript writes the texts of an inline script into dir, and returns the script with their paths.
+// keepScript returns the script with paths of files that have its texts. If a text is in no file, keepScript writes the
+// texts into dir.
 func keepScript(s *workloads.Script, dir string) (*workloads.Script, error) {
 	if !plan.Inline(s) {
 		return s, nil

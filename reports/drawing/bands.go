@@ -22,9 +22,9 @@ type band struct {
 	faults   []string // a text for each fault, without repetitions
 }
 
-// bandsOf divides the time of the faults into bands. There are three classes: a fault that cuts the client group off is
-// in force, only other faults are in force, or faults only heal. Group -1 means no group. A fault without a recorded
-// end heals until end.
+// bandsOf divides the time of the faults into bands of three classes: a fault that cuts off the client group is in
+// force, only other faults are in force, or faults only heal. group is the number of the client group; -1: the picture
+// shows all clients. A fault without a recorded end heals until end.
 func bandsOf(faults []harness.Fault, group int, end time.Duration) []band {
 	var times []time.Duration
 	for _, f := range faults {
@@ -46,7 +46,8 @@ func bandsOf(faults []harness.Fault, group int, end time.Duration) []band {
 	return all
 }
 
-// bandIn returns the band of a span in which no fault begins or ends.
+// bandIn returns the band from one time to another, between which no fault begins or ends. If no fault acts or heals,
+// the band has no class.
 func bandIn(faults []harness.Fault, group int, from, to, end time.Duration) band {
 	b := band{from: from, to: to}
 	rank := []string{"", "band after", "band", "band cut"}
@@ -76,7 +77,7 @@ func bandIn(faults []harness.Fault, group int, from, to, end time.Duration) band
 	return b
 }
 
-// healsFrom returns when the heal of f began, or end if the record stops before that.
+// healsFrom returns when the heal of f began, or end if the record stops before the heal.
 func healsFrom(f harness.Fault, end time.Duration) time.Duration {
 	if f.Heal == 0 {
 		return max(end, f.Start)
@@ -100,8 +101,9 @@ func unionOf(a, b []string) []string {
 	return a
 }
 
-// bands shades the time of the faults, and more lightly the time from the heal until the system was whole again. Faults
-// that cut the client group off are marked. Group -1 means no group.
+// bands shades the time in which faults act, and more lightly the time from the heal until the system was whole again.
+// Faults that cut off the client group have a colour of their own. group is the number of that group; -1: the picture
+// shows all clients.
 func (f *frame) bands(faults []harness.Fault, group int, top, bottom float64) {
 	for _, b := range bandsOf(faults, group, f.to) {
 		f.rect(b.class, f.x(b.from), f.x(b.to), top, bottom, strings.Join(b.faults, "; "))

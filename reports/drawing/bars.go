@@ -21,7 +21,7 @@ type sharedHold struct {
 	from, to float64 // y positions, pixels
 }
 
-// placeBeliefs computes the position of each belief.
+// placeBeliefs computes the bar of each belief of a client that it holds a lock.
 func (l *Sequence) placeBeliefs(c Story) {
 	for _, g := range c.Beliefs(c.Clients) {
 		if g.From >= len(l.places) || !l.has(g.Client) {
@@ -36,8 +36,8 @@ func (l *Sequence) placeBeliefs(c Story) {
 	}
 }
 
-// placeOverlaps computes the position of each overlap that the checker judged. Overlaps of messages are left out, since
-// no client believes that it holds a message.
+// placeOverlaps computes the position of each time in which two clients certainly held a lock, as the checker judged.
+// It leaves out messages, since no client believes that it holds a message.
 func (l *Sequence) placeOverlaps(c Story) {
 	l.key = c.Anomaly.Key
 	for _, o := range c.Anomaly.Overlaps() {

@@ -6,7 +6,7 @@ import (
 )
 
 // Drawing is one SVG picture. The plot takes the available width, with x in percent and y in pixels, so that text has
-// the same size on every screen. To its left is a column of fixed width for labels.
+// the same size on every screen. To the left of the plot is a column of fixed width for labels.
 type Drawing struct {
 	Label  string // the content of the picture, in a few words
 	Height int
@@ -15,7 +15,8 @@ type Drawing struct {
 	Plot   []Shape
 }
 
-// Shape is one element of a drawing. (W, H) is its width and height, but the end point of a line.
+// Shape is one element of a drawing. (W, H) is the width and height of the element. For a line, (W, H) is the end
+// point.
 type Shape struct {
 	Tag        string // rect, line, text, path, dot, mark or words
 	Class      string
@@ -26,7 +27,7 @@ type Shape struct {
 	TailClass  string
 	Title      string // shown when the pointer rests on it
 	// D is path data, for the tags path and mark. A path is drawn on a plane that is 1000 units wide and as high as the
-	// drawing, a mark in pixels around (X, Y).
+	// drawing. A mark is drawn in pixels around (X, Y).
 	D string
 }
 
@@ -62,8 +63,8 @@ func (d *Drawing) dot(class string, x, y float64, title string) {
 	d.Plot = append(d.Plot, Shape{Tag: "dot", Class: class, X: percent(x), Y: pixels(y), Title: title})
 }
 
-// words writes one or two texts from x1 to x2 percent. If there is too little room their ends are cut. The whole texts
-// show when the pointer rests on them.
+// words writes one or two texts from x1 to x2 percent. If there is too little room, the ends of the texts are cut. The
+// whole texts show when the pointer rests on them.
 func (d *Drawing) words(class string, x1, x2, y, height float64, text, tailClass, tail string) {
 	d.Plot = append(d.Plot, Shape{
 		Tag: "words", Class: class, X: percent(x1), Y: pixels(y), W: percent(x2 - x1), H: pixels(height),
@@ -105,11 +106,11 @@ func width(s string) float64 {
 	return (float64(len([]rune(s)))*letter + 8) / narrow * 100
 }
 
-// lanes distributes labels over as few rows as possible without overlaps. Callers put labels from left to right. Each
-// entry is the end of the last label in a row, in percent.
+// lanes distributes labels over as few rows as possible without overlaps. Callers add labels from left to right. Each
+// entry is the position, in percent, at which the last label of a row ends.
 type lanes []float64
 
-// put returns the row of a label that begins at x and is w wide, both in percent.
+// put adds a label that begins at x and is w wide, both in percent, and returns the label's row.
 func (l *lanes) put(x, w float64) int {
 	for i, end := range *l {
 		if end <= x {

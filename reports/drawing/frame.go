@@ -16,7 +16,7 @@ const (
 	axisHeight = 22 // height of the time axis below a plot
 )
 
-// frame is a drawing with a time axis and a plane above it for values.
+// frame is a drawing with a plane for values and a time axis below the plane.
 type frame struct {
 	Drawing
 	from, to    time.Duration
@@ -56,7 +56,8 @@ func (f *frame) nameFaults(faults []harness.Fault) {
 	}
 }
 
-// edges draws lines where faults begin and where their heals begin. They are in front of curves that hide the bands.
+// edges draws lines where faults begin and where their heals begin. Callers draw them after the curves, which hide the
+// edges of bands.
 func (f *frame) edges(faults []harness.Fault, top, bottom float64) {
 	for _, fault := range faults {
 		f.line("band-edge", f.x(fault.Start), top, f.x(fault.Start), bottom)
@@ -66,7 +67,7 @@ func (f *frame) edges(faults []harness.Fault, top, bottom float64) {
 	}
 }
 
-// timeAxis draws the axis with at most nine ticks. sign precedes each label.
+// timeAxis draws the axis with at most nine ticks. sign, such as "+", begins each label.
 func (f *frame) timeAxis(sign string) {
 	f.line("axis", 0, f.bottom, 100, f.bottom)
 	step := timeTickEvery(f.to-f.from, 8)
@@ -77,7 +78,8 @@ func (f *frame) timeAxis(sign string) {
 	}
 }
 
-// edge returns the class that keeps a label at an end of the axis inside the picture.
+// edge returns the anchor of a label at x percent. At both ends of the axis, the anchor keeps the label inside the
+// picture.
 func edge(x float64) string {
 	switch {
 	case x < 3:
@@ -105,8 +107,8 @@ func timeTickEvery(span time.Duration, n int) time.Duration {
 	}
 }
 
-// timeTick writes the label of a tick at t, in a unit that suits end, with enough digits to distinguish it from the
-// next tick.
+// timeTick returns the label of a tick at t. end, the end of the axis, decides the unit. step, the time between two
+// ticks, decides the number of digits.
 func timeTick(t, end, step time.Duration) string {
 	switch {
 	case end >= 2*time.Minute && step >= time.Second:
@@ -120,7 +122,7 @@ func timeTick(t, end, step time.Duration) string {
 	}
 }
 
-// decimal writes t in a unit, with the digits that a multiple of step needs.
+// decimal writes t in a unit, with as many decimals as a multiple of step needs.
 func decimal(t, unit, step time.Duration) string {
 	digits := 0
 	for part := unit; part > step && part > 1; part /= 10 {
@@ -133,7 +135,8 @@ func decimal(t, unit, step time.Duration) string {
 	return s
 }
 
-// linear draws a value axis from 0 to at least peak. It returns the function from a value to its y.
+// linear draws a value axis from 0 to about peak or more, with grid lines. It returns the function that maps a value to
+// its y.
 func (f *frame) linear(top, bottom, peak float64, lines int) func(float64) float64 {
 	step := valueTickEvery(peak, lines)
 	high := step * max(1, math.Ceil(peak/step-0.02))
@@ -161,7 +164,8 @@ func valueTickEvery(peak float64, n int) float64 {
 	return 10 * unit
 }
 
-// logarithmic draws a latency axis with decades around low and high. It returns the function from a latency to its y.
+// logarithmic draws a latency axis with a line at each power of ten, wide enough for low and high. It returns the
+// function that maps a latency to its y.
 func (f *frame) logarithmic(low, high time.Duration) func(time.Duration) float64 {
 	from := math.Floor(math.Log10(float64(max(low, time.Microsecond))))
 	to := max(from+1, math.Ceil(math.Log10(float64(max(high, time.Microsecond)))))
@@ -179,7 +183,7 @@ func (f *frame) logarithmic(low, high time.Duration) func(time.Duration) float64
 	return y
 }
 
-// decade writes a power of ten of a nanosecond with its unit.
+// decade writes d, a power of ten in nanoseconds, in a suitable unit.
 func decade(d time.Duration) string {
 	switch {
 	case d >= time.Second:

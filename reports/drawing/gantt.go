@@ -17,7 +17,7 @@ const (
 	barHigh = 14
 )
 
-// gantt draws the operations of an anomaly, one row for each client. Its clock starts at the first Call.
+// gantt draws the operations of an anomaly, one row for each client. Times on the axis count from the first Call.
 type gantt struct {
 	*frame
 	axis     cutAxis
@@ -64,7 +64,7 @@ func Anomaly(a harness.Anomaly, meta harness.Meta) Drawing {
 	return g.Drawing
 }
 
-// strips marks the spans that are left out.
+// strips marks the spans of time that the picture leaves out.
 func (g *gantt) strips() {
 	for _, c := range g.axis.cuts {
 		from, to := g.axis.x(c.from), g.axis.x(c.to)
@@ -74,7 +74,7 @@ func (g *gantt) strips() {
 	}
 }
 
-// ticks draws the time axis, with gaps where time is left out. It omits labels that would touch another.
+// ticks draws the time axis, with gaps where time is left out. It omits each label that would touch an earlier one.
 func (g *gantt) ticks() {
 	if len(g.axis.cuts) == 0 {
 		g.timeAxis("+")
@@ -109,8 +109,8 @@ func Shown(ops []harness.Op) []harness.Op {
 	return ops
 }
 
-// scale sets the time axis. It spans the operations and the end of the overlap, unless that would make the operations
-// too small.
+// scale sets the time axis. The axis covers all operations. It also covers the times with two owners, as far as the
+// operations do not become too small.
 func (g *gantt) scale() {
 	end := g.zero
 	for _, op := range g.ops {
@@ -211,7 +211,7 @@ func (g *gantt) highlight() {
 	}
 }
 
-// end returns the position of the end of a span: the right edge if it has none.
+// end returns the position, in percent, at which a span ends. A span without an end goes to the right edge.
 func (g *gantt) end(s harness.Span) float64 {
 	if s.To == 0 {
 		return 100

@@ -129,8 +129,8 @@ func (l *Sequence) column() float64 { return l.lane(l.clients-1) + 2.8 }
 // room returns the number of letters that always fit into a row of the column.
 func (l *Sequence) room() int { return int((textEnd - l.column()) / 100 * slim / letter) }
 
-// y returns the position at which a step begins. It is the end of the lanes for interleave.Never, and for a step that
-// is not drawn.
+// y returns the position at which a step begins. For interleave.Never, and for a step that is not drawn, y returns the
+// end of the lanes.
 func (l *Sequence) y(step int) float64 {
 	if step == interleave.Never || step >= len(l.places) {
 		return l.end
@@ -199,7 +199,7 @@ func (l *Sequence) exchange(one Line, p rowPosition) {
 	}
 }
 
-// row writes into the column, above y.
+// row writes a row of the text column, above y: text, and behind it tail, which has a class of its own.
 func (l *Sequence) row(class string, y float64, text, tailClass, tail string) {
 	l.words(class, l.column(), textEnd, y-textHigh-1, textHigh, text, tailClass, tail)
 }
@@ -222,7 +222,7 @@ func (l *Sequence) localStep(one Line, p rowPosition) {
 	l.flow(class, p, one)
 }
 
-// tailClass returns the CSS class of the client's belief.
+// tailClass returns the CSS class of the text that says what the client believes.
 func (l Line) tailClass() string {
 	if l.Guilty {
 		return "belief guilty"

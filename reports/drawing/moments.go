@@ -23,14 +23,14 @@ type Moment struct {
 type ClientState struct {
 	Who    string
 	Belief string // empty: nothing yet
-	Over   bool   // a lease that it relies on is over
-	New    bool   // the step caused it
+	Over   bool   // a lease that the client relies on is over
+	New    bool   // Belief is from this step
 }
 
 // StoredKey is a key of the store after a step.
 type StoredKey struct {
 	interleave.Stored
-	New bool // the step caused it
+	New bool // the step added or changed it
 }
 
 // Moments returns the states after the steps that the picture shows, in their order.
@@ -61,7 +61,7 @@ func (l *Sequence) Moments(c Story) []Moment {
 	return all
 }
 
-// isOverdue reports whether the client relies on a lease that has ended by the given step.
+// isOverdue reports whether the client still relies, at the given step, on a lease that has ended by then.
 func isOverdue(beliefs []interleave.Belief, client, step int) bool {
 	return slices.ContainsFunc(beliefs, func(b interleave.Belief) bool {
 		return b.Client == client && b.LeaseEnds != interleave.Never && b.LeaseEnds <= step &&
@@ -69,7 +69,8 @@ func isOverdue(beliefs []interleave.Belief, client, step int) bool {
 	})
 }
 
-// setStored sets what is stored, and marks what was not stored before.
+// setStored sets what is stored after the step. The argument before lists what was stored after the previous step. A
+// key that is not there, or is different there, is New.
 func (m *Moment) setStored(s *interleave.Store, before []StoredKey) {
 	if s == nil {
 		return

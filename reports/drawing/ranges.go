@@ -26,8 +26,8 @@ type Trial struct {
 	Value  float64
 }
 
-// Ranges draws every trial of every row as a dot, the span from the least to the largest as a bar and the median as a
-// stroke.
+// Ranges draws one row for each condition: a dot for each trial, a bar from the least to the largest value, and a
+// stroke at the median.
 func Ranges(label string, rows []Range) Drawing {
 	d := Drawing{Label: label, Margin: 12, Height: len(rows)*rangeRow + axisHeight}
 	top := 0.0
@@ -59,7 +59,8 @@ func Ranges(label string, rows []Range) Drawing {
 	return d
 }
 
-// roundUp returns the least number of at least v that is one digit followed by zeros. It is 1 for 0.
+// roundUp returns the smallest number that is at least v and has a single digit other than 0, such as 400. For 0 it
+// returns 1, so that an axis has a length.
 func roundUp(v float64) float64 {
 	if v <= 0 {
 		return 1

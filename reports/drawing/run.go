@@ -26,7 +26,7 @@ func (r Run) horizon() time.Duration {
 	return max(end, time.Second)
 }
 
-// origin returns the start of the time axis: the full second before the first operation.
+// origin returns the start of the time axis: the full second before the first operation or fault.
 func (r Run) origin() time.Duration {
 	start := r.Stats.First
 	for _, f := range r.Faults {

@@ -15,15 +15,15 @@ const (
 // timeCut is a span of time that is not drawn.
 type timeCut struct{ from, to time.Duration }
 
-// quietCuts chooses gaps between moments that the picture leaves out, at most maxCuts of the longest. They are worth it
-// only if
+// quietCuts chooses which gaps between two moments the picture leaves out: the longest ones, at most maxCuts. It leaves
+// them out only if
 //
 //   - each is at least a tenth of the whole time,
 //   - each is at least three times as long as the longest gap that stays, and
 //   - together they are at least three fifths of the whole time.
 //
-// A margin stays at both ends of each. What overlaps the spans in seen is never left out. quietCuts makes no more cuts
-// than seen needs to take an eighth of the picture.
+// Each cut is shorter than its gap, by a margin at both ends. A gap that overlaps a span in seen always stays.
+// quietCuts makes no more cuts than are needed to give the spans in seen an eighth of the picture.
 func quietCuts(moments []time.Duration, seen []timeCut) []timeCut {
 	gaps := gapsOf(moments, seen)
 	var best []timeCut
@@ -41,7 +41,7 @@ func quietCuts(moments []time.Duration, seen []timeCut) []timeCut {
 	return best
 }
 
-// gapsOf lists the spans between moments that are outside of seen, the longest first.
+// gapsOf lists the gaps between each moment and the next, the longest first. It omits gaps that overlap a span in seen.
 func gapsOf(moments []time.Duration, seen []timeCut) (gaps []timeCut) {
 	moments = slices.Compact(slices.Sorted(slices.Values(moments)))
 	for i := 1; i < len(moments); i++ {
@@ -72,7 +72,8 @@ func trimCuts(cuts []timeCut, margin time.Duration) []timeCut {
 	return cuts
 }
 
-// cutAxis is a time axis with cuts, each as wide as any other.
+// cutAxis is a time axis that leaves out the spans in cuts. Each cut is drawn as a strip, and all strips are equally
+// wide.
 type cutAxis struct {
 	from, to time.Duration
 	cuts     []timeCut

@@ -50,7 +50,7 @@ func untilWords(s harness.Span) string {
 	return " on: its lease has no end"
 }
 
-// SpanLegend explains the kinds of bars of an anomaly's spans.
+// SpanLegend explains the kinds of bars that show an anomaly's spans.
 func SpanLegend(a harness.Anomaly) []LegendKey {
 	certain, perhaps := "certainly held", "perhaps held"
 	if len(a.Ops) > 0 && (a.Ops[0].Kind == harness.Claim || a.Ops[0].Kind == harness.Confirm) {

@@ -39,7 +39,7 @@ type Line struct {
 	Command string
 	Reply   string
 	Belief  string
-	Guilty  bool // it ends an operation that is part of the violation
+	Guilty  bool // the step ends an operation that is part of the violation
 }
 
 // Lines returns the steps of a counterexample as lines.

@@ -69,7 +69,8 @@ func largest(values []float64) float64 {
 	return slices.Max(values)
 }
 
-// area returns the outline of a step curve between low and high.
+// area returns the outline of the area between two step curves. low and high have the curves' values by bucket, and y
+// maps a value to its position.
 func (f *frame) area(s analysis.Stats, low, high []float64, y func(float64) float64) string {
 	if len(high) == 0 || slices.Equal(low, high) {
 		return ""
@@ -91,7 +92,7 @@ func (f *frame) area(s analysis.Stats, low, high []float64, y func(float64) floa
 
 func point(x, y float64) string { return units.Number(x) + " " + units.Number(y) }
 
-// hover puts an invisible column over each bucket. Its title says what is in the bucket.
+// hover puts an invisible column over each bucket. The column's title says what is in the bucket, in the words of tell.
 func (f *frame) hover(s analysis.Stats, top, bottom float64, tell func(analysis.Stats, int) string) {
 	for b, bucket := range s.Buckets {
 		if bucket.All() > 0 {
@@ -130,7 +131,7 @@ func (r Run) PerGroup() Drawing {
 	return f.Drawing
 }
 
-// GroupPeak returns the highest rate of any client group. It fills the height of a row.
+// GroupPeak returns the highest rate of any client group. PerGroup draws this rate as high as a whole row.
 func GroupPeak(s analysis.Stats) float64 {
 	high := 0.0
 	for b, bucket := range s.Buckets {
@@ -184,7 +185,8 @@ func (r Run) Latencies() Drawing {
 	return f.Drawing
 }
 
-// curve returns a step curve with gaps where nothing was ok.
+// curve returns a step curve of the latency that the argument of takes from each bucket. The curve has gaps where no
+// operation was ok.
 func (f *frame) curve(s analysis.Stats, y func(time.Duration) float64, of func(analysis.Bucket) time.Duration) string {
 	var path strings.Builder
 	pen := "M"
