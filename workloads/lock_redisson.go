@@ -79,7 +79,7 @@ func (l *redissonLock) Acquire(ctx context.Context, key, owner string, ttl time.
 			return false, nil
 		}
 		if _, err := l.releases.ReceiveTimeout(ctx, pause); err != nil {
-			waitLeft -= pause
+			waitLeft -= pause // a wait that a message has ended does not count: tries bounds their number
 		}
 	}
 }

@@ -36,8 +36,9 @@ import (
 //   - Every schedule within the budget, or one that shows the same, was run, is under way, or belongs to a branch in
 //     the queue. A branch that fails goes back into the queue as it was, so the queue of a stopped search is the work
 //     that is left.
-//   - The branches that leave a schedule are planned before it is judged, and its worker is busy until both are done.
-//     So a part is complete when the queue is empty and no worker is busy.
+//   - The branches that leave a schedule are planned before its worker is free again. So when the queue is empty and no
+//     worker is busy, every schedule of the part was run. The part is complete when the workers have also judged them
+//     all: runSource waits for that.
 //
 // A search has several parts, one after the other, each with its own budget and queue (fewer.go). Random schedules have
 // another source (random.go), and pieces hand parts of the queue to other processes (pieces.go). ending.go lists how a
@@ -93,7 +94,7 @@ type search struct {
 	ending                   // how the search ended early
 	pieceState
 
-	// Changed only while no worker runs.
+	// Changed only while no worker runs. Progress reads the part and its budget meanwhile, so mu guards their changes.
 	currentPart
 	symmetryTest
 	elapsed       time.Duration // real time of the whole search
@@ -159,7 +160,8 @@ func (s *search) run(ctx context.Context, worlds []*world) error {
 // interchangeable. Then the parts so far do not count.
 func (s *search) runParts(ctx context.Context, worlds []*world) (asymmetric bool) {
 	s.limitsClients = s.mayLimitClients() && s.clientsWait(context.WithoutCancel(ctx), worlds[0])
-	for i := len(s.parts); i < len(s.budgets()); i++ { // a checkpoint may have some
+	// A checkpoint may have some parts. There may be more budgets once the first part has run: see budgets.
+	for i := len(s.parts); i < len(s.budgets()); i++ {
 		s.runPart(ctx, s.budgets()[i], worlds)
 		if !s.parts[i].Exhausted {
 			break
