@@ -58,8 +58,8 @@ func (all *confirms) add(c harness.Op, drift float64) {
 }
 
 // withoutRedundant adds c to all, the confirms of one message, and leaves out confirms that c or another one makes
-// redundant. A confirm is redundant if another confirm was called no later, returned no earlier and has no longer
-// window.
+// redundant. A confirm is redundant if another confirm was called no later, returned no earlier, and has the same or a
+// shorter window.
 func withoutRedundant(all []harness.Op, c harness.Op) []harness.Op {
 	window := func(x harness.Op) time.Duration { return harness.EarliestEnd(0, x.TTL, 0) }
 	kept := all[:0]

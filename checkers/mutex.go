@@ -318,8 +318,8 @@ func (p *mutexPass) addHold(worker int, h *hold) {
 	w.sweep(h.op.Return)
 }
 
-// openOverlap opens one overlap of h with all earlier holds that h may overlap. If there is no room, it counts the
-// grant of h as not judged.
+// openOverlap adds an undecided overlap, in which h is the second hold, and every earlier hold that h may overlap is a
+// first hold. If too many overlaps are undecided, it counts the grant of h as not judged instead.
 func (p *mutexPass) openOverlap(l *lock, h *hold) {
 	hasRoom := p.undecidedOverlaps < maxUndecided
 	var firsts, ties int

@@ -65,8 +65,8 @@ type AdapterRunner interface {
 	// SearchClient returns the operations of one client for one schedule of a search. address is where the client's
 	// process finds Redis. If the process breaks down later, its operations call harness.Abandon.
 	SearchClient(address string) (Operations, error)
-	// LoadClient returns the operations of one more client of a load, given a Redis client for each master. Without a
-	// first Redis client, the result only shows which operations exist.
+	// LoadClient returns the operations of one more client of a load, given a Redis client for each master. If
+	// the first of them is nil, the result only shows which operations exist.
 	LoadClient(masters ...redis.UniversalClient) Operations
 	// Observer returns the operations by which the harness itself looks at Redis at the end of a schedule. Calls with the
 	// same r return the operations of the same client.

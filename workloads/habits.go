@@ -28,7 +28,7 @@ func habits(asked bool, places ...int) []int {
 	return places
 }
 
-// The roles of clients with habits, by place, as reports name them.
+// What reports say about the clients that use a name more than once, by the client's place in the program.
 var (
 	lockRoles = map[int]string{placeRenews: "renews its lease again and again", placeTwoNames: "uses two locks",
 		placeComesBack: "comes back after its lease"}

@@ -49,7 +49,8 @@ const (
 )
 
 // message returns the number of the message to give out when this generator's clock shows now. All generators give out
-// the same message at about the same time, to about fanOut workers together. How exact that is depends on Ahead.
+// the same message at about the same time, so that about fanOut workers get it, counted over all generators. The better
+// s.Ahead knows the clock's error, the closer these times are.
 func (s Share) message(now time.Duration, fanOut int) int64 {
 	rate := s.Rate
 	if rate <= 0 {

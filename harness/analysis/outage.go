@@ -81,7 +81,7 @@ func newFailoverMeters(h harness.History) *failoverMeters {
 	return w
 }
 
-// addMeter adds the next meter. Windows begin in the order of the promotions.
+// addMeter adds the meter of the next failover. Meters are added in the order of their promotions.
 func (w *failoverMeters) addMeter(m *failoverMeter) {
 	m.windowStart = min(m.costStart, m.promotedAt-m.roleDelay)
 	slices.Sort(m.groups)
@@ -208,8 +208,8 @@ func (w *failoverMeters) executor(m *failoverMeter, op harness.Op, writer string
 	return m.old
 }
 
-// count counts op if op is a write. The argument node executed op. Writes of the new primary count as executed. Writes
-// of the old primary count as minority, if they came after the promotion and while the old primary could still grant.
+// count counts op, which node has executed, if op is a write. A write on the new primary adds to m.executed. A write on
+// the old primary adds to m.minority if it came after the promotion, while the old primary still took writes.
 func (m *failoverMeter) count(op harness.Op, node string) {
 	switch {
 	case !isWrite(op):

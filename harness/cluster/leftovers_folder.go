@@ -133,8 +133,9 @@ func lockFolder(path string) (*folder, error) {
 	return &folder{path: path, lock: file}, nil
 }
 
-// folderOwned reports whether a current run owns the folder. Whenever the result is true, the error says why: another
-// process holds the lock, or the folder cannot be read. The error wraps fs.ErrNotExist if there is no folder.
+// folderOwned reports whether a current run owns the folder, or may own it. If so, the error is the reason: another
+// process holds the folder's lock, or the folder cannot be read. A folder that does not exist cannot be read either,
+// and then the error wraps fs.ErrNotExist.
 func folderOwned(path string) (bool, error) {
 	f, err := lockFolder(path)
 	if err != nil {

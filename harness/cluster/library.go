@@ -12,6 +12,8 @@ import (
 	"sync"
 )
 
+// timeOfDaySource is C code that is compiled into each library which sets a clock.
+//
 //go:embed time_of_day.c
 var timeOfDaySource []byte
 

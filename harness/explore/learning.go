@@ -147,7 +147,7 @@ func (ex *live) observationAsks(next model.Ask) {
 	l.mind, l.acts = ex.memory.LearnLook(l.mind, l.lastEvent, l.acts, next), nil
 }
 
-// observationReads records what Observe or Finally has read.
+// observationReads records the reply that the program's Observe or Finally has read from Redis.
 func (ex *live) observationReads(event model.Event) {
 	if ex.observation != nil {
 		ex.observation.lastEvent = event

@@ -148,9 +148,9 @@ func mayComeOfStandstill(ex *execution, err error) bool {
 	return !errors.Is(err, resp.ErrSilent) && !errors.Is(err, errDisturbed)
 }
 
-// learnScripts runs a random schedule, so that clients load the scripts that Redis lacks. In the schedule that lacked a
-// script, clients may never load it: one crashes first, for example, or a release stops a lock's watchdog. That may
-// happen in a random schedule as well, so each number draws another.
+// learnScripts runs a random schedule, so that clients load the scripts that Redis lacks. number is the seed of this
+// schedule. To repeat the schedule in which a script was missing may not help, since its clients may never load the
+// script: for example, one crashes before that.
 func (r runner) learnScripts(ctx context.Context, b interleave.Budget, number, steps int) error {
 	r.traced = false
 	_, err := r.once(ctx, b, strategy.Draw(rand.New(rand.NewPCG(1, uint64(number))),

@@ -125,7 +125,7 @@ func (a *actor) appendCall(b []byte) []byte {
 	return b
 }
 
-// appendInstant appends to b what matters of the time at: its millisecond, and how many operations had ended before it.
+// appendInstant appends to b what matters about an instant: its millisecond, and how many operations had ended before.
 func (ex *execution) appendInstant(b []byte, at time.Duration) []byte {
 	return ex.appendEndedBefore(visited.AppendInts(b, at/keyspace.Grain), at)
 }

@@ -73,8 +73,9 @@ func (c *conn) unsubscribeNow() {
 	}
 }
 
-// senderOf returns the actor that sends the commands of a client's new subscription. This is the actor of a closed
-// subscription, or else a new one. nil: the client has too many threads.
+// senderOf returns the actor that sends the commands of a client's new subscription. It reuses the actor of a
+// subscription that the client has closed. Otherwise it adds an actor, which counts as one of the client's threads. It
+// returns nil if the client has too many threads.
 func (ex *live) senderOf(client int) *actor {
 	for _, a := range ex.threadsOf(client) {
 		if a.subscriptionConn != nil && a.subscriptionConn.isGone() {

@@ -65,7 +65,8 @@ func startWorlds(ctx context.Context, spec *Spec) ([]*world, error) {
 	return nil, err
 }
 
-// newWorld starts Redis and connects s.Clients clients and a probe. The caller has the turn until stop.
+// newWorld starts Redis and connects s.Clients clients and a probe. The caller has the turn until it calls w.stop:
+// a client's goroutine runs only when the caller gives it the turn.
 func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
 	w := &world{program: s.Program, readTimeoutUnit: readTimeoutUnit(s.Program), awake: awake.New()}
 	w.turn.Lock()

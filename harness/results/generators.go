@@ -49,8 +49,8 @@ type exposed interface {
 
 // addressed is a System whose client groups have their own source addresses.
 type addressed interface {
-	GroupIP(group int) string
-	LookIP(group int) string
+	GroupIP(group int) string // of the group's clients
+	LookIP(group int) string  // of the harness's probes, which meet the same faults as the group
 }
 
 // GeneratorOptions connects a run with its generators.

@@ -77,7 +77,7 @@ func AccessOf(args [][]byte) (a Access, ungated bool) {
 	return a, t == nothing
 }
 
-// touched returns what a command touches, and how.
+// touched returns the keys that a command reads and writes, and the entry of the table touches that says so.
 func touched(args [][]byte) (a Access, t touch) {
 	t, known := touches[string(args[0])] // most clients send names in one case
 	n := ""

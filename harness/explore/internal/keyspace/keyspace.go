@@ -14,7 +14,8 @@ import (
 // and days, so an algorithm that counts time in these units meets the end of one.
 var midnight = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// UntilMidnight is the time from Epoch to midnight. A schedule begins half a millisecond after Epoch.
+// UntilMidnight is the time from Epoch, where virtual time begins, to midnight. It is short, so that schedules meet the
+// change of day. A schedule begins half a millisecond after Epoch.
 const UntilMidnight = 3 * time.Millisecond
 
 // Epoch is the time of day, on the clocks of servers and clients, at which virtual time is 0.

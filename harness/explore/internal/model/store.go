@@ -59,7 +59,7 @@ type Transition struct {
 	Undeclared string // describes the first key that a script touched and did not declare; empty: none
 }
 
-// Contents returns the object for a store's keys and scripts.
+// Contents returns the one object for these keys and this script cache. Equal arguments give the same pointer.
 func (m *Memory) Contents(keys []keyspace.Key, scripts string) *Contents {
 	var id []byte
 	for _, k := range keys {
