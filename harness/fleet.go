@@ -186,7 +186,7 @@ func (f *Fleet) Clients(group int) int {
 	return len(f.group(group).members)
 }
 
-// AtCheckpoint returns the number of the group's clients that stand at a checkpoint now.
+// AtCheckpoint returns how many of the group's clients a fault holds at a [Checkpoint] now.
 func (f *Fleet) AtCheckpoint(group int) (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

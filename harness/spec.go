@@ -51,7 +51,8 @@ type Spec struct {
 	Progress func(Progress)    // called about once a second while the load runs
 }
 
-// Quota is a watcher that decides when a load has recorded enough of every kind.
+// Quota is a Checker that reads a history while it is recorded, and decides when the load has met each situation often
+// enough.
 type Quota interface {
 	Checker
 	// Lacking says what there was too little of. It is empty if there was enough. It is called after the last

@@ -34,7 +34,7 @@ const (
 	KindReproduction Kind = "reproduction"
 )
 
-// HeadOf returns the head of a document that is written now.
+// HeadOf returns the head of a new document of kind k, with the current version of the schemas.
 func HeadOf(k Kind) Head { return Head{Schema, k} }
 
 // DocumentKind returns the document's kind. Every document has this method, since it embeds a Head.

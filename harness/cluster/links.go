@@ -63,8 +63,9 @@ func (c *Cluster) Suspects(ctx context.Context, sentinel string) (bool, error) {
 	return strings.Contains(m["flags"], "s_down"), err
 }
 
-// HasPrimaryLink reports whether the replica itself, asked past the fabric, has heard of its primary in the last two
-// seconds. A primary sends something each second. For a node that is not a replica the result is false.
+// HasPrimaryLink reports whether the replica has heard of its primary in the last two seconds. A primary sends
+// something each second. The replica is asked directly, not over the links on which faults act. The result is false for
+// a node that is not a replica.
 func (c *Cluster) HasPrimaryLink(ctx context.Context, replica string) (bool, error) {
 	n, err := c.node(replica)
 	if err != nil {

@@ -15,15 +15,15 @@ const MostDrift = 0.001
 var ErrClock = errors.New("this clock cannot be trusted")
 
 // Bounds converts a reading of one clock, theirs, to the earliest and the latest reading of another clock, ours, at
-// that moment. It learns from exchanges. In each of them their clock was read after ours showed asked and before ours
-// showed answered. This is Cristian's method (1989), which NTP uses. Bounds keeps both ends instead of the middle,
-// since a question and its answer may take different times.
+// that moment. It learns from exchanges, in each of which their clock was read between two readings of ours: when the
+// question was sent, and when the answer came. This is Cristian's method (1989), which NTP uses. Bounds keeps both ends
+// instead of the middle, since a question and its answer may take different times.
 //
 // The bounds are right as long as the clocks drift by at most MostDrift. Exchanges that contradict each other show that
 // the clocks drift by more.
 type Bounds struct {
-	// kept holds two older exchanges, and then the latest exchanges in order. Of all older exchanges, the first gives the
-	// highest lower bound on later times, and the second the lowest upper bound.
+	// kept[0] and kept[1] stand for all older exchanges: kept[0] gives the highest lower bound on later times, kept[1] the
+	// lowest upper bound. The latest exchanges follow in order.
 	kept []exchange
 }
 

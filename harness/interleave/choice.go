@@ -103,7 +103,8 @@ func (c Choice) Kind() Kind { return Kind(c / perKind) }
 // the order in which they started. For a choice without a client the result is 0.
 func (c Choice) Thread() int { return int(c%perKind) / MaxPerKind }
 
-// Number returns the number of the choice within its kind, from 0.
+// Number returns what the constructor of the choice was given: the number of the client, the instant or the late
+// command.
 func (c Choice) Number() int { return int(c % MaxPerKind) } // MaxPerKind divides perKind
 
 // Client returns the client that the choice applies to, from 0. ok is false if there is none.

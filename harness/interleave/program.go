@@ -110,7 +110,7 @@ type After interface {
 	PassAll(d time.Duration) (left int, err error)
 }
 
-// Gate is how a program's clients reach Redis.
+// Gate names how a program's clients reach Redis: within this process, or at an address that an adapter is given.
 type Gate uint8
 
 // Kinds of Gate. All except InProcess are for adapters: each client gets an address, and connections to that address

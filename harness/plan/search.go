@@ -310,8 +310,8 @@ func (s Search) Name(v workloads.Variant) string {
 // Command returns the command line that repeats the search.
 func (s Search) Command() string { return s.CommandWith("") }
 
-// ReplayCommand returns the command line that replays a recipe of the search, to which the recipe is appended. It is
-// empty for a script without a file, since a recipe does not include the script's text.
+// ReplayCommand returns the command line that replays a recipe of the search. The caller appends the recipe. The
+// command is empty for a script without a file, since a recipe does not include the script's text.
 func (s Search) ReplayCommand() string {
 	if s.Script != nil && s.Script.File == "" {
 		return ""

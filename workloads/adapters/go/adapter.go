@@ -1,8 +1,8 @@
 //go:build ignore
 
 // This file speaks the protocol of ../README.md for a program in Go. Build it with a main.go beside it, which calls
-// Serve: go build -o mylock main.go adapter.go. A lock in Go that needs no other version of a library than doublegrant
-// does is tested more simply by package granttest.
+// Serve: go build -o mylock main.go adapter.go. Use it for a lock that needs other versions of libraries than
+// doublegrant does. For any other lock in Go, package granttest is simpler.
 package main
 
 import (

@@ -64,7 +64,7 @@ func (r *Round) MarkRun(part Round, undrawn []int) error {
 	return nil
 }
 
-// Check returns an error if no search can have such a round.
+// Check returns an error if the numbers of r contradict each other, so that no search can have written it.
 func (r Round) Check() error {
 	for _, number := range r.Retry {
 		if number < 1 || number >= r.From {
