@@ -166,8 +166,8 @@ func (f *Fleet) Pause(group int) (resume func()) {
 	return f.undoOnce(func() { g.setPauses(g.pauses - 1) })
 }
 
-// undoOnce returns a function that calls undo, with f.mu held. A second call does nothing, nor does a call after the
-// load has ended. The caller of undoOnce holds f.mu.
+// undoOnce returns a function that locks f.mu and calls undo. Its second call does nothing, nor does a call after the
+// load has ended. Call undoOnce itself with f.mu held.
 func (f *Fleet) undoOnce(undo func()) func() {
 	epoch := f.epoch
 	return sync.OnceFunc(func() {

@@ -118,7 +118,7 @@ func (l *redissonLock) Extend(ctx context.Context, key, owner string, ttl time.D
 	return saysYes(l.extendScript.Run(ctx, l.redis, []string{key}, ttl.Milliseconds(), owner))
 }
 
-// Release gives up one entry of the owner. It returns true even if the owner has further entries.
+// Release undoes one acquire of the re-entrant lock. It returns true even if the owner still holds the lock by others.
 func (l *redissonLock) Release(ctx context.Context, key, owner string) (bool, error) {
 	err := l.releaseScript.Run(ctx, l.redis, []string{key, redissonChannel(key)}, l.lease.Milliseconds(), owner).Err()
 	if err == redis.Nil {

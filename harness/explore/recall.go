@@ -157,7 +157,8 @@ func (ex *recalled) describe(text []byte) []byte {
 	return ex.appendMinds(visited.AppendBools(text, true))
 }
 
-// No client and no Redis takes part in a schedule from memory, so there is nothing to send, set or end.
+// No client and no Redis takes part in a schedule from memory. So the methods below, which would send, set or end
+// something there, do nothing.
 func (ex *recalled) hasRealClients() bool                             { return false }
 func (ex *recalled) hasState() (bool, error)                          { return true, nil }
 func (ex *recalled) fingerprintAfter(interleave.Choice) uint64        { return 0 }

@@ -29,7 +29,7 @@ type Silence struct {
 	dead  bool // one connection has waited for mostSlices, so others wait for one slice only
 }
 
-// Count counts the slices in which a reply did not come. It is safe for concurrent use.
+// Count returns in how many slices of waiting time no reply came. It is safe for concurrent use.
 func (s *Silence) Count() int { return int(s.times.Load()) }
 
 // Conn is a connection to a Redis node at its Unix socket. It blocks in system calls and bypasses the runtime's poller.
