@@ -1,6 +1,9 @@
 package harness
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Class names a kind of violation.
 type Class string
@@ -33,8 +36,15 @@ type ClassDoc struct {
 	Class    Class
 	Meaning  string   // in one line, without a full stop
 	Harm     string   // what it means in production
-	Remedy   string   // what to do about it
+	Remedy   string   // what to do about it; a sentence that says "failover" is about nothing else
 	MendedBy []string // variants of package workloads that follow Remedy, which names each of them
+}
+
+// RemedyWithoutFailover returns Remedy for a run in which no failover can have caused the violation.
+func (d ClassDoc) RemedyWithoutFailover() string {
+	sentences := slices.DeleteFunc(strings.SplitAfter(d.Remedy, ". "),
+		func(s string) bool { return strings.Contains(s, "failover") })
+	return strings.TrimSpace(strings.Join(sentences, ""))
 }
 
 // Classes documents every class: those of locks first, then of message filters, sequences and writes, and last those of

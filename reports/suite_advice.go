@@ -89,12 +89,16 @@ func adviceOnLimit(r tally.Run) string {
 	return s + " All of them take longer on a busy machine."
 }
 
-// adviceOnFindings returns the remedies for the classes of violations that a run found unexpectedly. If all of them were
-// expected, and only their numbers were not, it returns the remedies for all that the run found.
+// adviceOnFindings returns the remedies for the classes of violations that a run found unexpectedly. If all of them
+// were expected, and only their numbers were not, it returns the remedies for all that the run found.
 func adviceOnFindings(r tally.Run) string {
 	var unexpected, all []string
 	for _, doc := range harness.Classes() {
-		if remedy := remedyFor(doc, r); names(r.Found, doc.Class) && remedy != "" {
+		remedy := doc.Remedy
+		if !mayHaveFailedOver(r) {
+			remedy = doc.RemedyWithoutFailover()
+		}
+		if names(r.Found, doc.Class) && remedy != "" {
 			all = append(all, remedy)
 			if !names(r.Expected, doc.Class) {
 				unexpected = append(unexpected, remedy)
@@ -109,16 +113,6 @@ func adviceOnFindings(r tally.Run) string {
 	}
 	return "What was expected did not show. Give the run more time or clients, or list the class under may if it need " +
 		"not show each time."
-}
-
-// remedyFor returns the remedy for a class, without sentences about failovers if the run had none.
-func remedyFor(doc harness.ClassDoc, r tally.Run) string {
-	if mayHaveFailedOver(r) {
-		return doc.Remedy
-	}
-	sentences := slices.DeleteFunc(strings.SplitAfter(doc.Remedy, ". "),
-		func(s string) bool { return strings.Contains(s, "failover") })
-	return strings.TrimSpace(strings.Join(sentences, ""))
 }
 
 // mayHaveFailedOver reports whether the run had a failover, or may have had one: its command is unknown, or has a flag
