@@ -128,9 +128,20 @@ func splitAddress(listen string) (host string, port int, err error) {
 	return host, port, nil
 }
 
+// Stop stops the NATS and keeps its folder.
+func (s *Server) Stop() error {
+	s.end()
+	return s.lock.Close()
+}
+
 // Remove stops the NATS and removes its state, and the folder if nothing else is in it. Until Remove returns, no other
 // process can serve from the folder.
 func (s *Server) Remove() error {
 	s.end()
 	return errors.Join(removeState(s.dir), s.lock.Close())
+}
+
+func (s *Server) end() {
+	s.nats.Shutdown()
+	s.nats.WaitForShutdown()
 }

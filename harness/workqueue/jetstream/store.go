@@ -61,14 +61,3 @@ func notWritten(dir, why string) error {
 	return fmt.Errorf("%w: cannot write to the state folder %s: %s: free some space, and run the same command again",
 		workqueue.ErrFull, dir, why)
 }
-
-// Stop stops the NATS and keeps its folder.
-func (s *Server) Stop() error {
-	s.end()
-	return s.lock.Close()
-}
-
-func (s *Server) end() {
-	s.nats.Shutdown()
-	s.nats.WaitForShutdown()
-}
