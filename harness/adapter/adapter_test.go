@@ -70,9 +70,9 @@ func wordless(ops []harness.Op) {
 	}
 }
 
-// A fake adapter that speaks RESP by itself is searched as the same client in this process is, from memory or really
-// run: the same schedules, situations and counterexamples, by either gate, and whether it wants to hear of new schedules
-// or not.
+// A fake adapter that speaks RESP by itself is searched as the same client in this process is: the same schedules,
+// situations and counterexamples. That holds from memory or really run, by either gate, and whether the adapter wants
+// to hear of new schedules or not.
 func TestAnAdapterIsSearchedAsAClientInThisProcess(t *testing.T) {
 	for _, c := range []struct {
 		mode   string

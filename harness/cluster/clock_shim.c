@@ -10,7 +10,7 @@
  * thread that calls epoll_wait counts: a thread of jemalloc looks at the time now and then, also during a command.
  * The file is mapped, so a change is seen at once. CLOCK_MONOTONIC stays true.
  *
- * The library is linked against nothing, so that it also loads in a container with another C library than the machine's.
+ * The library is linked against nothing, so that it also loads in a container whose C library is not the machine's.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -15,8 +15,8 @@ import (
 )
 
 // turns is a program with an event loop, which gets two commands in each turn, and another thread, which reads the time
-// between two readings of the loop, as one of jemalloc's may. It prints the times that the loop sees in its second turn,
-// and the last that the other thread has seen, in nanoseconds.
+// between two readings of the loop, as one of jemalloc's may. It prints the times that the loop sees in its second
+// turn, and the last that the other thread has seen, in nanoseconds.
 const turns = `
 #include <pthread.h>
 #include <stdint.h>
