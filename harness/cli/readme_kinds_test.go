@@ -80,9 +80,23 @@ func methods(p place, b block) {
 	require.Zero(p, code, out)
 }
 
-// failedTest is a block that shows how the test of a lock fails. The lock of the module deletes blindly then.
+// failedTest is a block that shows how the test of a lock fails. The lock of the module deletes blindly then. The test
+// looks for the shortest schedule to the end, however busy the machine is.
 func failedTest(p place, b block) {
 	goModule(p)
+	p.write("mylock_test.go", `package mylock
+
+import (
+	"testing"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness/granttest"
+)
+
+func TestMyLock(t *testing.T) {
+	granttest.Lock(t, newMyLock, granttest.Search{Minimize: time.Minute})
+}
+`)
 	text, err := os.ReadFile(filepath.Join(p.dir, "mylock.go"))
 	require.NoError(p, err)
 	p.write("mylock.go", strings.Replace(string(text), "redis.NewScript(`", "redis.NewScript(`do return redis.call("+
