@@ -9,8 +9,8 @@ import (
 
 // This file knows which keys commands touch.
 
-// Access lists the keys that a command reads and writes. It decides which two commands may swap places without a
-// difference to anyone.
+// Access lists the keys that a command reads and writes. It decides whether two commands may swap places without anyone
+// noticing.
 type Access struct {
 	Reads, Writes []string
 	Everything    bool // may touch anything: a script, or a command that is not in touches

@@ -149,7 +149,7 @@ func TestACommandAsAPersonWouldWriteIt(t *testing.T) {
 	require.NotContains(t, long, "\uFFFD")
 }
 
-// Two scripts are shown differently, however they begin.
+// Different scripts are shown by different texts, even if they begin alike.
 func TestAScriptIsShownByWhatTellsItFromOthers(t *testing.T) {
 	const owns = "if redis.call('get', KEYS[1]) == ARGV[1] then\n  return redis.call('%s', KEYS[1])\nend\nreturn 0"
 	names, known := Names{}, NewScripts(nil)

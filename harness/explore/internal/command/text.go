@@ -19,8 +19,8 @@ const (
 	mostCalls = 4   // most commands by which a script is shown
 )
 
-// Names maps short forms of words and scripts to what they stand for. So no short form stands for two things in one
-// schedule. A nil Names keeps nothing: the same short form may stand for several things.
+// Names maps short forms of words and scripts to what they stand for, so that no short form stands for two things in
+// one schedule. A nil Names keeps nothing: the same short form may stand for several things.
 type Names map[string]string // short form to original
 
 // Text writes the command for people. A script is shown by its title. Without a title it is shown by its first comment

@@ -52,7 +52,8 @@ func (m Coverage) SoleOwner() int {
 	return bits.TrailingZeros32(m.Owners)
 }
 
-// Drawn is what a random search has seen. The search's lock guards it.
+// Drawn holds what a random search has seen, from which its promise is computed: see interleave.Random. The search's
+// lock guards it.
 type Drawn struct {
 	Drawn int `json:"drawn,omitempty"` // schedules that were drawn and run to their end
 	// how many of them were drawn when Steps had its final value: the promise holds for these only

@@ -9,10 +9,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Outcome is the result of one schedule, for its judges. It does not change.
+// Outcome is the result of one schedule, for the checkers to judge.
 type Outcome struct {
 	Path       []interleave.Choice
-	Times      []time.Duration // virtual times of the steps, then of the harness's probes
+	Times      []time.Duration // virtual times of the steps, then of the harness's operations after them
 	History    harness.History
 	Ops        []harness.Op            // operations of History
 	Situations []harness.SituationName // situations that the explorer caused
@@ -55,7 +55,8 @@ func (o Outcome) Judge(ctx context.Context, checkers []harness.Checker) Judgemen
 	return v
 }
 
-// LengthUntil counts the steps and probes of a schedule up to the virtual time t. times is Outcome.Times.
+// LengthUntil counts the steps of a schedule up to the virtual time t, and operations of the harness after them. times
+// is Outcome.Times.
 func LengthUntil(times []time.Duration, t time.Duration) (n int) {
 	for _, at := range times {
 		if at <= t {

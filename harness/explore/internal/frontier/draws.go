@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 )
 
-// Round is a round of random schedules. Each schedule is drawn for the length of the longest schedule of all earlier
-// rounds. So the seed alone decides what is drawn, and not which worker is faster.
+// Round is a batch of random schedules. How they are drawn depends only on the seed and on the longest schedule of
+// earlier rounds, and not on which worker is faster.
 type Round struct {
 	From       int   `json:"next"`            // number of the next schedule, from 1; 0: no round has begun
 	To         int   `json:"to"`              // number after the last schedule of the round
@@ -47,9 +47,8 @@ func (r Round) Split(n int) (parts []Round) {
 	return parts
 }
 
-// MarkRun records that part was run, except for the schedules with the numbers in undrawn. The argument part has to be
-// the first of the rounds that Split returns. The error says that undrawn has a number that is not in part, or has one
-// twice.
+// MarkRun records that the schedules of part were run, except for those with the numbers in undrawn. part has to be the
+// first of the rounds that Split returns. The error says that undrawn has a number twice, or one that is not in part.
 func (r *Round) MarkRun(part Round, undrawn []int) error {
 	all := part.Numbers()
 	for i, n := range undrawn {

@@ -46,7 +46,7 @@ func TestTheCheapestAndOfThemTheLastPlannedComesFirst(t *testing.T) {
 	require.False(t, ok)
 }
 
-// Saved branches come back in the same order, with the moves that sleep in them.
+// Saved branches come back in the same order and with the same sleep sets.
 func TestBranchesAreWrittenDown(t *testing.T) {
 	f := NewBranches(false)
 	asleep := named(2, 1)
@@ -86,7 +86,7 @@ func TestABranchPlansWhatItsLastAttemptCameUpon(t *testing.T) {
 	require.Equal(t, []int{3}, rest(t, f))
 }
 
-// Each number of a round is handed out once, except one that could not be run: it comes again, also after saving.
+// Each schedule of a round is handed out once. One that could not be run is handed out again, also after saving.
 func TestARoundHandsEachNumberOutOnce(t *testing.T) {
 	var drawn []int
 	f := &Draws{Round: Round{From: 3, To: 6, KnownSteps: 7}, Make: func(number, known int) *strategy.Random {
@@ -137,7 +137,7 @@ func TestARoundThatNoSearchCanHaveIsRefused(t *testing.T) {
 	}
 }
 
-// If a round is dealt out, each number is run once, whatever a part leaves.
+// If a round is split among workers, each of its schedules is run once, even if workers stop half way.
 func TestARoundIsDealtOut(t *testing.T) {
 	r := Round{From: 4, To: 14, KnownSteps: 7, Retry: []int{2}}
 	ran := map[int]int{}

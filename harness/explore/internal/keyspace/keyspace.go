@@ -104,7 +104,7 @@ func textInstants(text string) (all []time.Duration) {
 }
 
 // appendInstant appends the instants that n stands for in any unit, if they are within horizon after Epoch. A float64
-// holds today's time in nanoseconds to a quarter of a microsecond, and instants are in whole milliseconds.
+// is exact enough for this: it holds today's time in nanoseconds to a quarter of a microsecond.
 func appendInstant(all []time.Duration, n float64) []time.Duration {
 	for _, unit := range units {
 		// false for NaN

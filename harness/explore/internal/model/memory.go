@@ -15,7 +15,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 )
 
-// mostRemembered bounds the minds, contents and transitions together. Each takes about half a kilobyte.
+// mostRemembered bounds the entries of a memory (Mind, Contents and Transition), of about half a kilobyte each.
 const mostRemembered = 1_000_000
 
 // ErrUnknown marks a step that memory does not know and that has to be run live.
@@ -59,7 +59,7 @@ func (m *Memory) grow() {
 }
 
 // WhyNotRepeatable says why a command cannot be run from memory: its outcome depends on more than the store, the
-// command and the time. It is empty for other commands, and if all that is missing is the text of a script.
+// command and the time. It is empty if the command can be run, or only the text of a script is not known yet.
 func (m *Memory) WhyNotRepeatable(c *command.Command, transaction []byte) string {
 	if _, ok := m.Scripts.MeaningOf(c, transaction); ok || m.Scripts.IsUnseen(c.Args) {
 		return ""

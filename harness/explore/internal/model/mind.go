@@ -161,9 +161,9 @@ func (e Event) IDAfter(before visited.ID) visited.ID {
 	return visited.IDOf(visited.AppendText(visited.AppendInts(visited.AppendBools(b, e.Promoted), e.At), e.Text))
 }
 
-// Learn stores what a client did after an event, and returns the client's mind from then on. The argument before is its
-// mind before the event. The error wraps schedule.ErrNotRepeated if the client did something else the last time. The
-// error takes the names of scripts from the table scripts.
+// Learn stores what a client did after an event. before is the client's mind at the event, and the result is its mind
+// from then on. The error wraps schedule.ErrNotRepeated if the client did something else the last time. It shows
+// scripts by their names in scripts.
 func (m *Memory) Learn(client fmt.Stringer, before *Mind, event Event, did Reaction,
 	scripts *command.Scripts) (*Mind, error) {
 	next, isNew := m.child(before, event)

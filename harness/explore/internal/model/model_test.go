@@ -68,7 +68,7 @@ func TestWhatAClientDoesAgainIsKnown(t *testing.T) {
 	require.True(t, m.Works(), "the search ends by these errors")
 }
 
-// A client with random tokens does the same in other words. It is not run from memory.
+// A client that does the same each time, but with random tokens, is not run from memory.
 func TestRandomTokensEndTheUseOfMemory(t *testing.T) {
 	for what, did := range map[string]func(*Reaction){
 		"another value":  func(d *Reaction) { *d = sends(t, "SET", "k", "token-2") },
@@ -111,7 +111,7 @@ func TestContentsEndAsTheirKeysDo(t *testing.T) {
 	require.Same(t, c, c.WithScript(m, "x"), "it has all of them")
 }
 
-// An EXEC asks another question if a watched key was written, or has expired.
+// The Question of an EXEC changes when a watched key is written or expires.
 func TestAQuestionHasAllThatDecidesItsAnswer(t *testing.T) {
 	m := New()
 	store := m.Contents([]keyspace.Key{{Name: "k", Dump: "1", End: 10 * time.Millisecond}}, AllScripts)

@@ -21,7 +21,7 @@ type Move struct {
 	Choice        interleave.Choice
 	Cost          int // preemptions and faults that it adds
 	Access        command.Access
-	World         bool // it is no client's step, and independent of another move only if Approaches is true
+	World         bool // it is not a client's step; independent of another move only if Approaches is true
 	TimePasses    bool // time passes during it
 	Approaches    bool // time passes, but not beyond the end of a lease
 	DependsOnTime bool // its effect or reply depends on the time of day

@@ -26,8 +26,8 @@ func (s *Server) WatchKeys(keys []string) error {
 	return nil
 }
 
-// TouchedKeys lists which of the keys were written since WatchKeys. Redis then refuses an EXEC on the connection that
-// watches the key. The argument keys has to be that of WatchKeys.
+// TouchedKeys lists which keys were written since WatchKeys was called with the same keys. It sends an EXEC on the
+// connection that watches a key: Redis refuses the EXEC if the key was written.
 func (s *Server) TouchedKeys(keys []string) (touched []string, err error) {
 	for i, k := range keys {
 		reply, err := s.witnesses[i].Ask(slices.Concat(resp.Request("MULTI"), resp.Request("EXEC")), 2)

@@ -74,10 +74,9 @@ func (e *Exhaustive) Next(v View) (c interleave.Choice, decision Decision, err e
 	return e.next.Choice, Take, nil
 }
 
-// branch returns the first move that is not asleep, and plans a branch for each other move that is not; nil: all are
-// asleep. In the branch of a later move the earlier moves are asleep. Crashes are an exception, since a crash is only
-// possible right after its client's step. A crash is not asleep in the branches of later moves. In the branch of a
-// crash the earlier moves are not asleep.
+// branch returns the first move that is not asleep, and plans a branch for each further one; nil: all are asleep. In
+// the branch of a move, the moves before it are asleep. Crashes are an exception, since a crash is only possible right
+// after its client's step: it is not asleep in later branches, and in its own branch no earlier move falls asleep.
 func (e *Exhaustive) branch(v View, moves []schedule.Move) (next *schedule.Move) {
 	tried := e.asleep
 	for i := range moves {

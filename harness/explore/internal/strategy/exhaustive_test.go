@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// search goes through all schedules of a toy, and returns those that came to their end.
+// search runs all schedules of a toy program, and returns those that came to their end.
 func (y toy) search(t *testing.T, unreduced bool) (ended [][]interleave.Choice) {
 	t.Helper()
 	for todo := []Branch{{}}; len(todo) > 0; {
@@ -57,7 +57,7 @@ func TestASearchRunsEachOrderOnce(t *testing.T) {
 	}
 }
 
-// Every schedule that is begun comes to its end, and a branch costs what its prefix does.
+// Without reduction, every schedule that is begun comes to its end. The cost of a branch is that of its prefix.
 func TestABranchRunsToItsEndAndKnowsItsCost(t *testing.T) {
 	y := toy{steps: []int{2, 2}}
 	for todo := []Branch{{}}; len(todo) > 0; {
@@ -102,7 +102,7 @@ func TestABranchWhoseClientsDoSomethingElseIsRefused(t *testing.T) {
 	require.NoError(t, err, "memory knows none")
 }
 
-// The program does not look at the end of a schedule in which replication stopped without a promotion.
+// A schedule in which replication stopped without a promotion is not judged, since it shows no failover.
 func TestAFailoverThatNobodyCanTell(t *testing.T) {
 	for _, s := range []Strategy{NewExhaustive(Branch{}, false), Draw(random(1), Shape{}), &First{LooksAtEnd: true}} {
 		_, decision, err := s.Next(&toyView{unpromoted: true})
@@ -114,7 +114,7 @@ func TestAFailoverThatNobodyCanTell(t *testing.T) {
 	}
 }
 
-// An error of the schedule ends it, with every strategy.
+// If the possible moves cannot be read, every strategy ends the schedule with the error.
 func TestAnErrorOfAScheduleEndsEveryStrategy(t *testing.T) {
 	broken := errors.New("broken")
 	for _, s := range []Strategy{NewExhaustive(Branch{}, false), Draw(random(1), Shape{}), &First{}, &Follow{},

@@ -33,7 +33,8 @@ func (y toy) odds(t *testing.T, shape Shape, runs int, bug func([]interleave.Cho
 	return float64(hits) / float64(runs)
 }
 
-// contains returns a bug that shows in a schedule if its choices, limited to those in order, are exactly order.
+// contains returns a bug that shows in a schedule with exactly the choices of order, in this order, whatever other
+// choices lie between.
 func contains(order ...interleave.Choice) func([]interleave.Choice) bool {
 	return func(path []interleave.Choice) bool {
 		candidate := slices.DeleteFunc(slices.Clone(path), func(c interleave.Choice) bool {
@@ -107,7 +108,7 @@ func TestOddsOfPartialOrderSampling(t *testing.T) {
 	}
 }
 
-// Without change points no actor falls, so a bug that needs one is never found.
+// A bug that shows only after an actor's priority falls is never found without change points, at which priorities fall.
 func TestABugDeeperThanAskedForNeedsLuck(t *testing.T) {
 	y := toy{steps: []int{2, 2, 1}}
 	for depth := 1; depth <= 2; depth++ {
@@ -139,7 +140,7 @@ func TestNothingGoesWrongWhileNothingIsKnown(t *testing.T) {
 	}
 }
 
-// A fault with a completing one gets two places, in that order.
+// A fault that happens in two halves, such as a failover, gets a place for each half, in that order.
 func TestFaultsOfTwoPlaces(t *testing.T) {
 	rng := random(1)
 	both := 0
@@ -159,7 +160,7 @@ func TestFaultsOfTwoPlaces(t *testing.T) {
 	require.Positive(t, both)
 }
 
-// A budget has as many faults as can be drawn from it.
+// faultsOf lists as many faults as the budget allows.
 func TestFaultsOfABudget(t *testing.T) {
 	for _, b := range []interleave.Budget{
 		{}, {Crashes: 1, Expiries: 2, Approaches: 3, Failovers: 1, Flushes: 1, LostAnswers: 2,
@@ -169,7 +170,7 @@ func TestFaultsOfABudget(t *testing.T) {
 	}
 }
 
-// A fault of a command applies to the actor whose turn it is.
+// If an answer or a command gets lost, or a command is late, it is that of the actor whose turn it is.
 func TestAnswersAreLostToTheActorWhoseTurnItIs(t *testing.T) {
 	for kind, to := range map[faultKind]func(int) interleave.Choice{
 		losesAnswer: interleave.LoseAnswer, losesCommand: interleave.LoseCommand, delays: interleave.Delay,
@@ -187,7 +188,7 @@ func TestAnswersAreLostToTheActorWhoseTurnItIs(t *testing.T) {
 	}
 }
 
-// A thread besides interchangeable clients is equally likely at every place among them.
+// A thread beside interchangeable clients is equally likely to come before all, between any two or after all of them.
 func TestThreadsAmongClientsInOrder(t *testing.T) {
 	const clients, runs = 3, 8000
 	places := make([]int, clients+1)
@@ -208,7 +209,7 @@ func TestThreadsAmongClientsInOrder(t *testing.T) {
 	}
 }
 
-// Of two such threads each is equally likely to be first, wherever they are among the clients.
+// Of two threads beside interchangeable clients, each is equally likely to be first.
 func TestThreadsAmongClientsAreInNoOrder(t *testing.T) {
 	const runs = 8000
 	moves := []schedule.Move{{Choice: interleave.Run(0).Of(1)}, {Choice: interleave.Run(1).Of(1)}}
@@ -308,7 +309,7 @@ func (m *movesOnly) Instants() ([]schedule.Instant, error) {
 	return nil, m.err
 }
 
-// The promise counts actors, and the most instants of one kind at one moment.
+// Random.Actors counts the actors with a step. Random.Instants is the most instants of one kind of fault at one moment.
 func TestWhatAPromiseIsMadeOf(t *testing.T) {
 	r := Draw(random(1), Shape{Depth: 1})
 	moves := []schedule.Move{{Choice: a}, {Choice: interleave.Crash(1)}, {Choice: interleave.Run(0).Of(1)}}

@@ -64,7 +64,7 @@ type View interface {
 	Disturbed() bool
 }
 
-// end returns how a schedule ends in which no move is left.
+// end says how to end a schedule in which no move is left.
 func end(v View) Decision {
 	if v.Unpromoted() {
 		return Stop

@@ -176,8 +176,8 @@ func (t *Trace) Waited(d time.Duration) {
 	}
 }
 
-// Passed writes that the time d passes, and that the keys in gone have ended. The keys in last are about to end:
-// timeLeft says when, as in "1ms remains of".
+// Passed writes that the time d passes, that the keys in gone have ended, and that the keys in last are about to end.
+// timeLeft says when these end, as in "1ms remains of".
 func (t *Trace) Passed(d time.Duration, gone []string, timeLeft string, last []string) {
 	s := t.Current()
 	if s == nil {
