@@ -46,9 +46,9 @@ func (c Counterexample) Beliefs(clients int) []Belief {
 // [harness.Meta.Worker].
 func ClientOf(id, clients int) int { return max(-1, harness.Meta{Workers: clients + 1}.Worker(id)-1) }
 
-// CompletingSteps returns, for each operation, the index of the step that completed it. An operation that sends nothing
-// has no step, and its index is Never. Times alone do not tell such an operation from others, so CompletingSteps goes
-// through the steps of each client in order.
+// CompletingSteps returns, for each operation, the index of the step that completed it, or Never for an operation that
+// sends nothing. Times alone do not tell which operation sent nothing, so CompletingSteps goes through the steps of
+// each client in order.
 func (c Counterexample) CompletingSteps(clients int) []int {
 	steps := make([]int, len(c.Ops))
 	next := map[int]int{} // by client: first step after those of earlier operations

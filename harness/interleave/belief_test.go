@@ -50,7 +50,7 @@ func TestOperationsFindTheirSteps(t *testing.T) {
 	require.Equal(t, []int{2, interleave.Never, interleave.Never, 3}, p.Counterexample.CompletingSteps(2))
 }
 
-// A client that takes a lock twice, under two owners, says which one its steps are about unless their commands say so.
+// If a client takes a lock under two owners, its steps name the owner, unless their commands do.
 func TestAnOwnerIsNamedWhereAClientHasSeveral(t *testing.T) {
 	as := func(owner string, op harness.Op) harness.Op { op.Arg = owner; return op }
 	p := analysistest.NewPlay()

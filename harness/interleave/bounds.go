@@ -23,7 +23,7 @@ type Bounds struct {
 	// - one of two clients with a lost answer;
 	// - one of two clients with a late command;
 	// - if a client reads a TTL or a clock, up to two more parts of two clients, in which time also passes to other
-	//   places in a lease.
+	//   instants within a lease.
 	//
 	// LostAnswers counts commands that are executed without an answer to their client.
 	LostAnswers int `json:"lostAnswers,omitempty" yaml:"lostAnswers,omitempty" zero:"never"`

@@ -115,7 +115,7 @@ func TestTheFormatOfAResultStays(t *testing.T) {
 		"limits": ["clocks"], "found": null}`, string(b))
 }
 
-// Parts whose numbers are alike differ in what one client does.
+// Two parts with equal budgets are described differently if one client of a part does something else.
 func TestPartsOfOneSizeAreToldApart(t *testing.T) {
 	b := Budget{Clients: 2, Crashes: 1}
 	require.Equal(t, "2 clients, at most 1 crash", Part{Budget: b}.String())

@@ -21,7 +21,8 @@ func does(kind harness.Kind, call, ret time.Duration) harness.Op {
 	return harness.Op{Client: 1, Kind: kind, Key: "k", Call: call, Return: ret, Outcome: harness.OK}
 }
 
-// Operations of one instant take their steps in order, and no step after their return.
+// Operations at one instant are completed by their steps in order. A step after an operation's return does not complete
+// it.
 func TestOperationsOfOneInstantFindTheirSteps(t *testing.T) {
 	c := Counterexample{Steps: []Step{acts(1, 5, "holds k"), acts(1, 5, "lets go")},
 		Ops: []harness.Op{does(harness.Acquire, 5, 5), does(harness.Release, 5, 5)}}
@@ -37,7 +38,7 @@ func TestBeliefsAtTheBeginningAndForEver(t *testing.T) {
 		"a lease without an end, given up at once")
 }
 
-// A step that lets time pass reaches the time of the next step.
+// A step in which time passes covers all times up to the next step.
 func TestTheStepInWhichATimeComes(t *testing.T) {
 	c := Counterexample{Steps: []Step{acts(0, 1, ""), acts(1, 5, ""), acts(0, 6, "")}}
 	for at, want := range map[time.Duration]int{1: 0, 5: 0, 6: 2, 100: 2} {
