@@ -17,9 +17,9 @@ import (
 // errCrashed is the error that connections return to a client that crashed.
 var errCrashed = errors.New("explore: this client has crashed")
 
-// actor is one thread of a client in one schedule. An actor is usually a goroutine, which is parked most of the time:
-// the goroutine waits until the scheduler lets it go on. An actor with a subscriptionConn has no goroutine: each of its
-// steps sends a command of that connection to Redis. Only the holder of world.turn may use an actor's fields.
+// actor is one thread of a client in one schedule. It is usually a goroutine. Most of the time this is parked: it waits
+// until the scheduler lets it go on. An actor with a subscriptionConn has no goroutine, and each of its steps sends a
+// command of that connection. Only the holder of world.turn may use an actor's fields.
 type actor struct {
 	index            int   // its client, from 0
 	thread           int   // its number among the client's threads; the client's Step runs in thread 0
@@ -86,8 +86,7 @@ type parked struct {
 // isCancelled reports whether the context of a sleep was canceled.
 func (p parked) isCancelled() bool { return p.ended || p.ctx != nil && p.ctx.Err() != nil }
 
-// at returns a parked of the given kind, for kinds that need no field besides Kind. at(model.InWork), for example,
-// means that the actor is parked at work.
+// at returns a parked of a kind that needs no further fields, such as model.InWork.
 func at(kind model.StopKind) parked { return parked{Stop: model.Stop{Kind: kind}} }
 
 func (a *actor) launch(ctx context.Context, c harness.Client) {
@@ -164,8 +163,8 @@ func (t clientTimeline) Record(op *harness.Op) {
 	}
 }
 
-// keepOp stamps a finished operation and keeps it, in a live schedule or from memory. It returns false if it dropped
-// the operation because the client had crashed.
+// keepOp sets the times of a finished operation and keeps it. It returns false if it dropped the operation because the
+// client had crashed.
 func (a *actor) keepOp(op *harness.Op) bool {
 	if a.crashed {
 		if !a.cutOffUnrecorded {
@@ -207,10 +206,9 @@ type clientClock struct{ a *actor }
 
 var _ harness.MillisTime = clientClock{}
 
-// Now returns the time on the client's clock: the servers' time plus the schedule's skew. A reading is a step of its
-// own, since time may have passed since the client's last step. Each reading by any client moves virtual time on by a
-// microsecond, so no two readings are equal. Commands of other clients do not move it. After a crash Now repeats the
-// client's last reading. So what a client does after its crash does not depend on when it crashed.
+// Now returns the time on the client's clock: the servers' time plus the schedule's skew. A reading is a step. It moves
+// virtual time on by a microsecond, so no two readings are equal. After a crash Now repeats the client's last reading,
+// so that it does not matter when the client crashed.
 func (v clientClock) Now() time.Time { return v.read(model.InClock) }
 
 // NowMillis returns the time of Now in whole milliseconds since 1970. A reading is a step, but does not move virtual
@@ -228,9 +226,8 @@ func (v clientClock) read(how model.StopKind) time.Time {
 	return keyspace.Epoch.Add(a.lookedAt)
 }
 
-// Sleep delays the client's next step. Waking up is usually part of that step: what other clients do during the sleep,
-// they can do just as well before the step. Waking up is a step of its own if a lease ends during the sleep (see
-// execution.stepClient). It always is if the client has several threads, since these may share memory.
+// Sleep delays the client's next step. Waking up is usually part of that step. It is a step of its own if a lease ends
+// during the sleep (see execution.stepClient), or if the client has several threads, since these may share memory.
 func (v clientClock) Sleep(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil || d <= 0 {
 		return err

@@ -120,7 +120,6 @@ func (c *conn) sendAmongMessages() error {
 	return nil
 }
 
-// beginSubscription marks the connection as subscribed.
 func (c *conn) beginSubscription() error {
 	id, err := c.wire.ID()
 	if err != nil {
@@ -157,7 +156,7 @@ func (ex *live) sendSubscribing(a *actor, c *conn) error {
 }
 
 // takeAnnouncement reports whether the client's program has announced a SUBSCRIBE (see clientClock.Subscribe), and
-// forgets the announcement. If the result is true, the program does not wait for confirmations on this connection.
+// forgets the announcement. A program that has announced one does not wait for confirmations on this connection.
 func (c *conn) takeAnnouncement() bool {
 	a := c.dialer.acting()
 	if a == nil || !a.expectsSubscribe {
@@ -247,9 +246,9 @@ func (c *conn) endAwaiting(ctx context.Context) (comes bool, err error) {
 	return true, nil
 }
 
-// subscribedBy returns the connection on which the actor reads messages: the connection on which the actor subscribed
-// last. For an actor that has not subscribed, it returns the connection on which other threads of the client
-// subscribed; nil: there is none, or there are several.
+// subscribedBy returns the connection on which the actor reads messages: the one on which it subscribed last. If the
+// actor has not subscribed, it is the one on which other threads of the client subscribed; nil: there is none, or there
+// are several.
 func (a *actor) subscribedBy() *conn {
 	if a.subscribedOn != nil {
 		return a.subscribedOn

@@ -21,7 +21,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/internal/awake"
 )
 
-// stopRedis stops a world's Redis and resumes it after a client has waited for that many slices of time.
+// stopRedis stops a world's Redis. It resumes Redis when clients have waited for a reply in vain, spells times for half
+// a second.
 func stopRedis(t *testing.T, w *world, spells int) {
 	name := w.Names[server.FirstPrimary]
 	before := w.Silence.Count()
@@ -44,7 +45,7 @@ func stopRedis(t *testing.T, w *world, spells int) {
 	}()
 }
 
-// stopThisProcess stops this process for longer than a standstill.
+// stopThisProcess stops this process for twice as long as it takes to count as a standstill.
 func stopThisProcess(t *testing.T) {
 	script := fmt.Sprintf("kill -STOP %d; sleep %f; kill -CONT %[1]d", os.Getpid(), 2*awake.Standstill.Seconds())
 	if out, err := exec.Command("sh", "-c", script).CombinedOutput(); err != nil {
@@ -52,7 +53,7 @@ func stopThisProcess(t *testing.T) {
 	}
 }
 
-// A client gets its whole time again after its Redis stood still. Then its time is over.
+// After its Redis stood still, a client gets the full time for its next command again, but only once.
 func TestAClientIsNotBlamedForARedisThatStandsStill(t *testing.T) {
 	defer func(usual time.Duration) { parkWithin = usual }(parkWithin)
 	parkWithin = time.Millisecond
@@ -73,8 +74,9 @@ func TestAClientIsNotBlamedForARedisThatStandsStill(t *testing.T) {
 	}
 }
 
-// disturbed returns a search whose first client calls stop, which stops something, in its nth operation; number is n,
-// from 1, or 0 for never. Then the client behaves differently, as if its library had stopped waiting.
+// disturbed returns a search whose first client calls stop, which halts Redis or this process, in one of its
+// operations: number says in which, from 1; 0: in none. It then sends more commands, like a library that has stopped
+// waiting.
 func disturbed(number int64, stop func()) Spec {
 	var times atomic.Int64
 	s := quiet(program(func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
@@ -101,7 +103,7 @@ func disturbed(number int64, stop func()) Spec {
 	return s
 }
 
-// A standstill does not change the result of a search, whatever a client does then, with and without memory.
+// A search has the same result if Redis or this process stands still for a while, whatever its clients do then.
 func TestASearchComesToTheSameIfSomethingStandsStill(t *testing.T) {
 	defer func(usual time.Duration) { parkWithin = usual }(parkWithin)
 	spec := disturbed(0, nil)
@@ -147,7 +149,7 @@ func TestAPieceHasTheSameResultIfSomethingStandsStill(t *testing.T) {
 	require.Equal(t, want, resultOfPiece(7))
 }
 
-// A client that blocks on its own is found, also after a standstill of something else.
+// A client that never sends a command is found, even if this process stood still before.
 func TestAClientThatBlocksIsFoundAfterAStandstill(t *testing.T) {
 	b := newBlockade()
 	first := true

@@ -20,8 +20,8 @@ type backend interface {
 	// crash notifies all threads of a client that it has crashed.
 	crash(client int) error
 
-	// noteOutcome records whether the outcome of a connection's next command can be known from the state of the schedule.
-	// It is called before the command is sent, lost or given up.
+	// noteOutcome records whether the state of the schedule decides the outcome of a connection's next command. Call it
+	// before the command is sent, lost or given up.
 	noteOutcome(*command.Pending)
 
 	// send sends an actor's next command to Redis and returns what the actor reads. blocks is true if Redis holds the
@@ -34,8 +34,8 @@ type backend interface {
 	// drop loses an actor's next command: Redis never gets it.
 	drop(a *actor)
 
-	// endWait ends an actor's wait and lets the actor run until it waits again. The choice c may say that what the actor
-	// waited for is lost. endedOp is true if an operation ended.
+	// endWait ends an actor's wait and lets the actor run until it waits again. The choice c may say that the awaited
+	// answer is lost. endedOp is true if an operation ended.
 	endWait(c interleave.Choice, a *actor) (endedOp bool, err error)
 
 	// withWoken returns everything that a command touches: the argument access, which the command touches itself, and what
@@ -45,9 +45,9 @@ type backend interface {
 	// waitAccess returns what a client's blocked commands and subscriptions touch.
 	waitAccess(client int) command.Access
 
-	// giveUp lets an actor go on without an answer to its next command. The command becomes a late one. event is what the
-	// actor reads instead of the answer. If the command is lost with its primary, late.arrived is true: it is never
-	// executed.
+	// giveUp lets an actor go on without an answer to its next command, which becomes a late command. event is what the
+	// actor reads instead of the answer. late.arrived is true if the command was lost with its primary, so that it is
+	// never executed.
 	giveUp(a *actor) (late lateCommand, event model.Event, err error)
 
 	// execute executes a late command.

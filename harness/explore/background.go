@@ -70,8 +70,8 @@ func (s *search) watchClients(ctx context.Context, w *world) (spawned map[string
 	return spawned, err
 }
 
-// watchGoroutines runs a schedule with the strategy order. It adds the lines of source that start background goroutines
-// to spawned.
+// watchGoroutines runs a schedule with a strategy. It adds the lines of source that start background goroutines to the
+// map spawned.
 func (s *search) watchGoroutines(ctx context.Context, w *world, order strategy.Strategy,
 	spawned map[string]bool) error {
 	look := func(a *actor) {
@@ -105,8 +105,8 @@ func isAllowed(function string) bool {
 	return slices.ContainsFunc(servingPackages, func(p string) bool { return strings.HasPrefix(function, p) })
 }
 
-// startTimers lists the functions of package time that start a timer or sleep. Other functions of the package allocate
-// as well, such as those that format the time for a log.
+// startTimers lists the functions of package time that start a timer or sleep. The memory profile, from which timers
+// are counted, also shows other functions of the package.
 var startTimers = []string{"time.Sleep", "time.After", "time.AfterFunc", "time.NewTimer", "time.NewTicker", "time.Tick",
 	"time.(*Timer).Reset", "time.(*Ticker).Reset"}
 
@@ -158,15 +158,15 @@ func timerOrigin(stack []uintptr) string {
 	return origin
 }
 
-// A goroutine with nothing left to do gets this much real time to end: endWithin, or endBusyWithin if it could run but
-// a busy machine does not run it.
+// A goroutine that has nothing left to do gets endWithin of real time to end. If it is ready to run and a busy machine
+// does not run it, it gets endBusyWithin.
 const (
 	endWithin     = 5 * time.Millisecond
 	endBusyWithin = 20 * endWithin
 )
 
-// lingeringGoroutines lists the same as spawnedBy, but leaves out goroutines that are about to end. For that it waits
-// up to endWithin or endBusyWithin until none is left.
+// lingeringGoroutines is spawnedBy without goroutines that are about to end: it waits for those, for endWithin or
+// endBusyWithin at most.
 func lingeringGoroutines(goroutine int) (origins []string) {
 	for began := time.Now(); ; runtime.Gosched() {
 		var ready bool
@@ -177,10 +177,9 @@ func lingeringGoroutines(goroutine int) (origins []string) {
 	}
 }
 
-// spawnedBy lists where the descendants of a goroutine were started: the lines of code that started goroutines in it,
-// or in one of its descendants, if these still exist. It leaves out descendants that harness.Go started, that only
-// serve a command, or that wait for the explorer to send their command. ready reports whether a listed descendant is
-// running or could run now.
+// spawnedBy lists the lines of code that started a goroutine's descendants, as far as these still exist. Goroutines of
+// harness.Go do not count, nor do those that only serve a command or are about to send one. ready reports whether a
+// listed goroutine is running or could run now.
 func spawnedBy(goroutine int) (origins []string, ready bool) {
 	if goroutine == 0 {
 		return nil, false

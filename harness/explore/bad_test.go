@@ -62,7 +62,7 @@ func TestRacedAClientThatPanics(t *testing.T) {
 	})
 }
 
-// blockade is where clients block. free releases them after the search, since it cannot end them.
+// blockade is where a test's clients block. A search cannot end such clients, so free releases them after the search.
 type blockade struct{ stuck, freed chan struct{} }
 
 func newBlockade() blockade { return blockade{make(chan struct{}), make(chan struct{})} }
@@ -92,7 +92,8 @@ func TestAClientThatBlocks(t *testing.T) {
 	}
 }
 
-// A client that blocks silently has parkWithin to go on. No other client acts here, so parkWithin may be short.
+// A client that stops sending commands gets parkWithin of real time to go on. No other client acts here, so parkWithin
+// may be short.
 func TestTheTimeThatAClientHasIsReal(t *testing.T) {
 	usual := parkWithin
 	defer func() { parkWithin = usual }()
@@ -106,7 +107,8 @@ func TestTheTimeThatAClientHasIsReal(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(began), parkWithin)
 }
 
-// A goroutine that does not end its turn is named. A goroutine unknown to the explorer may not read a subscription.
+// A search names a goroutine that blocks. It also names a client whose subscription is read in a goroutine of its
+// library.
 func TestAThreadThatNeverEndsItsTurn(t *testing.T) {
 	b := newBlockade()
 	s := quiet(program(func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
@@ -131,7 +133,8 @@ func TestAThreadThatNeverEndsItsTurn(t *testing.T) {
 		"client 1 reads its subscription in a goroutine that the explorer does not control")
 }
 
-// fickle returns a search of a steady client and one that second makes. times counts how often it is opened, from 1.
+// fickle returns a search of two clients. One always does the same. The other one comes from second, which is given how
+// often that client has been opened, from 1.
 func fickle(second func(times int) client) Spec {
 	var times atomic.Int64
 	s := quiet(program(writesTo("k", 4)))
@@ -146,8 +149,8 @@ func fickle(second func(times int) client) Spec {
 	return s
 }
 
-// A client that is done too early cannot be replayed. For one that sends another command after reading the same, the
-// error shows both commands.
+// A search refuses a client that behaves differently each time. The reason names the client that ended too early, or
+// both commands that it sent.
 func TestAClientThatIsNotTheSameEachTime(t *testing.T) {
 	why := fruitless(t, fickle(func(times int) client {
 		if times > 4 { // each schedule may be run twice: to learn it and to compare it
@@ -259,7 +262,7 @@ func TestRedisThatFails(t *testing.T) {
 	})
 }
 
-// A search of every schedule that finds nothing may still have shown nothing. Other programs cannot be run at all.
+// Some searches run every schedule, find nothing, and still prove nothing. Some programs cannot be run at all.
 func TestSearchesThatShowNothing(t *testing.T) {
 	acquires := func(name, token string, may bool) client {
 		return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {

@@ -80,7 +80,7 @@ func TestLongPruningLosesNoVerdict(t *testing.T) {
 	}
 }
 
-// briefly returns a Spec as a user writes it in a test.
+// briefly returns the search of a variant, without crashes and expiries.
 func briefly(t *testing.T, id string) explore.Spec {
 	v, err := workloads.Find(id)
 	require.NoError(t, err)
@@ -128,7 +128,7 @@ func TestATestThatShowsNothingFails(t *testing.T) {
 		w.failures)
 }
 
-// BenchmarkSchedules measures whole schedules of the prototype's program: three clients, GET, SET and EXPIRE.
+// BenchmarkSchedules measures whole schedules of three clients that send GET, SET and EXPIRE.
 func BenchmarkSchedules(b *testing.B) {
 	v, err := workloads.Find("dedup/get-set")
 	require.NoError(b, err)

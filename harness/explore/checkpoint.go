@@ -13,15 +13,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Checkpoint is the state of a search that can go on later: what it has found, and the work that is left. The work is
-// each branch's prefix and sleep set, the known states, and the rest of a round. Another process or machine can read
-// its JSON and continues with the same schedules in the same order, prunings and counterexamples. The zero value is not
-// a checkpoint.
+// Checkpoint is the state of a search that can go on later: what it has found, and which schedules are left. Another
+// process or machine can read its JSON. It then runs the same schedules in the same order, prunes the same ones and
+// finds the same counterexamples. The zero value is not a checkpoint.
 //
-// What the search has learned for running schedules from memory (internal/model) is not saved, but learned again. It
-// decides only how a schedule is run, not which schedules are run. There is one exception. A client that draws random
-// numbers in rare places may look deterministic to the second process. That process then prunes schedules by their
-// states where the first process had stopped doing so. Both results are right.
+// What the search has learned for running schedules from memory is not saved, but learned again. It decides only how a
+// schedule is run, not which schedules are run. There is one exception. A client that rarely draws a random number may
+// look deterministic to the second process. That process then prunes schedules where the first had stopped doing so.
+// Both results are right.
 type Checkpoint struct{ c checkpoint }
 
 // checkpoint is what a Checkpoint holds.
@@ -40,7 +39,7 @@ type checkpoint struct {
 	Drawing   *frontier.Round `json:"drawn,omitempty"` // round of random schedules; nil: none
 }
 
-// savedPart is the frontier of the current part.
+// savedPart is what a search has left of its current part.
 type savedPart struct {
 	Budget interleave.Budget `json:"budget"`
 	Queue  []frontier.Saved  `json:"queue,omitempty"` // planned branches that are in no piece
@@ -100,9 +99,9 @@ func (p *savedPart) check() error {
 }
 
 // planOf returns a hash of everything in a spec that decides which schedules there are: the program's name and
-// properties, and what may happen. Limits are left out, and so is what a search finds out by itself, such as that
-// clients wait for replicas. The program's code is left out too: whoever stores a checkpoint has to store the program's
-// version with it.
+// properties, and what may happen. It leaves out limits, and what a search finds out by itself, such as that clients
+// wait for replicas. It also leaves out the program's code, so a checkpoint has to be stored with the program's
+// version.
 func planOf(s *Spec) string {
 	p := s.Program
 	b, err := json.Marshal(struct {

@@ -68,8 +68,8 @@ func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w 
 	return ex, nil
 }
 
-// openClient makes client i, from 0. place decides what the client does: see Program.Open. openClient gives the turn
-// away meanwhile, since the client's constructor may send commands.
+// openClient makes client i, from 0, which does what Program.Open says about the argument place. The client's
+// constructor may send commands, so openClient releases world.turn meanwhile.
 func (ex *live) openClient(place, i int) (c harness.Client, err error) {
 	defer ex.w.giveTurn()()
 	p := ex.spec.Program
@@ -125,8 +125,8 @@ func (ex *live) awaitClient(a *actor) error {
 	return ex.startThreads()
 }
 
-// awaitParking gives the turn away until the client parks. at is how it then waits. ok is false if the client takes too
-// long, if Redis does not answer, or if a test gives the client up (see Spec.stuck).
+// awaitParking releases world.turn until the client waits for the scheduler, and returns how it waits. ok is false if
+// the client takes too long, if Redis does not answer, or if a test gives the client up (see Spec.stuck).
 func (ex *live) awaitParking(a *actor) (at parked, ok bool) {
 	g := ex.w.newGrace()
 	look, where := firstLook, "" // stack of the client, if it waits in memory
@@ -154,8 +154,8 @@ func (ex *live) awaitParking(a *actor) (at parked, ok bool) {
 	}
 }
 
-// awaitParkingFor gives the turn away until the client parks, for d at most. parks is true if the client has parked.
-// waits is true if it has not, but may still do so.
+// awaitParkingFor releases world.turn until the client waits for the scheduler, for d at most. parks is true if the
+// client does. waits is true if it does not yet, but still may.
 func (ex *live) awaitParkingFor(a *actor, d time.Duration) (at parked, parks, waits bool) {
 	defer ex.w.giveTurn()()
 	select {

@@ -151,7 +151,7 @@ var comparisons = []comparison{
 	},
 }
 
-// cutKinds lists the kinds of random programs whose searches are cut.
+// cutKinds lists the kinds of random programs whose searches are done in pieces, or stopped and resumed.
 var cutKinds = []kind{
 	{"three clients", simple, 0, 3, 3, 2, nil},
 	{"at random", simple, 0, 3, 4, 3, func(s *Spec) { s.Random, s.Crashes = &Random{Schedules: 150, Seed: 5}, 1 }},
@@ -182,7 +182,7 @@ func compareAll(t *testing.T, some []comparison) {
 	}
 }
 
-// Tries all random programs for two comparisons per run. make test tries one program of each kind.
+// One run makes two of the comparisons, with all random programs. make test tries one program of each kind.
 func TestLongRandomPrograms(t *testing.T) {
 	testenv.NeedLong(t)
 	for i, c := range comparisons {
@@ -282,15 +282,15 @@ func (x *trial) cameTo(ctx context.Context, spec Spec) (out came) {
 	return out
 }
 
-// findTwoClasses sets checkers for a certain result, and for the client that ends an operation first.
+// findTwoClasses sets two checkers. One finds a long result of client 2. The other is earlySecond.
 func findTwoClasses(x *trial) {
 	x.spec.Checkers = []harness.Checker{finder(func(op harness.Op) bool {
 		return op.Client == 2 && len(op.Result) > 3
 	}), earlySecond{}}
 }
 
-// earlySecond finds an anomaly if client 2 ends an operation before client 1 begins one. Which of two concurrent
-// operations ends first is not part of a state, so a checker may not depend on it.
+// earlySecond finds an anomaly if client 2 ends an operation before client 1 begins one. It does not ask which of two
+// concurrent operations ends first, since a search may try one order for both.
 type earlySecond struct{}
 
 func (earlySecond) Name() string { return "early second" }
@@ -313,7 +313,8 @@ func (earlySecond) Check(_ context.Context, h harness.History, found func(harnes
 	return j
 }
 
-// findRarest looks for the result that the fewest schedules show, and at keys of any type at the end.
+// findRarest sets a checker for the result that the fewest schedules show. At its end, the program dumps keys of any
+// type.
 func findRarest(x *trial) {
 	x.spec.Program.Finally = inTheEnd(sends("DUMP a", "DUMP b"))
 	count := map[string]int{}
@@ -333,7 +334,8 @@ func findRarest(x *trial) {
 	x.spec.Checkers = []harness.Checker{finder(func(op harness.Op) bool { return of(op) == least })}
 }
 
-// lookTwice makes a program look at the store at the end, and again after the leases. All of its schedules are run.
+// lookTwice makes a program read the store at the end of a schedule, and again after time has passed. Its search leaves
+// out no order of commands.
 func lookTwice(x *trial) {
 	x.spec.WithoutReduction = true
 	x.spec.Program.Finally = func(ctx context.Context, s *harness.Session, r redis.UniversalClient,
@@ -353,7 +355,7 @@ func lookTwice(x *trial) {
 	}
 }
 
-// A look at the store that waits is not run from memory, since time passes.
+// If Program.Finally waits in Redis, schedules are not run from memory, since time passes.
 func TestALookThatWaitsIsReallyRun(t *testing.T) {
 	t.Parallel()
 	spec := quiet(program(sends("SET a 1", "DEL a"), sends("GET a")))

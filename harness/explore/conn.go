@@ -115,8 +115,8 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// awaitReply waits for one of two things. If the client has written no command, it waits until there is one. Otherwise
-// it waits until there is a reply or an error. Read calls awaitReply until there is something to read.
+// awaitReply waits until there is a command, if the client has written none. Otherwise it waits until there is a reply
+// or an error. Read calls awaitReply until there is something to read.
 func (c *conn) awaitReply() error {
 	if c.failed != nil {
 		return c.failed

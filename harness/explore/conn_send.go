@@ -91,8 +91,7 @@ func (c *conn) checkRefused(a *actor) error {
 }
 
 // twoAtOnce returns the error for an adapter's client that sends a second command while one is under way, or outside
-// its turn. Redis might execute the two in either order, since the kernel delivers the bytes of two connections in any
-// order. a is the client's thread that runs now: the second command is attributed to it.
+// its turn. Redis might execute the two in either order. The error says that thread a, which runs now, sent the second.
 func twoAtOnce(a *actor, second *command.Command) error {
 	unconfirmed := command.Subscribes(command.Name(second.Args)) // the two may come in either order
 	for _, on := range []*conn{a.parkedAt.conn, a.sending.Load()} {
@@ -220,9 +219,8 @@ func (c *conn) send() error {
 	return nil
 }
 
-// request returns the bytes to send for a command. A WAIT is changed: it asks for no more replicas than follow the
-// primary now, and waits for them in real time, long enough. The time-out that the client asked for passes in virtual
-// time.
+// request returns the bytes to send for a command. For a WAIT it returns another WAIT, for no more replicas than follow
+// the primary now and with a time-out of server.AckWithinMillis. The client's own time-out passes in virtual time.
 func (c *conn) request(next command.Command) []byte {
 	if n := min(next.WantedAcks(), c.dialer.world.HearingReplicas()); next.WantedAcks() > 0 && !c.Multi {
 		return resp.Request("WAIT", strconv.FormatInt(n, 10), server.AckWithinMillis)

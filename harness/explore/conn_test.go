@@ -235,8 +235,8 @@ func TestTheNameOfAConnectionIsForAllToSee(t *testing.T) {
 	}
 }
 
-// A program with which the harness looks may close its connection at any time. That waits for a turn, like everything
-// that asks Redis.
+// A program may at any time close the connection on which Program.Observe reads. The connection is then closed when the
+// scheduler does not use Redis.
 func TestRacedAProgramClosesItsConnectionInATurn(t *testing.T) {
 	s := newScheduler(t, quiet(program(sends("PING x"))))
 	s.run()

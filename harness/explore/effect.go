@@ -13,8 +13,8 @@ import (
 
 // takesEffect finds out whether the current operation takes effect with the actor's next command. Call it before the
 // command, and call the returned function with the reply. The function returns true if the command may have written. It
-// also returns true if the reply depends on the time of day or on the rest of a lease, since from these the client can
-// compute when its own lease ends. It returns false if the time of the effect is known already or does not matter.
+// also returns true if the reply tells the time of day or how long a lease still runs, from which the client can
+// compute the end of its own lease. If the time of the effect is known already, or does not matter, it returns false.
 func (a *actor) takesEffect() func(reply string) bool {
 	if a.tookEffect || !a.countsFromEffect() {
 		return func(string) bool { return false }
@@ -33,9 +33,8 @@ func (ex *execution) asksTTL(c *command.Command, on *command.Pending) bool {
 	return ex.anyCommand(c, on, ex.w.Scripts.ReadsTTL)
 }
 
-// countsFromEffect reports whether a grant or mark of the actor's client counts from the time at which the operation
-// took effect. Otherwise it counts from the operation's first step. The result is true for programs of locks and
-// filters if the client has one thread.
+// countsFromEffect reports whether a grant or mark of the actor's client counts from the time at which it took effect,
+// and not from the operation's first step. It does in programs of locks and filters, if the client has one thread.
 func (a *actor) countsFromEffect() bool {
 	return !a.hasThreads() && slices.ContainsFunc(a.ex.spec.Program.Kinds, func(k harness.Kind) bool {
 		return k == harness.Acquire || k == harness.Claim
@@ -55,13 +54,12 @@ func (a *actor) sleep(d time.Duration, between bool) {
 	a.sleepsBetweenOps, a.slept = between, a.slept || !between
 }
 
-// mayBegin reports whether the actor's next step may be the step from which its operation counts.
+// mayBegin reports whether the current operation may count from the actor's next step.
 func (a *actor) mayBegin() bool { return !a.inOp || !a.tookEffect && a.countsFromEffect() }
 
 // calledAt returns the time from which a finished operation counts. A grant or mark by a client with one thread counts
 // from the time at which it took effect, unless the client slept during the operation. Every other operation counts
-// from its first step. For a refused or unanswered operation it is not known which step decided its outcome. The first
-// read of an operation that draws a number may draw it.
+// from its first step, since any of its steps may have decided the outcome.
 func (a *actor) calledAt(op *harness.Op) time.Duration {
 	if a.tookEffect && !a.slept && a.countsFromEffect() && op.Outcome == harness.OK && begins(*op) {
 		return a.tookEffectAt

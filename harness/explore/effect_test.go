@@ -15,7 +15,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// operates returns a client with one operation, whose outcome do sets.
+// operates returns a client with one operation of that kind, which runs do. The outcome is OK unless do changes it.
 func operates(kind harness.Kind, do func(ctx context.Context, r redis.UniversalClient, op *harness.Op)) client {
 	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		s.Invoke(harness.Op{Kind: kind, Key: "k", Arg: "me", TTL: lease}, func(op *harness.Op) {
@@ -81,7 +81,8 @@ func TestAnOperationCountsFromItsFirstEffect(t *testing.T) {
 	}
 }
 
-// Reading the rest of a lease in a transaction counts like a command that reads it. So does a condition on it.
+// An operation may count from a command that only reads how long a lease still runs: a PTTL in a transaction, or a
+// PEXPIRE whose condition is not met.
 func TestWhatIsLeftOfALeaseIsAnEffect(t *testing.T) {
 	for name, asks := range map[string]func(ctx context.Context, r redis.UniversalClient){
 		"in a transaction": func(ctx context.Context, r redis.UniversalClient) {
@@ -104,8 +105,8 @@ func TestWhatIsLeftOfALeaseIsAnEffect(t *testing.T) {
 	}
 }
 
-// claimsLate claims and confirms messages. With looks it checks for a mark first; then a claim after a confirmation
-// delivers twice.
+// claimsLate returns a program that claims and confirms messages. If looks is true, a client looks for a confirmation
+// only before it claims, so it may deliver a confirmed message again.
 func claimsLate(looks bool) interleave.Program {
 	p := program(func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		claimed := s.Invoke(harness.Op{Kind: harness.Claim, Key: "k", TTL: lease}, func(op *harness.Op) {
@@ -128,7 +129,8 @@ func claimsLate(looks bool) interleave.Program {
 	return p
 }
 
-// Under load it is unknown when a claim that was answered late was executed. In a schedule it is known.
+// A claim that succeeds after a confirmation is a duplicate, even if it was asked for before. Only in a schedule is it
+// known when the claim was executed.
 func TestAClaimAfterAConfirmationIsADuplicateHoweverEarlyItWasAskedFor(t *testing.T) {
 	for _, c := range []struct {
 		looks bool

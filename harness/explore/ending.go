@@ -81,8 +81,8 @@ func (s *search) endAtLimitLocked() bool {
 	return s.isOver()
 }
 
-// fail ends the search because of an error. An error that wraps ErrStopped is about the program, and is the reason for
-// the ending, not a failure.
+// fail ends the search because of an error. If the error wraps ErrStopped, the search has not failed: the program
+// cannot be searched any further, and the error is the reason.
 func (s *search) fail(err error) {
 	if errors.Is(err, schedule.ErrStopped) {
 		why := schedule.Why(err)

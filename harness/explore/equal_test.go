@@ -21,8 +21,8 @@ func equalTallies(x *trial, want, got came) {
 	require.Equal(x.t, []any{want.tally, want.parts, want.stopped}, []any{got.tally, got.parts, got.stopped}, x.what)
 }
 
-// equalButPruning requires equal counterexamples. Pieces know fewer states; if none are known, all counts have to be
-// equal as well.
+// equalButPruning requires equal counterexamples. If the search looks up no states, it requires equal counts as well.
+// Otherwise pieces know fewer states, so got may have more schedules.
 func equalButPruning(x *trial, want, got came) {
 	require.Equal(x.t, want.stopped, got.stopped, x.what)
 	var a, b findings.Tally
@@ -55,9 +55,8 @@ func equalHistories(x *trial, want, got came) {
 	require.Equal(x.t, all(want), all(got), x.what)
 }
 
-// equalShown requires equal outcomes: what the clients can see and leave in the store, and every order in which their
-// operations can end and begin. A violation in one order is also one in any order that contains it. With clients that
-// read clocks, operations may end earlier, so such an order suffices.
+// equalShown requires that two searches show the same outcomes, with the same orders in which operations can end and
+// begin. If clients read clocks, operations may end earlier. Then got may show an order that contains the wanted one.
 func equalShown(x *trial, want, got came) {
 	every, some := showing(want.histories), showing(got.histories)
 	every.in(x.t, some, strings.Contains(x.what, "CLOCK"), x.what+"\nit is lost:")
@@ -75,8 +74,8 @@ func endOf(ops []harness.Op) string {
 	return strings.Join(parts, "\n")
 }
 
-// precedence lists which operations of clients had ended before which operations of others began. It leaves out times,
-// the beginning of an operation that a crash ended before its first command, and work between two operations.
+// precedence lists which operations had ended before which operations of other clients began. It leaves out work
+// between operations, and operations that a crash ended before their first command.
 func precedence(ops []harness.Op) (pairs []string) {
 	for _, a := range ops {
 		for _, b := range ops {
@@ -106,7 +105,7 @@ func showing(histories [][]harness.Op) shown {
 	return set
 }
 
-// in fails unless other has all of s. With more, an order that contains the one in s suffices.
+// in fails unless other has every outcome and order of s. If more is true, an order that contains the one in s will do.
 func (s shown) in(t *testing.T, other shown, more bool, message string) {
 	t.Helper()
 	for o, orders := range s {

@@ -251,10 +251,10 @@ func exchange(path []interleave.Choice, p places) []interleave.Choice {
 	return out
 }
 
-// describeAsymmetry compares first with swapped, a run of the same schedule in which clients have changed places as p
-// says. It describes the first step or operation that differs in more than names; empty: none does. swapped is nil if
-// the run could not begin. repeated is a second run of the first schedule; nil: there was none. What differs between
-// first and repeated is random, and does not count.
+// describeAsymmetry describes the first step or operation that differs, in more than names, between first and swapped;
+// empty: none does. swapped is a run of the same schedule in which clients have changed places as p says; nil: it could
+// not begin. repeated is a second run of the first schedule; nil: there was none. What differs between first and
+// repeated is random, and does not count.
 func describeAsymmetry(first, repeated, swapped *execution, p places) string {
 	whose := p.String()
 	if swapped == nil {
@@ -330,10 +330,10 @@ func (n names) unswapped(text string) string {
 	})
 }
 
-// same reports whether two texts of a trace differ in names only. text is from the original schedule, swapped from the
-// schedule with swapped clients, and repeated from a second run of the original one. A word that differs between text
-// and repeated is random. Each word of text has to correspond to the word of swapped at the same position: see
-// standsFor. If a text was shortened, only its words before the gap are compared.
+// same reports whether a text of the original schedule differs only in names from swapped, the text of the schedule
+// with swapped clients. Each word has to correspond to the word at the same position: see standsFor. repeated is the
+// text of a second run of the original schedule. A word that differs there is random. If a text was shortened, only its
+// words before the gap are compared.
 func (n names) same(text, repeated, swapped string) bool {
 	x, y, z := wordsBeforeGap(text), wordsBeforeGap(swapped), wordsBeforeGap(repeated)
 	if short := min(len(x), len(y)); clipped(text) || clipped(swapped) {
@@ -356,8 +356,8 @@ const gap = "…"
 
 func clipped(text string) bool { return strings.Contains(text, gap) }
 
-// wordsBeforeGap lists the words of a text. If the text was shortened, the list ends before the word with the gap,
-// since the words after it may be any.
+// wordsBeforeGap lists the words of a text. In a shortened text it stops before the word with the gap, since what
+// follows cannot be compared.
 func wordsBeforeGap(text string) []string {
 	all := tokens(text)
 	if i := slices.IndexFunc(all, clipped); i >= 0 {
@@ -366,10 +366,9 @@ func wordsBeforeGap(text string) []string {
 	return all
 }
 
-// standsFor reports whether word, from the original schedule, corresponds to swapped, from the schedule with swapped
+// standsFor reports whether a word of the original schedule corresponds to swapped, a word of the schedule with swapped
 // clients. Short words and numbers have to be equal, unless random says that the word differs from run to run. Any
-// other word counts as a name: it may differ from swapped, but has to correspond to the same word everywhere. standsFor
-// stores the pair to check that.
+// other word counts as a name. It has to correspond to the same word everywhere, so standsFor stores the pair.
 func (n names) standsFor(word, swapped string, random bool) bool {
 	if !random && (min(len(word), len(swapped)) < shortestToken || isNumber(word) || isNumber(swapped)) {
 		return word == swapped

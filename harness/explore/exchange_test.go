@@ -18,18 +18,18 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// tokenLock is a lock whose value, key and release depend on the owner's name. The zero value is a correct lock.
+// tokenLock is a lock whose value, key and release may depend on the owner. The zero value is a correct lock.
 type tokenLock struct {
 	redis   redis.UniversalClient
 	value   func(owner string) string // default: the owner
 	key     func(key, owner string) string
-	seizes  func(owner, holder string) bool // takes the lock from that holder
-	blindly func(owner string) bool         // releases whatever is there
-	byName  bool                            // releases if the value is the owner's name
-	lets    string                          // Lua condition for value v being the owner's; ARGV[1] is the owner's
-	counts  func(owner string) string       // a key that it counts at; nil: none
-	marks   func(owner string) string       // a key that expires with the lease; nil: none
-	looks   bool                            // reads the rest of the lease before it releases
+	seizes  func(owner, holder string) bool // whether the owner takes the lock from its holder
+	blindly func(owner string) bool         // whether the owner's release is a bare DEL
+	byName  bool                            // a release compares with the owner's name, whatever value was set
+	lets    string                          // Lua condition of a release: v is the lock's value, ARGV[1] the owner's
+	counts  func(owner string) string       // key of a counter that an acquire increments; nil: none
+	marks   func(owner string) string       // further key that an acquire sets, for the same time; nil: none
+	looks   bool                            // a release reads the lock's TTL first
 	mine    map[string]string               // values by owner, since they may be random
 }
 
@@ -93,7 +93,7 @@ func (l *tokenLock) Release(ctx context.Context, key, owner string) (bool, error
 	return n == 1, err
 }
 
-// symmetricSpec returns the search of such a lock, which promises to compare names only for equality.
+// symmetricSpec returns the search of a lock that promises to compare names only for equality.
 func symmetricSpec(l tokenLock) Spec {
 	p := workloads.LockProgram(workloads.Options{Name: "names"}, func(r redis.UniversalClient) workloads.Locker {
 		l := l
@@ -151,7 +151,7 @@ func TestClientsThatAreNotAlikeAreSearchedInEveryOrder(t *testing.T) {
 	}
 }
 
-// A confusion of names shows in one order only. In all other orders of those two clients the lock is correct.
+// If a lock mistakes the name of one client for that of another, the search drops the promise and finds the violation.
 func TestNamesThatAreTakenForOthersBreakThePromise(t *testing.T) {
 	for lets, clients := range map[string]int{
 		"v:sub(1, #ARGV[1]) == ARGV[1]": 3,
@@ -170,8 +170,8 @@ func TestNamesThatAreTakenForOthersBreakThePromise(t *testing.T) {
 	}
 }
 
-// A client that does something else does not break the promise of the others: their parts are as they would be without
-// it.
+// A client that does something else than the others does not break the promise that the others are interchangeable.
+// Their parts stay the same.
 func TestAClientApartIsNoneOfThoseThatAreAlike(t *testing.T) {
 	told := func(habits bool) interleave.Result {
 		p := workloads.LockProgram(workloads.Options{Habits: habits},
@@ -198,8 +198,8 @@ func TestAClientApartIsNoneOfThoseThatAreAlike(t *testing.T) {
 	}
 }
 
-// If a client reads the time, a client of Program.SpecialPlaces may crash, and time passes only beyond the end of a
-// lease.
+// If clients read the time, a part with a client of Program.SpecialPlaces has a crash, and time passes only beyond the
+// end of a lease.
 func TestAClientApartOfALockThatTellsTheTime(t *testing.T) {
 	p := workloads.LockProgram(workloads.Options{Habits: true}, func(r redis.UniversalClient) workloads.Locker {
 		return &tokenLock{redis: r, mine: map[string]string{}, looks: true}
@@ -219,7 +219,7 @@ func TestAClientApartOfALockThatTellsTheTime(t *testing.T) {
 	require.Equal(t, 2, n)
 }
 
-// Every pair of up to four clients takes the places of every pair.
+// otherPlaces puts any two of up to four clients into the places of any other two.
 func TestEachTwoClientsTakeThePlacesOfEachTwo(t *testing.T) {
 	for clients := 2; clients <= interleave.MaxExhaustive; clients++ {
 		all := otherPlaces(clients)
@@ -268,7 +268,7 @@ func foundIn(res interleave.Result) (all []string) {
 	return all
 }
 
-// Clients that differ only in their names keep the promise, however they use them.
+// Clients that differ only in their names are interchangeable, however a lock uses the names.
 func TestClientsThatAreAlikeKeepTheirPromise(t *testing.T) {
 	for name, l := range map[string]tokenLock{
 		"names as they are": {},
@@ -296,7 +296,7 @@ func TestClientsThatAreAlikeKeepTheirPromise(t *testing.T) {
 	}
 }
 
-// Random schedules do not begin in one order either, and pieces are told that clients are not interchangeable.
+// A search also notices a broken promise when it draws schedules at random, runs in pieces or is resumed.
 func TestABrokenPromiseAtRandomInPiecesAndLater(t *testing.T) {
 	spec := symmetricSpec(tokenLock{blindly: func(owner string) bool { return owner == "client-12" }})
 	drawn := spec

@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// start is the virtual time at which a schedule begins: the middle of a millisecond. A choice that lets time pass
-	// leads to the middle of another millisecond. So every lease begins in the middle of a millisecond, and readings of
-	// clocks can move the time on by some microseconds within that millisecond.
+	// start is the virtual time at which a schedule begins: the middle of a millisecond. Whenever time passes, it
+	// passes to the middle of another millisecond. This leaves room for readings of clocks, which move the time on by
+	// microseconds.
 	start = keyspace.Grain / 2
-	// tick is how far one reading of a clock moves virtual time on. Until time next passes, all readings together move it
-	// by less than half a millisecond, since a schedule has at most schedule.MaxSteps steps.
+	// tick is how far one reading of a clock moves virtual time on. The readings of a whole schedule take less than
+	// half a millisecond, since it has at most schedule.MaxSteps steps.
 	tick = time.Microsecond
 )
 
@@ -71,9 +71,8 @@ type virtualTime struct {
 	order time.Duration // number of the current step in microseconds, plus its events so far in nanoseconds
 }
 
-// stamp returns the current time for the history: the time in whole milliseconds, which are Redis's unit, plus the
-// step's number in microseconds. So later steps have later stamps, even in the same millisecond. A lease of n ms is
-// over when the nth millisecond after the one of its stamp has begun.
+// stamp returns the current time for the history: whole milliseconds, which are Redis's unit, plus the step's number in
+// microseconds. So later steps have later stamps, even in the same millisecond.
 func (t *virtualTime) stamp() time.Duration { return t.now.Truncate(keyspace.Grain) + t.order }
 
 // nextStep begins a step and returns its stamp.
@@ -127,7 +126,7 @@ func grantsExclusive(op harness.Op) bool {
 	return false
 }
 
-// history returns the history for the checkers. Client ids count from 1; worker 0 does not exist.
+// history returns the history for the checkers. Client ids count from 1.
 func (ex *execution) history() harness.History {
 	h := harness.History{
 		Meta: harness.Meta{
@@ -156,7 +155,8 @@ func (ex *execution) abandon() {
 	}
 }
 
-// describeNext describes the next command of the client that took the last step, for a schedule that does not end.
+// describeNext describes the next command of the client that took the last step. The error about a schedule that does
+// not end names it.
 func (ex *execution) describeNext() string {
 	if a := ex.last; !a.done && a.subscriptionConn == nil && a.parkedAt.Kind == model.InCommand &&
 		len(a.parkedAt.Pending.Queue) > 0 {

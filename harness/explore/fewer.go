@@ -33,7 +33,7 @@ func (s *search) budgets() []interleave.Budget {
 
 // stopsApart returns the budgets of further parts, one for each client that does something else
 // (Program.SpecialPlaces). In these parts time may also pass to shortly before the end of a lease, and no client
-// crashes. There are none if they would have too many schedules, as they have if clients read the time.
+// crashes. If that would take too many schedules, for example since clients read the time, there are none.
 func (s *search) stopsApart(all []interleave.Budget) (out []interleave.Budget) {
 	if s.seen.Coverage.TellsTime || s.parts[0].Schedules > manySchedules || s.spec.Program.Timeless {
 		return nil
@@ -47,10 +47,9 @@ func (s *search) stopsApart(all []interleave.Budget) (out []interleave.Budget) {
 	return out
 }
 
-// closerLooks returns the budgets of up to two last parts, for clients that read the time. Both have two clients, since
-// three would be too many schedules. In the first part time passes to more instants. The first part is left out if an
-// earlier part with two clients had the same instants. In the second part a client may crash, and time does not pass
-// beyond the end of a lease.
+// closerLooks returns the budgets of up to two last parts, of two clients that read the time. In the first, time passes
+// to more instants. It is left out if an earlier part of two clients did the same. In the second, a client may crash,
+// and time does not pass beyond the end of a lease.
 func (s *search) closerLooks(all []interleave.Budget) (out []interleave.Budget) {
 	i := slices.IndexFunc(all, func(b interleave.Budget) bool { return b.Approaches > 0 })
 	if i < 0 || !s.spec.EveryPart() || !s.seen.Coverage.TellsTime || s.spec.Program.Timeless {

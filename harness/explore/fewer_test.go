@@ -42,7 +42,7 @@ func TestClientsWithGoroutinesAreFewer(t *testing.T) {
 	require.Equal(t, interleave.MaxExhaustive-1, resultOf(t, spec).Budget.Clients)
 }
 
-// A search that ends early names its current part, and what would make that smaller.
+// A search that ends early says which part it was in, and which flags would make that part smaller.
 func TestWhatASearchThatEndedEarlyHasLeft(t *testing.T) {
 	t.Parallel()
 	spec := quiet(program(writesTo("k", 5), writesTo("k", 5), writesTo("k", 5)))

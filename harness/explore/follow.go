@@ -18,7 +18,7 @@ func (a *actor) noteAct(done model.Act) {
 }
 
 // learnMind stores what a client has done between its last two waits. The error wraps schedule.ErrNotRepeated if the
-// client did something else at this point of an earlier schedule.
+// client had read the same in an earlier schedule and then did something else.
 func (ex *live) learnMind(a *actor) error {
 	m := ex.memory
 	if !ex.learns() {
@@ -79,8 +79,8 @@ func (ex *live) whyUnknowable(a *actor) string {
 	return ""
 }
 
-// cancelled returns Reaction.Cancelled for a client: bit i is set if its thread i sleeps and the context of the sleep
-// was canceled. The bits of a crashed client are 0: its threads do the same whether or not their sleep was canceled.
+// cancelled returns a bit for each of a client's threads: bit i is set if thread i sleeps and the context of its sleep
+// was canceled. A crashed client has no bits set, since its threads do the same in either case.
 func (ex *live) cancelled(client int) (bits uint32) {
 	for _, t := range ex.threadsOf(client) {
 		if !t.done && !t.isCrashed() && t.parkedAt.Kind == model.InNap && t.parkedAt.isCancelled() {

@@ -21,7 +21,7 @@ import (
 // This file admits adapters. Each client has an address, and a connection to it goes through a conn, as those of
 // clients in this process do.
 
-// gates holds the addresses of a world's clients. The zero value has none.
+// gates holds the addresses at which the adapters of a world's clients reach Redis. The zero value has none.
 type gates struct {
 	addresses []string // by client
 	listeners []net.Listener
@@ -107,8 +107,8 @@ func (g *gates) serve(outer net.Conn, d *dialer) {
 	}
 }
 
-// passOn relays bytes between the client and Redis until one side ends. The first n bytes of in have been read from the
-// client already. The function read reads further bytes into in.
+// passOn relays bytes between the client and Redis until one side ends. The first n bytes of in have come from the
+// client already. The function read reads more of them into in.
 func (c *conn) passOn(outer net.Conn, in []byte, n int, read func(net.Conn, []byte) (int, error)) (err error) {
 	out := make([]byte, 16<<10)
 	for ; err == nil; n, err = read(outer, in) {

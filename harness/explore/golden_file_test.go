@@ -21,7 +21,8 @@ import (
 
 var update = flag.Bool("update", false, "write the record of a test in testdata anew")
 
-// unsure replaces a word of a record that differed in a second recording, such as a random token. It matches any word.
+// unsure replaces a word of the recorded results that differed in a second recording, such as a random token. It
+// matches any word.
 const unsure = "~"
 
 // digest returns the beginning of a hash of v's JSON.
@@ -83,8 +84,8 @@ func writeRecord(t *testing.T, file, server string, first, second []string) {
 	t.Logf("%d programs, %d words unsure", len(first), strings.Count(text, unsure))
 }
 
-// common returns a with unsure in place of what differs in b. The first separator splits both into pieces, the next
-// splits pieces that differ. If their numbers of pieces differ, all of it is unsure.
+// common returns a with unsure in place of what differs in b. It splits both texts by the first separator, and what
+// still differs by the next. Texts that split into different numbers of parts are unsure as a whole.
 func common(a, b string, separators ...string) string {
 	if a == b {
 		return a

@@ -37,7 +37,7 @@ func TestLongTheGoldenRecord(t *testing.T) {
 	})
 }
 
-// searchRandom searches the first random program of each kind. Programs with equal failovers share a world.
+// searchRandom searches the first random program of each kind.
 func searchRandom(t *testing.T, some ...comparison) (all []string) {
 	for _, c := range some {
 		tryRandom(t, c.kinds, c.stream, false, func(s *scheduler, spec Spec, what string) {
@@ -73,8 +73,8 @@ func searchCatalogue(t *testing.T) (all []string) {
 
 // Only the next three functions use the internals of a search.
 
-// wholeSearch runs Search in the trial's world. counted is a digest of the counts and findings. forgot says why memory
-// was no longer used.
+// wholeSearch does in the trial's world what Search does. counted is a digest of the counts and findings. forgot says
+// why schedules were no longer run from memory; empty: they were.
 func (x *trial) wholeSearch() (res interleave.Result, counted, forgot string) {
 	x.t.Helper()
 	ctx := x.t.Context()

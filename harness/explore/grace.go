@@ -24,7 +24,7 @@ type grace struct {
 	given       int           // how often it was given
 }
 
-// mostGraces bounds how often a client gets that time.
+// mostGraces bounds how often a client's time begins again.
 const mostGraces = 20
 
 // newGrace starts a client's time. The caller has the turn.

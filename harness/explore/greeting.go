@@ -11,9 +11,9 @@ import (
 // TIME, CLIENT SETNAME or SCRIPT LOAD. A greeting is learned when it is sent between operations. On later connections
 // it passes without a step, so a schedule does not depend on whether the client reconnects.
 
-// greets reports whether the next command is a greeting: one that a library sends on a new connection, and that passes
-// without a step. Between operations, every command for which command.Greets is true counts as a greeting, and is
-// remembered. During an operation only remembered ones count. a is the actor whose operation is under way; nil: none.
+// greets reports whether the next command is a greeting, which a library sends on a new connection and which takes no
+// step. Between operations, where a is nil, it is one if command.Greets is true for it, and is remembered. During the
+// operation of an actor a, it is one only if it was remembered.
 func (c *conn) greets(a *actor) bool {
 	next, d := &c.Queue[0], c.dialer
 	if c.used || !d.client || c.Multi || !command.Greets(next.Args) {
@@ -52,6 +52,5 @@ func (w *world) noteOutOfTurn(c command.Command) {
 	}
 }
 
-// mostStrays is how many different commands, of those that clients sent outside of their operations, a message can
-// name.
+// mostStrays is how many different commands a message names, of those that clients sent outside of their operations.
 const mostStrays = 3

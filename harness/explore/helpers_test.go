@@ -290,7 +290,8 @@ func results(ops []harness.Op) (out []string) {
 	return out
 }
 
-// sameClient is results with the clients' first ids. A client takes another id after an operation of unknown outcome.
+// sameClient returns results under each client's first id. A client gets another id after an operation of unknown
+// outcome.
 func sameClient(ops []harness.Op) []string {
 	ops = slices.Clone(ops)
 	for i := range ops {

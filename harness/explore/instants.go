@@ -15,25 +15,23 @@ import (
 // This file lists the instants to which time can pass: around the end of each lease and, when a client is about to read
 // a clock or a TTL, further instants that a lease's holder or its rivals may tell apart.
 
-// retention is the TTL from which a key of a Timeless program counts as permanent: time does not pass to its end.
+// retention is a TTL so long that the key counts as permanent: in a Timeless program, time does not pass to its end.
 const retention = 24 * time.Hour
 
 // maxInstants bounds each list of instants at one moment of a schedule: reachableInstants and fineInstants.
 const maxInstants = interleave.MaxPerKind
 
 const (
-	// early is how long after now the first of insideLeases is. Hardly any of a lease that begins now is over then.
-	// Checkers ignore a difference of 1 ms, and early is 2 ms longer.
+	// early is how long after now the first of insideLeases is. It is 2 ms more than the 1 ms that checkers ignore.
 	early = 3 * keyspace.Grain
-	// margin is the most that an algorithm is assumed to add to a deadline. Time passes to a deadline only if the deadline
-	// is at most another lease and this margin beyond the ends of all leases.
+	// margin is the most that an algorithm is assumed to add to a deadline. Time does not pass to a deadline that lies
+	// further beyond the ends of all leases than another lease and this margin.
 	margin = time.Minute
 )
 
 // reachableInstants lists the instants to which time can pass from now, in order: shortly before the end of each lease,
-// and the first millisecond after it. Leases are those of keys and those that operations asked for. For a Timeless
-// program that reads a clock the list also has midnight. Other programs pass midnight anyway, since it comes before the
-// end of any lease of 3 ms or more.
+// and the first millisecond after it. Leases are those of keys and those that operations asked for. In a Timeless
+// program that reads a clock, midnight is an instant as well.
 func (ex *execution) reachableInstants() ([]schedule.Instant, error) {
 	ends, err := ex.leaseEnds()
 	if err != nil {
@@ -61,8 +59,8 @@ func inOrderOfTime(all []schedule.Instant) []schedule.Instant {
 	return slices.CompactFunc(all, func(a, b schedule.Instant) bool { return a.At == b.At })
 }
 
-// withChoices returns the instants, each with the choice that lets time pass to it: choice(n) for instant n, from 0. If
-// there are more than maxInstants, it drops the last ones and records that.
+// withChoices gives each instant its choice: choice(n) for instant n, from 0. It drops instants beyond the first
+// maxInstants, and records that it did.
 func (ex *execution) withChoices(all []schedule.Instant, choice func(n int) interleave.Choice) []schedule.Instant {
 	if len(all) > maxInstants {
 		ex.TooManyEnds = true
@@ -142,9 +140,9 @@ func (ex *execution) hasRoomAfter(at time.Duration) bool {
 	return at > 0 && at < math.MaxInt64-4*ex.spec.Program.Lease
 }
 
-// moreInstants lists those instants for fineInstants that are dropped first if there are too many. They are the
-// instants that stored values name and, where there are few schedules, parts of a lease. These are sixteenths of the
-// lease that ends next, or twentiethsBeyond its end if time may pass only beyond ends of leases.
+// moreInstants lists the instants that fineInstants drops first if there are too many: those that stored values name.
+// With two or three clients it adds some beyond the end of a lease (twentiethsBeyond) or, with two, inside a lease
+// (sixteenths).
 func (ex *execution) moreInstants(ends []time.Duration) ([]time.Duration, error) {
 	all, err := ex.namedNext(ends)
 	if len(ends) == 0 {
@@ -166,8 +164,8 @@ func (ex *execution) moreInstants(ends []time.Duration) ([]time.Duration, error)
 	return all, err
 }
 
-// sixteenths is the number of parts into which schedules of two clients divide a lease. Time passes to a millisecond
-// after the beginning of each part, so that whatever begins or ends at that point has done so.
+// sixteenths is the number of parts into which schedules of two clients divide a lease. Time passes to one millisecond
+// after the beginning of each part.
 const sixteenths = 16
 
 // twentiethsBeyond lists instants after the end of a lease, in twentieths of a lease. Most lie close to the end, as do
@@ -216,7 +214,7 @@ func (ex *execution) leaseEnds() ([]time.Duration, error) {
 	return slices.Compact(out), nil
 }
 
-// roundingUnit is the multiple to which ends are rounded up if Redis's clock cannot be stopped.
+// roundingUnit is the unit to which ends of leases are rounded up if Redis's clock cannot be stopped.
 func (ex *execution) roundingUnit() time.Duration {
 	return max(keyspace.Grain, ex.spec.Program.Lease/8)
 }

@@ -40,7 +40,7 @@ func TestAMillisecondPassesInsideAScript(t *testing.T) {
 	}
 }
 
-// A stored deadline names its millisecond, in every type and unit. The numbers are those of 10 s after midnight.
+// A deadline is found in stored values of every type and in every unit. The numbers stand for 10 s after midnight.
 func TestInstantsThatValuesName(t *testing.T) {
 	const at = keyspace.UntilMidnight + 10*time.Second
 	many := "for i = 1, 200 do redis.call('%s') end "
@@ -79,7 +79,7 @@ func TestInstantsThatValuesName(t *testing.T) {
 	}
 }
 
-// The number of instants is bounded. Those that values name come last, as far as there is room.
+// The number of instants is bounded. If there are too many, those that stored values name are left out first.
 func TestInstantsThatThereIsRoomFor(t *testing.T) {
 	const deadlines = `for i = 1, 25 do redis.call('set', 'k'..i, 1893456010000 + i * 1000, 'PX', 9000 + i * 10) end`
 	keeps := does("keep", func(ctx context.Context, r redis.UniversalClient) (string, error) {

@@ -8,8 +8,8 @@ import (
 
 // This file handles late commands, which their client has given up and Redis may still execute.
 
-// giveUp lets the client go on without an answer to its next command. It returns the command, with the connection to
-// Redis on which it may still be executed, as a late command.
+// giveUp lets the client go on without an answer to its next command. It returns the command as a late one, with the
+// connection on which Redis may still execute it.
 func (c *conn) giveUp() (late lateCommand, err error) {
 	if err := c.reconnectToPrimary(); err != nil || c.failed != nil {
 		return late, err

@@ -13,7 +13,7 @@ import (
 
 // This file notes in a counterexample when a key's lease differs from the one that its operation asked for.
 
-// givenLeases holds the leases that a schedule's commands give to keys, while its steps are written down.
+// givenLeases holds the leases that commands give to keys, in a schedule whose steps are written down.
 type givenLeases struct {
 	ends     map[string]time.Duration // of all keys that expire, after the last step
 	byClient map[int][]givenLease     // by client, for its current operation
@@ -77,10 +77,9 @@ func (ex *live) leasesGiven() (given []givenLease, err error) {
 	return given, nil
 }
 
-// mismatch compares the lease that a client's operation asked for with the leases that keys got from the operation.
-// Only the key with the closest lease counts: other keys, such as a counter, may have other leases. mismatch returns
-// this key and describes the difference in text. Both are empty if there is no difference, or if the same was reported
-// before for this kind of operation.
+// mismatch compares the lease that a client's operation asked for with the leases that keys got from it. Only the key
+// with the closest lease counts: other keys, such as a counter, may have other leases. mismatch returns this key and
+// describes the difference. Both are empty if there is none, or if it was reported before for this kind of operation.
 func (l *givenLeases) mismatch(client int, op harness.Op) (key, text string) {
 	given := l.byClient[client]
 	if len(given) == 0 || op.TTL <= 0 || op.Outcome != harness.OK || !begins(op) {

@@ -28,8 +28,7 @@ func asks(commands []string, kinds ...harness.Kind) client {
 	}
 }
 
-// If a grant's key has another lease than was asked for, its step says so. A key with a lease of its own beside it does
-// not matter.
+// If a lock's key gets another lease than was asked for, its step says so. Further keys may have any lease.
 func TestALeaseThatWasNotAskedForIsToldAtItsStep(t *testing.T) {
 	const acquire, claim, confirm = harness.Acquire, harness.Claim, harness.Confirm
 	s := newScheduler(t, quiet(program(sends())))

@@ -100,8 +100,8 @@ func (ex *live) send(a *actor) (event model.Event, blocks bool, err error) {
 }
 
 // whyFailed returns what a client notices of its failed connection: that an answer is lost (Unanswered), or that the
-// connection's state was lost with its primary (Cut). Any other failure disables the memory, unless this process or
-// Redis stood still.
+// connection's state was lost with its primary (Cut). After any other failure memory is no longer used, unless this
+// process or Redis stood still.
 func (ex *live) whyFailed(gate *conn) (event model.Event) {
 	switch gate.failed {
 	case errUnanswered:

@@ -47,8 +47,8 @@ func isExecuted(c interleave.Choice) bool {
 	return c.Kind() == interleave.Runs || c.Kind() == interleave.LosesAnswers || c.Kind() == interleave.Slows
 }
 
-// withClockRead returns the move with a mark that it reads a clock. Later readings are larger, so the order of such
-// moves matters.
+// withClockRead returns the move as one that reads a clock. The order of two such moves matters, since the later
+// reading is larger.
 func withClockRead(m schedule.Move) schedule.Move {
 	m.Access.Writes, m.DependsOnTime = append(slices.Clip(m.Access.Writes), schedule.ClockKey), true
 	return m
@@ -99,8 +99,8 @@ func (ex *execution) stepOf(a *actor) schedule.Move {
 }
 
 // addUnanswered adds the moves in which a client's command gets no answer: the answer is lost, the command is lost, or
-// the command is late. For a command that changes nothing, the three come to the same. Such a command is late only if
-// the budget has neither lost answers nor lost commands.
+// the command is late. If the command changes nothing, the three come to the same. It is then late only if the budget
+// has neither lost answers nor lost commands.
 func (ex *execution) addUnanswered(out []schedule.Move) []schedule.Move {
 	for _, run := range slices.Clip(out) {
 		a := ex.actorOf(run.Choice)
@@ -164,8 +164,8 @@ func (ex *execution) onlyWakesNext(a *actor) bool {
 	return err == nil && ends
 }
 
-// addArrivals adds the moves in which a late command is executed. This is possible once something else has happened
-// after the client went on without the answer, or if no other move is left.
+// addArrivals adds the moves in which a late command is executed. At least one other step has to come between the
+// command and its execution, unless no other move is left.
 func (ex *execution) addArrivals(out []schedule.Move) []schedule.Move {
 	alone := len(out) == 0
 	for n, l := range ex.lateCommands {

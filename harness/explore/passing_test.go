@@ -95,7 +95,7 @@ func TestWhatWasPromisedEnds(t *testing.T) {
 	require.Equal(t, "2: GET k = 1", results(ex.ops)[1])
 }
 
-// A budget of one expiry allows time to pass to the end of a lease once and beyond it once, in this order.
+// With a budget of one expiry, time may pass once to the end of a lease and once beyond an end, in either order.
 func TestABudgetOfTime(t *testing.T) {
 	s := newScheduler(t, timed(program(sends("SET k 1 PX 1000", "PTTL k", "PTTL k", "SET k 1 PX 1000", "PTTL k")), 1))
 	ex := s.begin()
@@ -145,7 +145,7 @@ func TestServersAndClientsShowTheSameTime(t *testing.T) {
 	}
 }
 
-// A client that reads a clock meets the end of a second, minute, hour and day.
+// A client that reads a clock sees midnight pass: the end of a second, minute, hour and day.
 func TestMidnightMattersToThoseWhoLookAtAClock(t *testing.T) {
 	day := `local t = redis.call('TIME') return tostring(math.floor(t[1] / 86400))`
 	looks := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
@@ -160,7 +160,7 @@ func TestMidnightMattersToThoseWhoLookAtAClock(t *testing.T) {
 	require.Equal(t, "0: 3ms pass =", commands(ex)[1])
 }
 
-// Naps let time pass without being steps, unless a lease ends meanwhile: then others may act before the sleeper.
+// A sleep is not a step, unless a lease ends meanwhile: then others may act before the sleeper.
 func TestNapsOutliveALease(t *testing.T) {
 	naps := does("nap", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		for range 3 {
@@ -252,7 +252,7 @@ func TestQuestionsAreAskedInTheSchedulesTime(t *testing.T) {
 	require.Equal(t, 700*time.Millisecond, seen[len(seen)-1])
 }
 
-// Finally may use the connection of a client, which is done by then. For Observe that fails without hanging.
+// Finally may use the connection of a client, since the client is done. Observe may not, and gets an error at once.
 func TestAClientsConnectionIsAskedInTheEndOnly(t *testing.T) {
 	spec := quiet(program(sends("SET k 1", "SET k 2")))
 	var clients []redis.UniversalClient

@@ -60,7 +60,7 @@ func (p Piece) ID() string {
 }
 
 // Claim returns a digest that is the same whichever worker has searched the piece, so that two results can be compared.
-// It leaves out the wording of texts, which may name a machine, and Tally.OutOfTurn, which depends on timing.
+// It leaves out what may differ: the wording of texts, which may name a machine, and Tally.OutOfTurn.
 func (r PieceResult) Claim() (string, error) {
 	some := func(text string) string { return text[:min(1, len(text))] }
 	r.Tally.OutOfTurn, r.Tally.Doubt, r.Memory, r.Stopped = 0, some(r.Tally.Doubt), some(r.Memory), some(r.Stopped)

@@ -152,8 +152,8 @@ func (s *search) sizeOfPiece(first, remembers bool) int {
 	return sizes.later
 }
 
-// doPieces does pieces, up to Pieces.Workers concurrently, and calls the function add with their results, in the order
-// of the pieces. It returns when all are done or the search has ended. Results that were not added by then are dropped.
+// doPieces does pieces, up to Pieces.Workers at the same time, and calls add with their results in the order of the
+// pieces. It returns when all are done or the search has ended, and drops the results that are left then.
 func (s *search) doPieces(ctx context.Context, pieces []Piece, known []byte, add func(PieceResult)) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer s.cancelWhenOver(cancel)()
@@ -247,7 +247,8 @@ func (s *search) addPiece(res PieceResult) {
 	s.afterPiece(res)
 }
 
-// afterPiece ends the search if the piece, or a limit, says so.
+// afterPiece ends the search if the piece's result says so or a limit is reached. From time to time it saves a
+// checkpoint.
 func (s *search) afterPiece(res PieceResult) {
 	if res.Stopped != "" {
 		s.stop(res.Stopped)
@@ -261,8 +262,8 @@ func (s *search) afterPiece(res PieceResult) {
 	}
 }
 
-// noPieceDone says that no piece was finished in the time, and what to do about that; empty: one was finished. Without
-// a finished piece a resumed search would begin the same pieces again, for ever. The caller holds s.mu.
+// noPieceDone says that a search was out of time before any piece was finished, and what to do about it; empty: one was
+// finished. If such a search were resumed, it would begin the same pieces again. The caller holds s.mu.
 func (s *search) noPieceDone() string {
 	if s.spec.Pieces == nil || s.added > 0 {
 		return ""

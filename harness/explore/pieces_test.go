@@ -37,7 +37,7 @@ func newPool(t *testing.T, spec Spec, size int) *pool {
 	return p
 }
 
-// take gives the pool's runners another spec that needs the same servers, for a part of the test.
+// take gives the pool's runners another spec, which needs the same servers.
 func (p *pool) take(t *testing.T, spec Spec) {
 	t.Helper()
 	p.t = t
@@ -67,8 +67,8 @@ func (p *pool) run(ctx context.Context, piece Piece) (PieceResult, error) {
 	return *throughJSON(p.t, &res), nil
 }
 
-// fromEachCheckpoint searches in pieces, and resumes from checkpoints on the way: those at the end of a round, and some
-// others.
+// fromEachCheckpoint searches in pieces, and then resumes the search from a selection of its checkpoints. These include
+// the end of each round.
 func fromEachCheckpoint(x *trial) came {
 	spec := x.pieces(2, x.pool(2).run)
 	whole := x.cameTo(x.t.Context(), spec)
@@ -137,7 +137,8 @@ func TestASearchWithoutTimeForAPieceSaysSo(t *testing.T) {
 	require.Equal(t, "the time is up (0s)", s.stopped)
 }
 
-// A piece of random schedules that ends early says which it has not run. A resumed search runs them.
+// If a piece of random schedules ends early, its result lists the schedules that were not run. A resumed search runs
+// them.
 func TestSchedulesAtRandomThatAPieceLeavesAreRunLater(t *testing.T) {
 	var steps atomic.Int64
 	rarely := does("a", func(ctx context.Context, r redis.UniversalClient) (string, error) {

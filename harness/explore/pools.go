@@ -12,7 +12,7 @@ import (
 // schedule leaves them open. So such a connection is connected to Redis on first use, and closed when it is left
 // behind.
 
-// mostIdle bounds how many connections of libraries' pools a client may keep from earlier schedules.
+// mostIdle bounds the connections that a client's own library may keep in its pools from earlier schedules.
 const mostIdle = 64
 
 // ownDial is the context key for dials of the explorer's own Redis clients. Dials without it come from pools that

@@ -17,7 +17,7 @@ func poolOf(r redis.UniversalClient, idle int) *redis.Client {
 		MinIdleConns: idle, MaxRetries: -1, PoolSize: 20})
 }
 
-// bringsAPool returns a program whose clients run commands on their own pools, which get opens.
+// bringsAPool returns a program whose clients send commands through pools of their own. The function get opens these.
 func bringsAPool(get func(i int, r redis.UniversalClient) *redis.Client, commands ...string) interleave.Program {
 	p := program(sends(commands...))
 	open := p.Open

@@ -90,8 +90,7 @@ type harnessClock struct{ ex *live }
 
 var _ harness.Starter = harnessClock{}
 
-// Go does not start the goroutine: Observe and Finally ask one question, and a goroutine that renews a lease would only
-// disturb the schedule.
+// Go does nothing: in Observe and Finally, a goroutine that renews a lease would only disturb the schedule.
 func (harnessClock) Go(context.Context, func(context.Context)) (wait func()) { return func() {} }
 
 // HasGoroutines returns false.
@@ -116,8 +115,8 @@ func (c harnessClock) Sleep(ctx context.Context, d time.Duration) error {
 }
 
 // ownerRefused reports whether the lock refused its last owner, which should still hold it. The result is false after a
-// promotion, which may have lost the lock. It is also false with subscriptions or threads, since another client may
-// wait for a message instead of asking for the lock.
+// promotion, since the lock may be lost. It is false with subscriptions or threads, since another client may wait for a
+// message instead of asking for the lock.
 func (ex *execution) ownerRefused() bool {
 	return !ex.promoted && !ex.Subscribed && !ex.AskedForMessage && !ex.hasThreads() && ownerRefused(ex.ops, ex.stamp())
 }

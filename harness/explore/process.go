@@ -60,10 +60,10 @@ func (a *actor) hasLiveMates() bool {
 // dialerOf returns the dialer of a client's process.
 func (ex *execution) dialerOf(client int) *dialer { return ex.w.dialers[ex.process(client)] }
 
-// awaitBeginning parks a client before its operation begins, if others of its process may act first. The first client
-// of a process begins its first operation at once, since it does not matter which client is first. A client also parks
-// if its last operation sent no command. Such an operation takes no step, and a grant by it has to last until a step is
-// taken. The caller has the turn.
+// awaitBeginning lets other clients of the process act before a client's operation begins. The first client of a
+// process begins its first operation at once, since it does not matter which client is first. After an operation that
+// sent no command, a client always waits here, so that a grant by it lasts for at least one step. The caller has the
+// turn.
 func (a *actor) awaitBeginning() {
 	if (a.hasLiveMates() || a.lastOpSentNothing) && (a.records > 0 || a.ex.process(a.index) != a.index) {
 		a.wait(at(model.InWork))
@@ -202,9 +202,8 @@ func (ex *live) neverParks(a *actor) error {
 	return schedule.Stopped("%s neither sent a command nor finished within %v%s", a, parkWithin, ex.whyStuck(a))
 }
 
-// foreign returns the error for a command that the running client sent on c, a connection of another client: the client
-// of a. It returns nil if both clients are in one process. It also returns nil if the command came from a goroutine or
-// timer that does not belong to the running client.
+// foreign returns the error for a command that the running client sent on c, a connection of a's client. It returns nil
+// if both clients are in one process, or if another goroutine or timer than the running client's sent the command.
 func (a *actor) foreign(c *conn) error {
 	r := a.live.running
 	if r == nil || c.ofAdapter || a.ex.process(r.index) == a.ex.process(a.index) || r.callingActor() != r {

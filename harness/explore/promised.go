@@ -9,9 +9,8 @@ import (
 
 // This file checks that a search met the situations in which most locks and filters go wrong.
 
-// promised lists situations that a search with expiries has to meet, each if the program has the kind of operation in
-// the same row. Some are required only if another situation was met: a lock that renews itself, for example, has no
-// late releases.
+// promised lists the situations that a search with expiries has to meet if the program has operations of a kind. Some
+// are required only after another situation: a lock that renews itself, for example, has no late releases.
 var promised = []struct {
 	kind      harness.Kind
 	situation harness.SituationName

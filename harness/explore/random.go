@@ -79,8 +79,8 @@ func (r Random) withDefaults(s Spec) (Random, error) {
 // DrawSeed returns a seed for Random.
 func DrawSeed() uint64 { return 1 + rand.Uint64N(mostSeeds-1) }
 
-// runAtRandom draws and runs schedules in rounds. Each round is drawn for the length of the longest schedule of all
-// earlier rounds. So the seed alone decides what is drawn, and not which worker is faster.
+// runAtRandom draws and runs schedules in rounds. How a round is drawn depends only on the seed and on the longest
+// schedule of earlier rounds, and not on which worker is faster.
 func (s *search) runAtRandom(ctx context.Context, worlds []*world) {
 	if s.spec.Random.Schedules == 0 && !s.runFewerClients(ctx, worlds) {
 		return
@@ -184,7 +184,7 @@ func (s *search) promise(res *interleave.Result) {
 	res.Random = &random
 }
 
-// enoughToTell is the number of random schedules from which a search can tell that something, such as a crash, never
+// enoughToTell is the number of random schedules after which the search may say that something, such as a crash, never
 // happens.
 const enoughToTell = 200
 

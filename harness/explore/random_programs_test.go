@@ -210,7 +210,7 @@ func transaction(ctx context.Context, r redis.UniversalClient, commands []string
 // dump reads the whole store.
 var dump = sends("MGET a b")
 
-// inTheEnd makes the harness do what a client does, when all clients are done.
+// inTheEnd returns a Program.Finally that does what the client look does.
 func inTheEnd(look client) func(context.Context, *harness.Session, redis.UniversalClient, interleave.After) error {
 	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient, _ interleave.After) error {
 		look(ctx, s, r)

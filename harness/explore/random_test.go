@@ -29,7 +29,7 @@ func plantedDeep(clients int) Spec {
 
 var seesBoth = finder(func(op harness.Op) bool { return op.Result == "(nil) 1 2" })
 
-// PCT promises to find it within 49,034 schedules with 99 %: 8 clients with 11 steps in all.
+// With 8 clients and 11 steps in all, PCT promises to find the bug within 49,034 schedules, with a probability of 99 %.
 func TestLongADeepBugIsFoundAtRandomAmongEightClients(t *testing.T) {
 	testenv.NeedLong(t)
 	exhaustive := searched(t, plantedDeep(2)).Counterexamples[0]
@@ -140,7 +140,8 @@ func TestFewerClientsComeFirstWhereTimeDecides(t *testing.T) {
 	require.Equal(t, 5, res.Counterexamples[0].Length())
 }
 
-// A search that is interrupted just after the time for fewer clients still ends. So does one that fails.
+// A random search first runs schedules of fewer clients, for a limited time. It still ends if it is interrupted or
+// fails just when that time is up.
 func TestASearchEndsWhileTheTimeForFewerClientsIsUp(t *testing.T) {
 	deep := plantedDeep(6)
 	deep.Random = &Random{Schedules: 1}
@@ -181,8 +182,8 @@ func TestASearchEndsWhileTheTimeForFewerClientsIsUp(t *testing.T) {
 	}
 }
 
-// oddly returns a checker that finds a violation in about one operation of n, whatever it shows, and so in any kind of
-// schedule.
+// oddly returns a checker that finds a violation in one of n operations on average. It chooses them by a hash, so any
+// kind of schedule may show one.
 func oddly(n, seed uint64) finds {
 	return finder(func(op harness.Op) bool {
 		h := fnv.New64a()
@@ -191,8 +192,8 @@ func oddly(n, seed uint64) finds {
 	})
 }
 
-// A shrunk counterexample still shows its class and is a valid schedule. It is nearly always as short as the shortest
-// one with its clients and faults, and always if the final search of these was made.
+// A shrunk counterexample still shows its class. It is nearly always as short as the shortest one with its clients and
+// faults. It always is if the search has finally run every schedule of these.
 func TestShrunkCounterexamplesAreTheSmallest(t *testing.T) {
 	programs := kind{menu: []string{"GET $k", "SET $k $v", "INCR $k", "DEL $k", "SETNX $k $v", "SET $k $v EX 10"},
 		clients: 4, commands: 2}

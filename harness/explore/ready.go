@@ -14,8 +14,8 @@ const (
 	// watchdog that renews a lease for ever beside an idle client would never let a schedule end.
 	maxEarlyWakes = 1
 
-	// maxIdleLeases bounds, in leases, how long waits may time out while no operation ends. After that a waiting client
-	// counts as waiting for ever.
+	// maxIdleLeases bounds, in leases, how long clients may go on waiting while no operation ends. After that a waiting
+	// client counts as waiting for ever.
 	maxIdleLeases = 4
 )
 
@@ -52,8 +52,8 @@ func (ex *execution) readiness(a *actor) readiness {
 	return ready
 }
 
-// isUp reports whether the time for which an actor waits has come. Only its millisecond counts, since the microseconds
-// that steps take should not decide which of two waits ends first.
+// isUp reports whether the time for which an actor waits has come. It compares milliseconds: the microseconds that
+// steps take should not decide which of two waits ends first.
 func (ex *execution) isUp(a *actor) bool { return a.wakeAt.Truncate(keyspace.Grain) <= ex.now }
 
 func readyIf(yes bool) readiness {
@@ -122,8 +122,7 @@ func (ex *execution) wakesEarly(a *actor) bool {
 	return false
 }
 
-// sleepsLazily reports whether an actor that sleeps wakes as a part of its next step, and needs no step of its own for
-// that.
+// sleepsLazily reports whether a sleeping actor wakes as a part of its next step, and not in a step of its own.
 func (p parked) sleepsLazily() bool {
 	return (p.Kind == model.InCommand || p.Kind == model.InSleep || p.Kind == model.InClock ||
 		p.Kind == model.InMillis || p.Kind == model.InWork) && !p.waitsForRedis()

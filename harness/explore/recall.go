@@ -91,8 +91,8 @@ func (ex *recalled) notify(a *actor, event model.Event) error {
 	return ex.startThreads()
 }
 
-// recallThreads updates the threads of a's client after a has acted and the client's mind is next. It adds the threads
-// that a has started, marks those whose sleep was canceled, and sets the thread for which a waits.
+// recallThreads updates the threads of a's client, which next describes, after a has acted. It adds the threads that a
+// has started, marks those whose sleep was canceled, and sets the thread for which a waits.
 func (ex *recalled) recallThreads(a *actor, next *model.Mind) {
 	all := ex.threadsOf(a.index)
 	for len(all) <= next.Threads {

@@ -138,8 +138,8 @@ func runsAScript() Spec {
 	return s
 }
 
-// A client that crashes after NOSCRIPT does not load the script. If that is a world's first schedule, each attempt is
-// the same.
+// A client that crashes after NOSCRIPT never loads the script. The explorer then loads it by other schedules, so that
+// the search goes on.
 func TestAScriptIsLoadedThoughTheScheduleKeepsItsClientFromIt(t *testing.T) {
 	crash := interleave.Counterexample{Budget: interleave.Budget{Clients: 2, Crashes: 1},
 		Schedule: []interleave.Choice{interleave.Run(0), interleave.Crash(0)}}

@@ -25,7 +25,7 @@ func withReplicas[T any](spec Spec, do func(Spec) (T, error)) (T, error) {
 	return do(spec)
 }
 
-// replace starts a new world for s, and stops w. It stores the new world where the argument at points.
+// replace starts a new world for s, stores it in *at, and stops w.
 func (w *world) replace(ctx context.Context, s *Spec, at **world) error {
 	other, err := newWorld(ctx, s)
 	if err != nil {

@@ -57,8 +57,8 @@ func waitingSpec(acks int, declared bool) explore.Spec {
 	}
 }
 
-// A search detects that a lock waits for replicas: the result is that for a lock that declares it. The replica that
-// acknowledged need not be the one that is promoted.
+// A search notices that a lock waits for replicas, and has the same result as for a lock that declares it. The replica
+// that acknowledged need not be the one that is promoted.
 func TestLongWhoWaitsForReplicasIsSeen(t *testing.T) {
 	testenv.NeedLong(t)
 	declared, err := explore.Search(t.Context(), waitingSpec(1, true))

@@ -100,9 +100,9 @@ func (r runner) once(ctx context.Context, b interleave.Budget, s strategy.Strate
 	return ex.execution, err
 }
 
-// undisturbed calls the function attempt until a schedule is not disturbed, and returns this schedule with the
-// attempt's error. If every attempt is disturbed, the error wraps errDisturbed. But the last attempt counts if it
-// succeeded and was disturbed only by a standstill.
+// undisturbed calls attempt until a schedule is not disturbed, and returns this schedule with the attempt's error. If
+// every attempt is disturbed, the error wraps errDisturbed. A last attempt that succeeded counts even if a standstill
+// disturbed it.
 func (r runner) undisturbed(ctx context.Context, b interleave.Budget,
 	attempt func() (*execution, error)) (ex *execution, err error) {
 	why := ""
@@ -139,8 +139,8 @@ func (ex *execution) disturbanceExplains(err error) bool {
 }
 
 // mayComeOfStandstill reports whether a standstill may have caused the outcome of an attempt, so that the schedule
-// should be run again. A success from memory, in which ex is nil, has no such cause. If Redis does not answer any more,
-// the result is false, since running the schedule again is pointless.
+// should be run again. ex is nil if the attempt was run from memory: its success has no such cause. If Redis no longer
+// answers, the result is false, since another attempt is pointless.
 func mayComeOfStandstill(ex *execution, err error) bool {
 	if err == nil {
 		return ex != nil
@@ -148,9 +148,8 @@ func mayComeOfStandstill(ex *execution, err error) bool {
 	return !errors.Is(err, resp.ErrSilent) && !errors.Is(err, errDisturbed)
 }
 
-// learnScripts runs a random schedule, so that clients load the scripts that Redis lacks. number is the seed of this
-// schedule. To repeat the schedule in which a script was missing may not help, since its clients may never load the
-// script: for example, one crashes before that.
+// learnScripts runs a random schedule, so that clients load the scripts that Redis lacks. number is its seed. The
+// schedule in which a script was missing may never load it, for example if the client crashes before that.
 func (r runner) learnScripts(ctx context.Context, b interleave.Budget, number, steps int) error {
 	r.traced = false
 	_, err := r.once(ctx, b, strategy.Draw(rand.New(rand.NewPCG(1, uint64(number))),

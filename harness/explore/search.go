@@ -231,9 +231,9 @@ func (s *search) runSource(ctx context.Context, worlds []*world) {
 // judgedAtOnce is the number of schedules from memory that may wait to be judged.
 const judgedAtOnce = 64
 
-// workFromMemory runs schedules from memory as long as that works. Only the first worker does so. With several workers,
-// the order in which the search learns would depend on their speed. The other workers judge, if there are any, unless
-// the search has to end at an exact schedule.
+// workFromMemory runs schedules from memory as long as that works, in the first worker. With several, the order in
+// which the search learns would depend on their speed. The other workers judge meanwhile, unless the search ends at its
+// first counterexample or at a number of schedules.
 func (s *search) workFromMemory(ctx context.Context, w *world, toJudge chan<- jobRun, others bool) {
 	defer close(toJudge)
 	judge := s.judge

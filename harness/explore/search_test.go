@@ -23,7 +23,7 @@ func writesTo(key string, n int) client {
 	return sends(strings.Split(strings.Repeat("INCR "+key+",", n), ",")[:n]...)
 }
 
-// together returns one operation of all commands, which run as those of random programs.
+// together returns a client with one operation, which runs all the commands.
 func together(commands ...string) client {
 	return does(strings.Join(commands, ", "), func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		return performAll(ctx, r, commands)

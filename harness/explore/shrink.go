@@ -160,8 +160,8 @@ func (h *shrinker) dropChunks(ctx context.Context) error {
 	return nil
 }
 
-// cutShort tries to keep only the beginning of the schedule. After it, a client takes a step, and then the clients run
-// to their ends one after the other.
+// cutShort tries to keep only the beginning of the schedule and one more step. From there the clients run to their ends
+// one after the other.
 func (h *shrinker) cutShort(ctx context.Context) error {
 	for n := 0; n < len(h.best.Schedule); n++ {
 		for first := range h.best.Budget.Clients {

@@ -57,8 +57,8 @@ type Spec struct {
 // ShortestLease is the shortest lease that a program may have: Redis's unit of time.
 const ShortestLease = time.Millisecond
 
-// longestLease returns the longest lease that a program may have. The time that passes in a schedule has to fit into a
-// time.Duration, 292 years. Beyond its expiries a schedule may take four more leases, such as in Program.Finally.
+// longestLease returns the longest lease that a program may have. All the time that passes in a schedule has to fit
+// into a time.Duration, 292 years: one lease for each expiry, and four more, such as in Program.Finally.
 func (s Spec) longestLease() time.Duration {
 	return (math.MaxInt64 / time.Duration(s.Expiries+4)).Truncate(time.Hour)
 }
@@ -192,9 +192,9 @@ func (s Spec) replayBudget(c interleave.Counterexample) interleave.Budget {
 // take too long: see fitToFirstPart and search.stopsApart.
 const manySchedules = 3000
 
-// fitToFirstPart returns the budget of a later part: b, but with only two clients if the part would take too long with
-// more. It would if time may pass to shortly before the end of a lease, and if the first part had more than
-// manySchedules schedules. The argument schedules is the number of schedules in the first part.
+// fitToFirstPart returns the budget b of a later part. It lowers the number of clients to two if the part would take
+// too long: time may pass to shortly before the end of a lease, and the first part had more than manySchedules
+// schedules.
 func fitToFirstPart(b interleave.Budget, schedules int) interleave.Budget {
 	if b.Approaches > 0 && schedules > manySchedules {
 		b.Clients = 2

@@ -110,7 +110,7 @@ func (ex *execution) appendHistory(b []byte) []byte {
 	return append(b, 0)
 }
 
-// appendCall appends to b the times from which the current operation may count: see calledAt.
+// appendCall appends to b from when the current operation counts, as far as it is known: see calledAt.
 func (a *actor) appendCall(b []byte) []byte {
 	if a.slept && a.countsFromEffect() {
 		b = append(b, 2)
@@ -125,7 +125,7 @@ func (a *actor) appendCall(b []byte) []byte {
 	return b
 }
 
-// appendInstant appends to b what matters about an instant: its millisecond, and how many operations had ended before.
+// appendInstant appends an instant to b: its millisecond, and how many operations of each client had ended before.
 func (ex *execution) appendInstant(b []byte, at time.Duration) []byte {
 	return ex.appendEndedBefore(visited.AppendInts(b, at/keyspace.Grain), at)
 }
@@ -142,8 +142,8 @@ func (ex *execution) appendEndedBefore(b []byte, at time.Duration) []byte {
 	return append(b, counts[:len(ex.actors)+2]...)
 }
 
-// appendState appends to b what decides how the schedule can go on, apart from what the clients have seen. This is the
-// state of Redis, the budget that is left, the late commands, and the moves asleep, which need not be tried here.
+// appendState appends to b what decides how the schedule can go on, apart from what the clients have seen: the state of
+// Redis, the rest of the budget, the late commands, and the moves that need not be tried here.
 func (ex *execution) appendState(b []byte, asleep []*schedule.Move) []byte {
 	b = visited.AppendInts(b, len(ex.path))
 	b = ex.backend.describe(b)

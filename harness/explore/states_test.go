@@ -17,7 +17,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Schedules that may still have different faults are in different states. Forgetting a count would merge them.
+// Two schedules in which different faults may still happen are in different states.
 func TestAStateHasWhatIsLeftOfTheBudget(t *testing.T) {
 	m := model.New()
 	state := func(left interleave.Budget) []byte {
@@ -198,8 +198,8 @@ func withThread(c *stateCase) {
 	c.all = append(c.all, &actor{index: 1, thread: 1, ex: c.execution, started: true})
 }
 
-// Two schedules in which a checker has found something at different steps are in different states, since one may have a
-// shorter counterexample. The finding itself is computed once for a history.
+// If a checker found something at different steps of two schedules, these are in different states, since one may have
+// the shorter counterexample. Checkers judge equal histories only once.
 func TestAStateHasWhereSomethingWasFound(t *testing.T) {
 	known := newStates(visited.NewTable(false))
 	comesAgain := func(overlap bool, at ...time.Duration) bool {
@@ -228,7 +228,7 @@ func TestAStateHasWhereSomethingWasFound(t *testing.T) {
 	require.Len(t, known.suspects, 2)
 }
 
-// Some things only matter together with others, such as what a client has read while it is not done.
+// Some differences count only under a condition: what a client has read, for example, as long as it is not done.
 func TestAStateHasWhatDecidesBesideOthers(t *testing.T) {
 	for name, c := range map[string]struct {
 		both, one func(*stateCase)

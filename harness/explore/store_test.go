@@ -49,7 +49,7 @@ func TestTheContentOfTheStore(t *testing.T) {
 	require.Equal(t, 27-server.MostKeys, got.More)
 }
 
-// A counterexample shows the store after each step. Comparisons and counts do not depend on it.
+// A counterexample shows the store after each step. A replay does not compare the stores.
 func TestACounterexampleShowsWhatIsStored(t *testing.T) {
 	s, c := raced(t)
 	for _, step := range c.Steps {

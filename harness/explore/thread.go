@@ -117,7 +117,7 @@ func (a *actor) hasLiveThreads() bool {
 	})
 }
 
-// runningActor returns the actor that runs now. If that belongs to another process, or none runs, it returns a.
+// runningActor returns the actor that runs now. It returns a if none runs, or if another process's actor does.
 func (a *actor) runningActor() *actor {
 	if a.hasWaiters() { // one that has waited may run as well
 		if b := a.callingActor(); b != nil {
@@ -238,9 +238,8 @@ func (ex *execution) endClient(client int) (err error) {
 	return err
 }
 
-// abandonDisturbed ends the clients of a schedule that a standstill disturbed. It crashes each client twice, since a
-// client whose library had stopped waiting for a reply may answer the first crash with another command. Errors do not
-// matter.
+// abandonDisturbed ends the clients of a schedule that a standstill disturbed. It crashes each client twice: a library
+// that had stopped waiting for a reply may answer the first crash with another command. Errors do not matter.
 func (w *world) abandonDisturbed() {
 	if ex := w.current; ex != nil {
 		_ = w.closeSubscriptions()

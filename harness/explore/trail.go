@@ -28,8 +28,7 @@ type trails struct {
 	loaded        []byte         // which scripts are cached, if the cache was emptied in this schedule
 }
 
-// followsTrails reports whether the search looks up states of live schedules: whether another schedule has reached
-// them.
+// followsTrails reports whether the search asks, in live schedules, if another schedule has reached the same state.
 func (s *search) followsTrails(w *world) bool {
 	return !s.spec.WithoutMemory && !s.spec.WithoutReduction && w.SetsClocks() &&
 		s.spec.Program.Gate == interleave.InProcess
@@ -58,8 +57,7 @@ func (ex *live) noteReceived(a *actor, on *conn, offset int) {
 	}
 }
 
-// noteOutcome records whether the outcome of a connection's next command follows from the store and from blocked
-// commands.
+// noteOutcome records whether the store and the blocked commands decide the outcome of a connection's next command.
 func (ex *live) noteOutcome(pending *command.Pending) {
 	if ex.trails == nil || ex.trails.unpredictable {
 		return

@@ -35,7 +35,7 @@ func TestAnAnswerOrACommandThatIsLost(t *testing.T) {
 	}
 }
 
-// A late command is executed after its client has gone on, at the latest when all are done.
+// A late command is executed after its client has gone on, at the latest after all clients are done.
 func TestACommandThatIsLate(t *testing.T) {
 	s := newScheduler(t, lossy(program(sends("INCR a", "GET a"), sends("GET a", "GET a"))))
 	for range 2 {
@@ -64,7 +64,7 @@ func TestALateTransaction(t *testing.T) {
 	}
 }
 
-// A command that changes nothing makes no difference if lost or late: it is not delayed if it can be lost.
+// For a command that changes nothing, late is the same as lost. So it is not late if it can be lost.
 func TestWhatNeedNotBeLost(t *testing.T) {
 	s := newScheduler(t, lossy(program(sends("GET a", "SET a 1"), idle)))
 	ex := s.begin()
@@ -77,7 +77,8 @@ func TestWhatNeedNotBeLost(t *testing.T) {
 	require.Empty(t, possible(ex))
 }
 
-// A client whose library tries again is refused because of the key that it has set itself.
+// If the answer to a SET NX is lost, the library sends it again. The client is then refused, by the key that it has
+// set.
 func TestALibraryThatTriesAgain(t *testing.T) {
 	setNX := does("lock", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		var err error
@@ -96,7 +97,7 @@ func TestALibraryThatTriesAgain(t *testing.T) {
 		"1: SET lock mine ex 10 nx = (nil)"}, commands(ex))
 }
 
-// With a client that waits in Redis, the lost answer comes later, and the client's next try is still a second one.
+// The answer to a blocking command can be lost as well. That the library then sends the command again is recorded.
 func TestAWaitingClientThatTriesAgain(t *testing.T) {
 	pops := does("q", func(ctx context.Context, r redis.UniversalClient) (got string, err error) {
 		for range 2 {

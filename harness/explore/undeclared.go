@@ -62,8 +62,8 @@ func (ex *live) watchScripts(l *pendingOutcome, next command.Command,
 	}, nil
 }
 
-// sendWatched sends a client's command by calling the function send. From the reply it records the first undeclared key
-// that the command's scripts touched, and what there is to learn. After an empty reply it records nothing.
+// sendWatched sends a client's command by calling send. From the reply it records the first undeclared key that the
+// command's scripts touched, and the command's outcome for the model. After an empty reply it records nothing.
 func (ex *live) sendWatched(l *pendingOutcome, client int, c command.Command, transaction []byte,
 	send func() (reply []byte, err error)) (reply []byte, err error) {
 	touched, err := ex.watchScripts(l, c, transaction)

@@ -158,7 +158,7 @@ func requireDeclared(t *testing.T, all map[string][]client) {
 	}
 }
 
-// If a program keeps data in another database, it would find it in the next schedule.
+// A script that uses another database is refused, since the next schedule would find what it has stored there.
 func TestAScriptThatUsesAnotherDatabaseIsRefused(t *testing.T) {
 	t.Parallel()
 	res, err := Search(t.Context(), quiet(

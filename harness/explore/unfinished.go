@@ -42,7 +42,7 @@ func shares() []share {
 // moreTime is the factor by which a search should run longer if its time was up.
 const moreTime = 5
 
-// mostShares bounds the shares, and the flags, that are named.
+// mostShares bounds how many kinds of choice, and how many flags, the text of unfinished names.
 const mostShares = 2
 
 // unfinished says what is left of the unfinished part; empty: nothing, or unknown. The caller holds s.mu.

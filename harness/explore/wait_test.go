@@ -42,8 +42,8 @@ func everyResult(t *testing.T, s Spec) map[string]bool {
 	return seen
 }
 
-// For each blocking command: a client that another wakes goes on, one that is not woken is a deadlock, and one whose
-// time-out passes is answered in the schedule's time.
+// A client that waits in Redis goes on when another client wakes it or its time-out passes. If neither can happen, that
+// is a deadlock. Every blocking command is tried.
 func TestCommandsThatWait(t *testing.T) {
 	s := newScheduler(t, waitSpec(idle, idle))
 	everyHistoryHas := func(result string, clients ...client) {

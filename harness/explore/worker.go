@@ -32,8 +32,8 @@ type jobRun struct {
 	ex    *execution        // the schedule of the current attempt, live or from memory
 	ended strategy.Decision // how the schedule ended
 
-	// An attempt looks up each state that it reaches. A state that no other job has reached belongs to this job from then
-	// on, even if the attempt fails. So the next attempt does not look up the states of the first lookedUp steps.
+	// An attempt looks up each state that it reaches. A state that no other job has reached then belongs to this job, even
+	// if the attempt fails. So the next attempt does not look up the states of the first lookedUp steps again.
 	lookedUp int // steps whose states were looked up
 	claimed  []visited.ID
 }

@@ -55,7 +55,7 @@ func TestACrashBetweenOperations(t *testing.T) {
 		"nothing was sent of INCR b")
 }
 
-// A crashed client cannot crash again, nor can a client that has done nothing since another took a step.
+// A client can crash only once, and only right after a step of its own.
 func TestWhoCanCrash(t *testing.T) {
 	spec := quiet(program(writesTo("a", 3)))
 	spec.Crashes = 2
@@ -101,8 +101,7 @@ func TestAFlushOfTheScriptCache(t *testing.T) {
 	}
 }
 
-// The next schedule begins with every script that clients ever loaded, not only with those loaded again after the
-// flush.
+// After a flush, the next schedule begins with every script that clients ever loaded.
 func TestAFlushIsUndone(t *testing.T) {
 	one, two := byHash("return 'one'", 1), byHash("return 'two'", 1)
 	spec := quiet(program(inTurn(one, two), idle))
@@ -158,7 +157,7 @@ func TestAFailoverLosesWhatCameAfterReplicationStopped(t *testing.T) {
 	}
 }
 
-// A promotion is not tried while nothing was written since replication stopped, since it would lose nothing.
+// A replica is promoted only if something was written since replication stopped. Otherwise nothing could be lost.
 func TestNobodyIsPromotedForNothing(t *testing.T) {
 	s := failover(t, program(sends("GET a", "SET a 1")))
 	ex := s.begin()
@@ -284,8 +283,8 @@ func TestAWaitDoesNotEndBeforeABusyReplicaHasAnswered(t *testing.T) {
 	s.whole()
 }
 
-// A program may leave a subscription open in each schedule, as if its process would end. The search's Redis clients
-// live on and would keep them all.
+// A program may leave a subscription open in each schedule. Redis clients outlive schedules and keep their
+// subscriptions, so the search replaces them now and then.
 func TestSubscriptionsThatAreLeftOpenArePutAway(t *testing.T) {
 	leaves := does("news", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		_, err := r.Subscribe(ctx, "news").Receive(ctx)
