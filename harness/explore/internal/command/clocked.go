@@ -31,14 +31,14 @@ func (s *Scripts) ReadsClock(args [][]byte) bool {
 	}
 }
 
-// ttlWords lists the commands whose outcome depends on the rest of a key's lease.
+// ttlWords lists the commands whose outcome depends on a key's remaining TTL.
 var ttlWords = []string{"ttl", "pttl", "expiretime", "pexpiretime"}
 
 // quotedTTLWord finds in a Lua script ttlWords, and the options of EXPIRE that compare.
 var quotedTTLWord = regexp.MustCompile(`(?i)["'](` + strings.Join(ttlWords, "|") + `|gt|lt)["']`)
 
-// ReadsTTL reports whether the outcome of a command depends on the rest of a key's lease, as far as can be seen. It is
-// true for a function, whose text is unknown.
+// ReadsTTL reports whether the outcome of a command depends on a key's remaining TTL, as far as can be seen. It is true
+// for a function, whose text is unknown.
 func (s *Scripts) ReadsTTL(args [][]byte) bool {
 	switch n := Name(args); {
 	case callsHidden(n):

@@ -25,7 +25,7 @@ var (
 type Traits struct {
 	Repeats bool // see scriptRepeats
 	clock   bool // names a command or option that returns the server's time of day
-	ttl     bool // names a command or option that returns the rest of a lease
+	ttl     bool // names a command or option that returns a remaining TTL
 	idle    bool // asks how long a key was not used
 
 	keysOnly bool // see TouchesKEYSOnly

@@ -15,7 +15,7 @@ type Coverage struct {
 	// time could have passed to more instants than the search tries: see maxInstants
 	TooManyEnds bool `json:"tooManyEnds,omitempty"`
 	ClockRead   bool `json:"clockRead,omitempty"` // a client or script read a clock
-	// a client's next step depended on the time of day or on the rest of a lease
+	// a client's next step depended on the time of day or on a remaining TTL
 	TellsTime bool `json:"tellsTime,omitempty"`
 	// a wait could have timed out early, which the search did not try: see maxEarlyWakes
 	WakesCut        bool `json:"wakesCut,omitempty"`
@@ -44,7 +44,7 @@ func (m *Coverage) add(c Coverage) {
 	m.Owners |= c.Owners
 }
 
-// SoleOwner returns the only client that ever acquired anything, from 1; 0: several, or none.
+// SoleOwner returns the only client that ever acquired anything, counted from 1; 0: several did, or none.
 func (m Coverage) SoleOwner() int {
 	if bits.OnesCount32(m.Owners) != 1 {
 		return 0

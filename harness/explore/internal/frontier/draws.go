@@ -35,8 +35,8 @@ func (r Round) Numbers() []int {
 	return all
 }
 
-// Split splits what remains of the round: first one round of the schedules to run again, if there are any, then rounds
-// of up to n new schedules.
+// Split splits what remains of the round. Schedules to run again are in a part of their own, which comes first. Every
+// other part has up to n new schedules.
 func (r Round) Split(n int) (parts []Round) {
 	if len(r.Retry) > 0 {
 		parts = append(parts, Round{From: r.From, To: r.From, KnownSteps: r.KnownSteps, Retry: slices.Clone(r.Retry)})

@@ -57,7 +57,7 @@ func TestASearchRunsEachOrderOnce(t *testing.T) {
 	}
 }
 
-// Without reduction, every schedule that is begun comes to its end. The cost of a branch is that of its prefix.
+// If a search leaves out no orders, every schedule comes to its end. The cost of a branch is that of its prefix.
 func TestABranchRunsToItsEndAndKnowsItsCost(t *testing.T) {
 	y := toy{steps: []int{2, 2}}
 	for todo := []Branch{{}}; len(todo) > 0; {

@@ -81,7 +81,7 @@ func (t *Table) Sorted() []ID {
 // ID is the hash of a state, or of a part of one.
 type ID [2]uint64
 
-// IDOf returns the hash of a description.
+// IDOf returns the hash of a state's description.
 func IDOf(b []byte) ID {
 	var second xxhash.Digest
 	second.ResetWithSeed(1)
@@ -89,17 +89,17 @@ func IDOf(b []byte) ID {
 	return ID{xxhash.Sum64(b), second.Sum64()}
 }
 
-// AppendID appends a hash to a description.
+// AppendID appends a hash to a state's description.
 func AppendID(b []byte, id ID) []byte {
 	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, id[0]), id[1])
 }
 
-// AppendText appends a text to a description.
+// AppendText appends a text to a state's description.
 func AppendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// AppendInts appends numbers to a description.
+// AppendInts appends numbers to a state's description.
 func AppendInts[T ~int | ~int64 | ~uint8 | ~uint16](b []byte, all ...T) []byte {
 	for _, n := range all {
 		b = binary.AppendVarint(b, int64(n))
@@ -107,7 +107,7 @@ func AppendInts[T ~int | ~int64 | ~uint8 | ~uint16](b []byte, all ...T) []byte {
 	return b
 }
 
-// AppendBools appends yes or no to a description.
+// AppendBools appends yes or no to a state's description.
 func AppendBools(b []byte, all ...bool) []byte {
 	for _, yes := range all {
 		if yes {
