@@ -112,7 +112,7 @@ func (a *actor) parkAtEnd(name string) {
 	a.park <- end
 }
 
-// wait parks the actor until the scheduler lets it go on. It returns false after a crash. The caller holds the turn.
+// wait parks the actor until the scheduler lets it go on. It returns false after a crash. The caller holds world.turn.
 func (a *actor) wait(p parked) bool {
 	if a.isCrashed() {
 		return false

@@ -35,8 +35,8 @@ func (c *conn) give(b []byte) {
 	}
 }
 
-// awaitGate waits until the gate has handled what the client's program did in its last turn. The program may have sent
-// something without waiting for an answer, or closed a subscribed connection.
+// awaitGate waits until the gate has handled everything that the client's program did in its last turn, such as a
+// command whose answer it does not await, or the end of a subscribed connection.
 func (ex *live) awaitGate(a *actor) error {
 	if len(ex.w.gates.addresses) == 0 {
 		return nil
@@ -80,8 +80,8 @@ func (c *conn) isAnsweredAmongMessages() bool {
 		(c.subscription != nil || command.Subscribes(command.Name(c.Queue[0].Args)))
 }
 
-// sendAmongMessages sends a command for which isAnsweredAmongMessages is true, and takes its answer. Messages that
-// arrived before the answer come with it, as from Redis itself.
+// sendAmongMessages sends a command for which isAnsweredAmongMessages is true, and takes its answer. The client also
+// gets the messages that arrived before the answer, as from Redis itself.
 func (c *conn) sendAmongMessages() error {
 	if err := c.prepare(); err != nil || c.failed != nil {
 		return err

@@ -127,7 +127,7 @@ func TestASearchComesToTheSameIfSomethingStandsStill(t *testing.T) {
 	}
 }
 
-// A standstill does not change the result of a piece, byte for byte.
+// A piece has the same result, byte for byte, if Redis or this process stands still for a while.
 func TestAPieceHasTheSameResultIfSomethingStandsStill(t *testing.T) {
 	resultOfPiece := func(number int64) string {
 		var r *PieceRunner

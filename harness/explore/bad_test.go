@@ -21,8 +21,8 @@ import (
 
 // This file has programs that cannot be searched. The search names the client and leaves nothing behind.
 
-// fruitless runs a search that has to end without a verdict, then frees its clients and checks that nothing is left. It
-// returns the reason.
+// fruitless runs a search that has to end without a verdict, and returns the reason. It calls free to end blocked
+// clients, and then checks that nothing is left.
 func fruitless(t *testing.T, s Spec, free ...func()) (why string) {
 	t.Helper()
 	leavesNothing(t, func() {
@@ -241,7 +241,7 @@ func TestACheckpointIsOfEveryBound(t *testing.T) {
 	}
 }
 
-// If Redis dies, the harness has failed. For one that cannot be started see TestNothingIsLeftBehind.
+// If Redis dies, the harness has failed. TestNothingIsLeftBehind has a Redis that cannot be started.
 func TestRedisThatFails(t *testing.T) {
 	leavesNothing(t, func() {
 		killer := does("kill", func(ctx context.Context, r redis.UniversalClient) (string, error) {

@@ -78,8 +78,7 @@ func (c *conn) unblock() error {
 }
 
 // receive takes what has arrived on the connection. Before that it waits for Redis's answer to a PING on another
-// connection. Redis writes out all effects of earlier commands before it answers a later one. So no such effect is
-// still on its way.
+// connection, since Redis writes out all effects of earlier commands before it answers a later one.
 func (c *conn) receive() error {
 	if _, err := c.dialer.world.Ask(c.Node, "PING"); err != nil {
 		return err

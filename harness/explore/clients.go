@@ -89,7 +89,7 @@ func (ex *live) openClient(place, i int) (c harness.Client, err error) {
 	return c, nil
 }
 
-// awaitClient gives the turn to a client and takes it back when the client is parked or done.
+// awaitClient lets a client run, and holds world.turn again when the client waits for the scheduler or is done.
 func (ex *live) awaitClient(a *actor) error {
 	ex.running = a
 	at, ok := ex.awaitParking(a)

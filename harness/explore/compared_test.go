@@ -173,7 +173,7 @@ var cutKinds = []kind{
 // All ways to search a program give the same result.
 func TestEachWayOfASearchComesToTheSame(t *testing.T) { compareAll(t, comparisons[:5]) }
 
-// The last comparisons use workers, pieces and checkpoints.
+// The comparisons that use workers, pieces and checkpoints run with the race detector.
 func TestRacedEachWayOfASearchComesToTheSame(t *testing.T) { compareAll(t, comparisons[5:]) }
 
 func compareAll(t *testing.T, some []comparison) {
@@ -196,7 +196,7 @@ func TestLongRandomPrograms(t *testing.T) {
 	}
 }
 
-// compare searches random programs in both ways: all of them if long is true, otherwise the first of some kinds.
+// compare searches random programs in both ways: all programs if long is true, otherwise the first of some kinds.
 func (c comparison) compare(t *testing.T, long bool) {
 	var n effort
 	pools := map[int]*pool{} // by failovers

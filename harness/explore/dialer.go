@@ -39,8 +39,8 @@ func (w *world) checkLeaks() error {
 	return nil
 }
 
-// takeTurn takes the world's turn for a connection; end gives it back. For the harness's own connections it does
-// nothing, since they are used in the scheduler's turn.
+// takeTurn takes world.turn for a connection; end gives it back. For the harness's own connections it does nothing,
+// since the scheduler has the turn when they are used.
 func (s *dialer) takeTurn() (end func()) {
 	if !s.client {
 		return func() {}

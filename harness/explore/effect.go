@@ -27,8 +27,7 @@ func (a *actor) takesEffect() func(reply string) bool {
 	}
 }
 
-// asksTTL reports whether the outcome of a command, or of the transaction that it executes, depends on the rest of a
-// lease.
+// asksTTL reports whether the outcome of a command, or of the transaction that it executes, depends on a remaining TTL.
 func (ex *execution) asksTTL(c *command.Command, on *command.Pending) bool {
 	return ex.anyCommand(c, on, ex.w.Scripts.ReadsTTL)
 }

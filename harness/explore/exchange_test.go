@@ -110,7 +110,7 @@ func strictPrefix(owner, holder string) bool {
 	return holder != owner && strings.HasPrefix(holder, owner)
 }
 
-// brokenPromise returns what a result says about the promise; empty: nothing.
+// brokenPromise returns what a result says about clients that are not interchangeable; empty: nothing.
 func brokenPromise(res interleave.Result) string {
 	for _, limit := range res.Limits {
 		if strings.HasPrefix(limit, "the promise that clients differ in their names only") {
@@ -120,7 +120,7 @@ func brokenPromise(res interleave.Result) string {
 	return ""
 }
 
-// A promise that does not hold is dropped: the result is that of a search without it.
+// If clients are not interchangeable as promised, a search has the same result as without the promise.
 func TestClientsThatAreNotAlikeAreSearchedInEveryOrder(t *testing.T) {
 	const special = "client-12" // the second client
 	for name, l := range map[string]tokenLock{

@@ -33,7 +33,7 @@ func (s *search) budgets() []interleave.Budget {
 
 // stopsApart returns the budgets of further parts, one for each client that does something else
 // (Program.SpecialPlaces). In these parts time may also pass to shortly before the end of a lease, and no client
-// crashes. If that would take too many schedules, for example since clients read the time, there are none.
+// crashes. There are none where they would have too many schedules, for example because clients read the time.
 func (s *search) stopsApart(all []interleave.Budget) (out []interleave.Budget) {
 	if s.seen.Coverage.TellsTime || s.parts[0].Schedules > manySchedules || s.spec.Program.Timeless {
 		return nil

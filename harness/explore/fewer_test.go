@@ -28,8 +28,7 @@ func renewing(_ int) client {
 	})
 }
 
-// If clients have goroutines and the user did not ask for a number of clients, the search has two, and says so. It runs
-// from memory.
+// If clients have goroutines and the user did not ask for a number of clients, the search has two, and says so.
 func TestClientsWithGoroutinesAreFewer(t *testing.T) {
 	t.Parallel()
 	spec := quiet(program(renewing(0), renewing(1), renewing(2)))

@@ -34,15 +34,15 @@ func digest(t *testing.T, v any) string {
 	return fmt.Sprintf("%x", sum[:8])
 }
 
-// paragraph is the part of a record about one program: lines of words separated by single spaces.
+// paragraph is the part of the recorded results about one program: lines of words separated by single spaces.
 type paragraph struct{ strings.Builder }
 
 func (p *paragraph) add(format string, args ...any) {
 	p.WriteString(strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ") + "\n")
 }
 
-// compareWithRecord compares the results of searches with their record, or writes it. It skips the test on another
-// server than the record's, where contents and thus the hashes of states differ.
+// compareWithRecord compares the results of searches with those recorded in file, or records them. It skips the test on
+// another server than the record's, where stored contents and thus the hashes of states differ.
 func compareWithRecord(t *testing.T, file string, searchAll func(t *testing.T) []string) {
 	server, err := cluster.RedisVersion("")
 	require.NoError(t, err)

@@ -134,7 +134,7 @@ func (x *trial) firstCheckpoint() string {
 	return digest(x.t, c)
 }
 
-// described searches the trial's program in each recorded way. Its first line names the program.
+// described searches the trial's program in every recorded way. The first line of its result names the program.
 func (x *trial) described() string {
 	x.t.Helper()
 	var p paragraph

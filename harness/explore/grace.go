@@ -6,7 +6,7 @@ import (
 
 // This file distinguishes a client that does not go on from a machine, a process or a Redis that stands still.
 
-// standstills counts how often this process stood still or its Redis did not answer in time. The caller has the turn.
+// standstills counts how often this process stood still or Redis did not answer in time. The caller holds world.turn.
 func (w *world) standstills() int {
 	_, n := w.awake.Read()
 	return n + w.Silence.Count()
@@ -27,7 +27,7 @@ type grace struct {
 // mostGraces bounds how often a client's time begins again.
 const mostGraces = 20
 
-// newGrace starts a client's time. The caller has the turn.
+// newGrace starts the time in which a client has to reach its next command. The caller holds world.turn.
 func (w *world) newGrace() grace {
 	g := grace{w: w}
 	g.renew()
@@ -48,7 +48,7 @@ func (g *grace) remaining() time.Duration {
 
 // checkOver reports whether the time is over. Before it returns true it pings Redis, since the client may wait for
 // Redis. If something stood still, the client gets the time again. An error says that Redis does not answer. The caller
-// has the turn.
+// holds world.turn.
 func (g *grace) checkOver() (bool, error) {
 	if g.remaining() > 0 {
 		return false, nil

@@ -27,7 +27,7 @@ import (
 
 const lease = 10 * time.Second
 
-// Only tests of clients that never act should reach the end of parkWithin, however busy the machine is.
+// TestMain raises parkWithin, so that only clients that never act take too long, however busy the machine is.
 func TestMain(m *testing.M) {
 	parkWithin *= 10
 	os.Exit(m.Run())

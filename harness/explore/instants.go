@@ -119,9 +119,8 @@ func (ex *execution) fineInstants() ([]schedule.Instant, error) {
 }
 
 // insideLeases lists up to three further instants: one shortly after now, the middle between now and the next end of a
-// lease, and one far beyond the ends of all leases. The third is left out if a lease that begins at that instant would
-// end beyond the largest time.Duration. If no lease is running, the list has only the first instant: a client may still
-// act later on a time that it has read.
+// lease, and one far beyond the ends of all leases. The third is left out if a lease that begins there would end beyond
+// the largest time.Duration. If no lease is running, the list has only the first.
 func (ex *execution) insideLeases(ends []time.Duration) []time.Duration {
 	all := []time.Duration{ex.now + early}
 	if len(ends) == 0 {

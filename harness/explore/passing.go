@@ -62,7 +62,7 @@ func (ex *execution) Instants() ([]schedule.Instant, error) {
 	return append(instants, fine...), err
 }
 
-// readsTime reports whether an actor's next step depends on the time of day, or on the rest of a lease.
+// readsTime reports whether an actor's next step depends on the time of day, or on a remaining TTL.
 func (ex *execution) readsTime(a *actor) (clock, ttl bool) {
 	switch {
 	case a.waits():

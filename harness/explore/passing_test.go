@@ -16,7 +16,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// timed returns a quiet Spec with a budget of expiries.
+// timed returns a Spec in which leases may end, as often as expiries says, and nothing else goes wrong.
 func timed(p interleave.Program, expiries int) Spec {
 	spec := quiet(p)
 	spec.Expiries, spec.LostCommands = expiries, -1 // so that there is a single part

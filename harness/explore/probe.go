@@ -78,7 +78,7 @@ func (o harnessTimeline) Record(op *harness.Op) {
 	o.ex.recordOwn(op)
 }
 
-// recordOwn stamps and keeps an operation of the harness itself.
+// recordOwn sets the times of an operation of the harness itself, and keeps it.
 func (ex *execution) recordOwn(op *harness.Op) {
 	ex.order++
 	op.Return = ex.stamp()

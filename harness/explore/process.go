@@ -62,8 +62,8 @@ func (ex *execution) dialerOf(client int) *dialer { return ex.w.dialers[ex.proce
 
 // awaitBeginning lets other clients of the process act before a client's operation begins. The first client of a
 // process begins its first operation at once, since it does not matter which client is first. After an operation that
-// sent no command, a client always waits here, so that a grant by it lasts for at least one step. The caller has the
-// turn.
+// sent no command, a client always waits here, so that a grant by it lasts for at least one step. The caller holds
+// world.turn.
 func (a *actor) awaitBeginning() {
 	if (a.hasLiveMates() || a.lastOpSentNothing) && (a.records > 0 || a.ex.process(a.index) != a.index) {
 		a.wait(at(model.InWork))
@@ -78,8 +78,8 @@ var memoryWaits = []string{"sync.Mutex.Lock", "sync.RWMutex.Lock", "sync.RWMutex
 var ownFrames = []string{"explore.(*conn).", "explore.(*actor).wait", "explore.clientClock.", "explore.clientTimeline.",
 	"explore.(*dialer).", "explore.(*world)."}
 
-// memoryWait describes where a client's goroutines wait, if each of them waits in memory: for another goroutine, such
-// as for a mutex. It is empty if one does not. The caller has the turn.
+// memoryWait describes where a client's goroutines wait for other goroutines, such as for a mutex. It is empty if one
+// of them does not. The caller holds world.turn.
 func (a *actor) memoryWait() string {
 	if a.goroutine == 0 {
 		return ""

@@ -73,8 +73,8 @@ func (c *conn) hasArrived() bool {
 	return c.failed != nil || len(c.inbox) > 0
 }
 
-// ableActors lists the actors that can take a step, in the order in which they started. Actors whose step needs time to
-// pass first come last.
+// ableActors lists the actors that can take a step, in the order in which they started. Those that first need time to
+// pass are at the end.
 func (ex *execution) ableActors() (out []*actor) {
 	var waiting []*actor
 	for _, a := range ex.all {

@@ -81,8 +81,8 @@ type runner struct {
 	stores bool // and the store after each
 }
 
-// run runs one schedule within a budget, with the strategy from next. If it is disturbed, it is run again, each time
-// with another strategy from next. The execution is nil if none could begin.
+// run runs one schedule within a budget, and runs it again if it was disturbed. Each attempt gets its own strategy from
+// next. The execution is nil if no attempt could begin.
 func (r runner) run(ctx context.Context, b interleave.Budget, next func() strategy.Strategy) (*execution, error) {
 	return r.undisturbed(ctx, b, func() (*execution, error) { return r.once(ctx, b, next()) })
 }

@@ -178,7 +178,7 @@ var secondFirst = finds(func(ops []harness.Op, found func(harness.Anomaly)) {
 	}
 })
 
-// The race of GET and SET takes six steps. Any number of workers finds it, in one order.
+// The race of GET and SET takes six steps. Any number of workers finds it, with the same order of steps.
 func TestRacedTheSmallestCounterexampleIsFound(t *testing.T) {
 	var results []interleave.Result
 	for _, workers := range []int{1, 2, 2} {

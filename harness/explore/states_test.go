@@ -36,7 +36,7 @@ func TestAStateHasWhatIsLeftOfTheBudget(t *testing.T) {
 	}
 }
 
-// stateCase is a schedule of two clients from memory, as a search's states describe it.
+// stateCase is a schedule of two clients, run from memory, whose state is computed.
 type stateCase struct {
 	*execution
 	recalled *recalled

@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// lossy returns a quiet Spec with a budget of one lost answer, one lost command and one late command.
+// lossy returns a Spec in which an answer may be lost, a command may be lost and a command may be late, each once.
 func lossy(p interleave.Program) Spec {
 	spec := quiet(p)
 	spec.LostAnswers, spec.LostCommands, spec.Late = 1, 1, 1

@@ -19,7 +19,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/internal/awake"
 )
 
-// world is the Redis of one worker with its clients. The holder of its turn may use it.
+// world is the Redis of one worker with its clients. Only the holder of its turn may use it.
 type world struct {
 	// turn guards the world, the current schedule and its actors. The scheduler holds it, except while it waits for a
 	// client. Goroutines of a client's own may then disturb a schedule, but they cause no data race.
@@ -65,8 +65,8 @@ func startWorlds(ctx context.Context, spec *Spec) ([]*world, error) {
 	return nil, err
 }
 
-// newWorld starts Redis and connects s.Clients clients and a probe. The caller has the turn until it calls w.stop:
-// a client's goroutine runs only when the caller gives it the turn.
+// newWorld starts Redis and connects s.Clients clients and a probe. The caller holds world.turn until it calls w.stop.
+// A client's goroutine runs only when the caller gives it the turn.
 func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
 	w := &world{program: s.Program, readTimeoutUnit: readTimeoutUnit(s.Program), awake: awake.New()}
 	w.turn.Lock()
@@ -100,13 +100,13 @@ func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
 // shortestReal is the shortest lease that can be explored in real time.
 const shortestReal = 100 * time.Millisecond
 
-// takeTurn takes the turn, for a client or another goroutine; end gives it back.
+// takeTurn takes world.turn, for a client or another goroutine; end gives it back.
 func (w *world) takeTurn() (end func()) {
 	w.turn.Lock()
 	return w.turn.Unlock
 }
 
-// giveTurn gives the scheduler's turn away; back takes it again.
+// giveTurn gives world.turn away, which the scheduler holds; back takes it again.
 func (w *world) giveTurn() (back func()) {
 	w.turn.Unlock()
 	return w.turn.Lock
