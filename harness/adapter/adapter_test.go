@@ -18,19 +18,19 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// catalogued names the lock of the catalogue that sends the same commands as the fake adapter in a mode.
+// catalogued names, for some modes of the fake adapter, the lock of the catalogue that sends the same commands.
 var catalogued = map[string]string{
 	"blind": "lock/set-nx-px-blind-del", "resets": "lock/set-nx-px-blind-del", "compare": "lock/set-nx-px-get-del",
 }
 
-// spec is the search of a lock, in this process or in an adapter.
+// spec returns a short search of the lock of p, which runs in this process or in an adapter.
 func spec(p interleave.Program) explore.Spec {
 	p.NoBackgroundWork, p.Symmetric = true, false
 	return explore.Spec{Program: p, Checkers: checkers.ForSearch(p.Kinds...),
 		Bounds: interleave.Bounds{Clients: 2, Expiries: -1, LostAnswers: 1}, For: time.Minute}
 }
 
-// searchOf is the search of an adapter.
+// searchOf returns a short search of an adapter's lock, with clients that reach Redis by gate: TCP or a Unix socket.
 func searchOf(t *testing.T, c workloads.Adapter, gate interleave.Gate) explore.Spec {
 	t.Helper()
 	p, ok := variant(t, c).Program(workloads.Options{})
@@ -42,7 +42,6 @@ func searchOf(t *testing.T, c workloads.Adapter, gate interleave.Gate) explore.S
 // lock is a fake adapter that is a lock and does what mode says.
 func lock(mode string) workloads.Adapter { return fakeOf(workloads.Lock, mode, "acquire", "release") }
 
-// searched runs a search.
 func searched(t *testing.T, s explore.Spec) interleave.Result {
 	t.Helper()
 	res, err := explore.Search(t.Context(), s)
@@ -50,8 +49,8 @@ func searched(t *testing.T, s explore.Spec) interleave.Result {
 	return res
 }
 
-// comparable returns a result without the time that it took, and without the words in which each side tells of a lost
-// connection.
+// comparable returns a result without the search's duration and the texts of errors. Those differ between an adapter
+// and the same lock in this process.
 func comparable(r interleave.Result) interleave.Result {
 	r.First, r.Elapsed = 0, 0
 	for _, c := range r.Counterexamples {
@@ -70,9 +69,9 @@ func wordless(ops []harness.Op) {
 	}
 }
 
-// A fake adapter that speaks RESP by itself is searched as the same client in this process is: the same schedules,
-// situations and counterexamples. That holds from memory or really run, by either gate, and whether the adapter wants
-// to hear of new schedules or not.
+// A search of a fake adapter's lock gives the same result as a search of the same lock in this process: schedules,
+// situations and counterexamples. The cases differ in faults and sockets, and in whether Redis executes every schedule
+// or the explorer remembers answers.
 func TestAnAdapterIsSearchedAsAClientInThisProcess(t *testing.T) {
 	for _, c := range []struct {
 		mode   string

@@ -65,7 +65,7 @@ func (p *Runner) StartAnnouncing(address string, environment ...string) (workloa
 	return d, nil
 }
 
-// launch starts the process of d. From then on OnAnnounced passes the announcements at the gate at address to d.
+// launch starts the process of d. From then on d gets the announcements that its client sends to address.
 func (p *Runner) launch(address string, d *announcing) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,8 +118,8 @@ func (d *announcing) begin() error {
 	return nil
 }
 
-// OnAnnounced takes text, which a process has sent to the gate at address, and passes it to the process's Next. It
-// returns when the process may go on.
+// OnAnnounced takes text, which the client at address has announced. It returns when the process may go on: at its next
+// call of Next, or when it has ended.
 func (p *Runner) OnAnnounced(address, text string) {
 	p.mu.Lock()
 	d := p.announcing[address]
@@ -138,8 +138,8 @@ func (p *Runner) OnAnnounced(address, text string) {
 	}
 }
 
-// underWay implements timekeeper. Until its first announcement the process counts as starting and has no operation.
-// From then until its end it counts as doing one long operation.
+// underWay implements timekeeper. From the first announcement until its end, the process counts as doing one long
+// operation. Before that, it counts as starting and has no operation.
 func (d *announcing) underWay() <-chan struct{} {
 	if !d.begun.Load() {
 		return nil
@@ -218,7 +218,7 @@ func (d *announcing) kill() {
 	}
 }
 
-// errAnnounces is the error where a process has to be told what to do, as under load, but its adapter announces its
-// operations instead.
+// errAnnounces is the error of a load on an adapter that announces its operations: nothing can tell such an adapter
+// what to do.
 var errAnnounces = errors.New(
 	"an adapter that drives itself is explored, and nothing else: it cannot be told what to do")

@@ -26,8 +26,8 @@ type Servers func(count int, replicated bool) ([]redis.UniversalClient, error)
 // Check tries everything that the adapter c says that it can do. It calls say after each step, with a nil error if the
 // step went well. It returns c completed by the adapter's description of itself, and the first error.
 //
-// The adapter first gets one Redis. An adapter that says that it asks several masters is started again with as many. An
-// adapter that has sent WAIT is started again with replicas if a step has failed. The keys of the check begin with
+// The first try is on one Redis. If the adapter needs several masters, Check tries it again on as many. If a step
+// failed after the adapter had sent WAIT, Check tries it again with replicas. The keys of the check begin with
 // doublegrant-trial. A correct adapter leaves none of them behind.
 func Check(
 	ctx context.Context, c workloads.Adapter, servers Servers, say func(step string, err error),
@@ -41,7 +41,7 @@ func Describe(ctx context.Context, c workloads.Adapter, servers Servers) (worklo
 	return New(c).tryOn(ctx, servers, func(string, error) {}, (*trial).askOnce)
 }
 
-// tryOn starts the program on one server and calls all, which runs the steps. It does so again on more servers if the
+// tryOn starts the program on one server and lets the argument all do the steps. It tries again on more servers if the
 // program needs more masters, and with replicas if a step failed after a WAIT. It reports only the steps of the last
 // try.
 func (p *Runner) tryOn(ctx context.Context, servers Servers, say func(string, error),
@@ -71,7 +71,7 @@ func (p *Runner) tryOn(ctx context.Context, servers Servers, say func(string, er
 // errAsksMore is the error of a trial on fewer masters than the program needs.
 var errAsksMore = errors.New("it asks more masters than there are")
 
-// try starts the program on the masters and calls all, which runs the steps. awaits is true if the program has sent
+// try starts the program on the masters and lets the argument all do the steps. awaits is true if the program has sent
 // WAIT or WAITAOF.
 func (p *Runner) try(ctx context.Context, masters []redis.UniversalClient, say func(string, error),
 	all func(*trial, workloads.Adapter)) (c workloads.Adapter, awaits bool, err error) {

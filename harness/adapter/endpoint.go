@@ -51,8 +51,8 @@ func (to endpoints) heard() (count int) {
 	return count
 }
 
-// awaited reports whether the program has sent WAIT or WAITAOF. Outside a trial it returns false, since relays then do
-// not look at commands.
+// awaited reports whether the program has sent WAIT or WAITAOF. Only the relays of a trial notice; otherwise it returns
+// false.
 func (to endpoints) awaited() bool {
 	return slices.ContainsFunc(to, func(w endpoint) bool { return w.relay != nil && w.relay.awaits.Load() })
 }
@@ -77,8 +77,8 @@ func (to endpoints) close() {
 // half of the harness's processor time.
 type directRoute struct {
 	to    func(redis.UniversalClient) string // the argument of ConnectDirectly; nil: processes use relays
-	tried bool                               // the program has done its one operation through relays
-	heard bool                               // that operation came to the Redis that init names
+	tried bool                               // the program was tried once through relays: see ConnectDirectly
+	heard bool                               // in that try its commands came to the Redis that it was told to use
 }
 
 // ConnectDirectly implements workloads.AdapterRunner. Nobody sees the commands on a direct connection, so the program

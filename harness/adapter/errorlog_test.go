@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a process writes to its standard error is kept to a bound, and the rest is counted.
+// A log keeps what a process writes to its standard error up to a limit, and says how many bytes it left out.
 func TestAProcessCannotFloodItsLog(t *testing.T) {
 	defer func(old int) { longestLog = old }(longestLog)
 	longestLog = 100

@@ -1,4 +1,4 @@
 package adapter
 
-// How long a process has to begin, and for each operation of a check.
+// Pointers to the times that a process has to start, and to answer during a check.
 var StartWithin, AnswerWithin = &startWithin, &answerWithin

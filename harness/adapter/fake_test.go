@@ -21,7 +21,7 @@ import (
 // fakeWord is the first argument of processes that are a fake adapter; the second says what it does.
 const fakeWord = "be-an-adapter-of-the-tests"
 
-// TestMain is the fake adapter where the arguments say so: the test binary starts itself.
+// TestMain runs the fake adapter if the arguments ask for it, and otherwise the tests.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == fakeWord {
 		os.Exit(beFake(os.Args[2]))
@@ -45,7 +45,7 @@ func variant(t *testing.T, c workloads.Adapter) workloads.Variant {
 	return v
 }
 
-// within sets a time that processes have, until the test is over.
+// within sets a time limit of processes, and restores it when the test is over.
 func within(t *testing.T, limit *time.Duration, d time.Duration) {
 	usual := *limit
 	t.Cleanup(func() { *limit = usual })
@@ -79,8 +79,9 @@ var abilities = map[string]string{
 	"sundial":     `"version":1,"can":["acquire","release"],"clock":"sundial"`,
 }
 
-// beFake is a lock, filter or counter that speaks RESP by itself. The lock grants by SET NX PX and releases by DEL,
-// without a look at the owner; in mode "compare" it looks first. Most other modes break down in one way each.
+// beFake is a lock, filter or counter that speaks RESP without a library. Its lock acquires by SET NX PX and releases
+// by DEL, whoever owns the lock; in mode "compare" it checks the owner first. Most other modes break down in one way
+// each.
 func beFake(mode string) int {
 	if mode == "mute" {
 		_, _ = io.Copy(io.Discard, os.Stdin)
@@ -101,8 +102,8 @@ func beFake(mode string) int {
 	return 0
 }
 
-// drive is a test that drives itself: it takes a lock, gives it up by DEL, and takes it again; in mode "drives-right"
-// it takes it once and gives it up by a script that looks first.
+// drive is a test that drives itself. It acquires a lock, releases it by DEL and acquires it again. In mode
+// "drives-right" it acquires once, and releases by a script that compares the owner.
 func (r *resp) drive(mode string) int {
 	r.connectTo(mode, os.Getenv("REDIS_URL"))
 	say := func(text string) { _, _ = r.do("ECHO", "dg "+text) }
@@ -173,7 +174,7 @@ func (r *resp) perform(mode string, t task, in *bufio.Scanner) string {
 	return reply(t.ID, yes, err)
 }
 
-// connectTo takes the address of Redis from a URL.
+// connectTo takes the address of Redis from a URL, except in mode "nowhere".
 func (r *resp) connectTo(mode, redis string) {
 	to, err := url.Parse(redis)
 	if err != nil {

@@ -43,9 +43,9 @@ func Missing(v workloads.Variant) error {
 	return nil
 }
 
-// Interpreter returns the command that runs the adapter of a library's variant, such as /usr/bin/python3. It is the
-// first of Library.Interpreters that has the library. If that is not the first of all, skipped is the first of all,
-// which lacks the library. Both results are empty if no interpreter has the library, or if v is not a library's
+// Interpreter returns the command that runs the adapter of a library's variant, such as /usr/bin/python3: the first of
+// Library.Interpreters that has the library. skipped is the first interpreter in the list if that one lacks the
+// library, and otherwise empty. Both results are empty if no interpreter has the library, or if v is not a library's
 // variant.
 func Interpreter(v workloads.Variant) (command, skipped string) {
 	l, ok := v.Library()

@@ -65,8 +65,8 @@ func (c *process) send(r request) (chan answer, error) {
 	return answers, err
 }
 
-// register makes the channel for the answers to r. It gives r the next id, unless r is for a thread and has the
-// thread's id already. others is true if further requests wait for answers.
+// register makes the channel for the answers to r, and gives r the next id. A request for a thread keeps the thread's
+// id. others is true if further requests wait for answers.
 func (c *process) register(r *request) (answers chan answer, others bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// slowWriter writes a piece when it is let.
+// slowWriter blocks in each Write until it receives from let.
 type slowWriter struct {
 	begun, let chan struct{}
 	pieces     []string
@@ -22,7 +22,7 @@ func (w *slowWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Lines that come while another is written do not wait for that, and are written in one piece.
+// Lines that come while another line is written are written together after it. Their callers do not wait.
 func TestLinesThatComeTogetherAreWrittenTogether(t *testing.T) {
 	w := &slowWriter{begun: make(chan struct{}, 1), let: make(chan struct{})}
 	var l lines
@@ -44,7 +44,8 @@ func TestLinesThatComeTogetherAreWrittenTogether(t *testing.T) {
 	w.let <- struct{}{}
 }
 
-// eager is the input of a process that asks what it may not, and has answered as soon as it is told anything.
+// eager stands for the input of a process. The process answers an acquire with a forbidden question, and whatever it is
+// told next with ok.
 type eager struct{ c *process }
 
 func (e eager) Close() error { return nil }
@@ -57,7 +58,7 @@ func (e eager) Write(b []byte) (int, error) {
 	return len(b), e.c.dispatch([]byte(line))
 }
 
-// What a process answers does not count once it has asked what it may not, however fast the answer comes.
+// An answer does not count after a forbidden question, however fast it comes.
 func TestAnAnswerAfterAWrongQuestionDoesNotCount(t *testing.T) {
 	for range 30 { // of two channels that are ready, a select takes either
 		c := &process{waiting: map[int]chan answer{}, broken: make(chan struct{})}

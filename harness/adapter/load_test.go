@@ -47,7 +47,7 @@ func outcomes(res harness.Result) map[harness.Outcome]int {
 	return count
 }
 
-// A lock in an adapter is granted to many clients of few processes, and to clients with a process each.
+// Many clients are granted an adapter's lock, whether they share processes or have a process each.
 func TestAdaptersUnderLoad(t *testing.T) {
 	for _, mode := range []string{"compare", "one"} {
 		t.Run(mode, func(t *testing.T) {
@@ -79,7 +79,8 @@ func written(t *testing.T, logs string) map[string]string {
 	return texts
 }
 
-// A process that ends is replaced, what it was asked is unknown, and what it wrote to its standard error is kept.
+// A process that ends is replaced. The operation under way ends in info, and the log keeps what the process wrote to
+// its standard error.
 func TestAnAdapterThatBreaksDownUnderLoadIsReplaced(t *testing.T) {
 	v, logs := variant(t, lock("dies")), t.TempDir()
 	v.LogTo(logs)
@@ -92,8 +93,8 @@ func TestAnAdapterThatBreaksDownUnderLoadIsReplaced(t *testing.T) {
 	require.Equal(t, "lost my head\n", texts["client-1.log"])
 }
 
-// Processes that connect directly to their node connect there, all but the one by which the program is tried. With
-// Sentinels none is.
+// Without Sentinels all processes connect directly to their node, except the first, which tries the program through
+// relays. With Sentinels all use relays.
 func TestAdaptersConnectDirectly(t *testing.T) {
 	for name, c := range map[string]*cluster.Cluster{
 		"standalone": cluster.Standalone(cluster.Options{Clients: loadClients}),
@@ -128,7 +129,7 @@ func TestAdaptersConnectDirectly(t *testing.T) {
 	}
 }
 
-// A program that succeeds without its Redis is refused, whichever way its processes are led.
+// A program that succeeds without using its Redis is refused, both through relays and when it connects directly.
 func TestAnAdapterThatSucceedsWithoutItsRedisIsRefused(t *testing.T) {
 	for name, direct := range map[string]bool{"by a relay": false, "direct": true} {
 		t.Run(name, func(t *testing.T) {
@@ -150,7 +151,7 @@ func TestAnAdapterThatSucceedsWithoutItsRedisIsRefused(t *testing.T) {
 	}
 }
 
-// What a check says of programs that are wrong, and that it says nothing else is.
+// A check of a wrong program reports one error, the right one. A check of a right program reports none.
 func TestCheckSaysWhatIsWrong(t *testing.T) {
 	c := cluster.Standalone(cluster.Options{})
 	clustertest.Start(t, c)
@@ -199,7 +200,7 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 	require.Empty(t, processes(t))
 }
 
-// sameFor returns servers that are all one Redis.
+// sameFor returns Servers whose clients are all r.
 func sameFor(r redis.UniversalClient) adapter.Servers {
 	return func(count int, _ bool) ([]redis.UniversalClient, error) {
 		return slices.Repeat([]redis.UniversalClient{r}, count), nil

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A number is one of JSON, or a text of decimal digits, whose zeros do not count.
+// A program may write a number as a JSON number or as a string of decimal digits. Only the string may have leading
+// zeros.
 func TestNumbersAsProgramsWriteThem(t *testing.T) {
 	for line, want := range map[string]string{
 		`{"id":1,"ok":true,"number":7}`: "7", `{"id":1,"ok":true,"number":"007"}`: "007",

@@ -100,7 +100,7 @@ type clock struct {
 	shown     atomic.Int64      // the last time that it answered, in nanoseconds since 1970; 0: none yet
 }
 
-// timekeeper is a process as its clock sees it.
+// timekeeper is what a clock needs of its process.
 type timekeeper interface {
 	// underWay returns a channel that is closed when the current operation ends, or nil if there is none.
 	underWay() <-chan struct{}
@@ -210,10 +210,10 @@ func (k *clock) answer(conn net.Conn) {
 	_, _ = conn.Write(b[:]) // the process may have ended
 }
 
-// ask passes a question of the process to the current operation and waits for its answer. sleep is 0 if the question
-// asks for the time. Between operations ask repeats the last time that the clock answered, and leaves a sleep
-// unanswered. The library then really sleeps, since another thread of the process may be the one that sleeps. ended is
-// true if the process has ended meanwhile.
+// ask passes a question of the process to the current operation and waits for the answer. A sleep of 0 asks for the
+// time. Between operations ask repeats the last time that the clock answered. It leaves a sleep unanswered, so that the
+// process really sleeps: another of its threads may be the one that sleeps. ended is true if the process has ended
+// meanwhile.
 func (k *clock) ask(sleep time.Duration) (answered, ended bool) {
 	over := k.owner.underWay()
 	if over == nil {
@@ -238,8 +238,8 @@ func (k *clock) ask(sleep time.Duration) (answered, ended bool) {
 	}
 }
 
-// wasShown reports whether the clock can answer without an operation: the question is for the time, and the clock has
-// answered a time before, which it can repeat.
+// wasShown reports whether the clock can answer without an operation. It can repeat the last time that it answered, but
+// it cannot sleep.
 func (k *clock) wasShown(sleep time.Duration) bool { return sleep == 0 && k.shown.Load() != 0 }
 
 // close ends the clock of a process that has ended.

@@ -19,7 +19,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// keeper is the owner of a clock without a process.
+// keeper stands in for the process that owns a clock.
 type keeper struct {
 	over chan struct{} // nil: no operation is under way
 	why  error
@@ -56,7 +56,7 @@ func runOn(t *testing.T, k *clock, command ...string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// tell answers what processes ask of a clock, until it is closed.
+// tell answers the questions of a clock's processes with what, until the clock is closed.
 func tell(k *clock, what func(timeQuestion) time.Time) {
 	for {
 		select {
@@ -68,7 +68,7 @@ func tell(k *clock, what func(timeQuestion) time.Time) {
 	}
 }
 
-// interpreter leaves a test out without an interpreter.
+// interpreter skips the test if the interpreter called name is missing.
 func interpreter(t *testing.T, name string) {
 	t.Helper()
 	if _, err := exec.LookPath(name); err != nil {
@@ -76,8 +76,7 @@ func interpreter(t *testing.T, name string) {
 	}
 }
 
-// What interpreters tell as the time of day is the preloaded clock's, and so are the sleeps of those that sleep by the
-// C library.
+// Interpreters take the time of day from the preloaded clock. Those that sleep by the C library also sleep in its time.
 func TestClocksOfInterpreters(t *testing.T) {
 	at := time.Unix(1893456001, 0)
 	for _, c := range []struct {
@@ -115,8 +114,7 @@ func TestClocksOfInterpreters(t *testing.T) {
 	}
 }
 
-// A timer of an event loop is asked for as what it is, in the thread that runs the loop, and only if nothing else has
-// happened.
+// The clock is told when an event loop waits for a timer, and only then.
 func TestTimersOfEventLoops(t *testing.T) {
 	for _, c := range []struct {
 		command []string
@@ -143,8 +141,8 @@ func TestTimersOfEventLoops(t *testing.T) {
 	}
 }
 
-// Between two operations a look shows what was shown last, and before the first one the machine's time. Sleeps are
-// real.
+// Between two operations a process sees the last time that the clock answered. Before the first operation it sees the
+// machine's time. Sleeps are real.
 func TestTheClockBetweenOperations(t *testing.T) {
 	k := newClock(t, &keeper{})
 	defer k.close()
@@ -162,7 +160,7 @@ func TestTheClockBetweenOperations(t *testing.T) {
 	require.Greater(t, time.Since(began), 300*time.Millisecond)
 }
 
-// A process whose harness does not answer any more ends: with the machine's time its schedule would mean nothing.
+// A process ends if the harness does not answer its question. With the machine's time its schedule would mean nothing.
 func TestAProcessWithoutItsClockEnds(t *testing.T) {
 	k := newClock(t, &keeper{over: make(chan struct{})})
 	ended := make(chan struct{})
@@ -191,7 +189,7 @@ int main(void) {
 }
 `
 
-// A program that loads no library cannot have its clock preloaded, and neither can one that was not started here.
+// A search refuses to preload the clock of a program that is linked statically, or that doublegrant has not started.
 func TestAClockThatCannotBePreloadedIsRefused(t *testing.T) {
 	source, binary := filepath.Join(t.TempDir(), "static.c"), filepath.Join(t.TempDir(), "static")
 	require.NoError(t, os.WriteFile(source, []byte(staticProgram), 0o644))

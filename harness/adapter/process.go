@@ -23,10 +23,10 @@ import (
 // startWithin bounds the time from the start of a process to its answer to init. Tests shorten it.
 var startWithin = 10 * time.Second
 
-// process is a process that was started here, or a connection to a program that somebody else has started. It serves
-// several operations at a time, and may answer them in any order.
+// process is a running program: a process that doublegrant has started, or a connection to one that it has not. It
+// serves several operations at a time, and may answer them in any order.
 type process struct {
-	cmd       *exec.Cmd // nil: somebody else has started it
+	cmd       *exec.Cmd // nil: this is a connection
 	in        io.WriteCloser
 	lines     lines // to in
 	out       io.ReadCloser

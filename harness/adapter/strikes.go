@@ -19,8 +19,8 @@ type strikes struct {
 	alive   []*process // the processes that have not been waited for
 }
 
-// watch gives the group's processes the fate of the client of ctx, which stands for its whole group. Whenever a nemesis
-// stops, continues or kills that client, the processes get the same signal. Only the first call has an effect.
+// watch lets nemeses of clients strike the group's processes too. Whenever a nemesis stops, continues or kills the
+// client of ctx, which stands for its group, the processes get the same signal. Only the first call has an effect.
 func (g *group) watch(ctx context.Context) {
 	s := &g.struck
 	s.begin.Do(func() {

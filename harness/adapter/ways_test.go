@@ -25,7 +25,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// A crash that kills the process shows what one shows that cuts it off, and the next schedule has a new process.
+// A crash that kills the process gives the same result as one that cuts the process off from Redis. The next schedule
+// has a new process.
 func TestARealCrashShowsWhatACrashShows(t *testing.T) {
 	crashed := func(real bool) interleave.Result {
 		c := lock("blind")
@@ -39,8 +40,8 @@ func TestARealCrashShowsWhatACrashShows(t *testing.T) {
 	require.Equal(t, crashed(false), crashed(true))
 }
 
-// A client crashes while its process asks for the time: one that is killed then, and one that goes on asking, are
-// replaced.
+// A process is replaced if its client crashes while the process asks for the time, both if the crash kills the process
+// and if the process goes on asking.
 func TestACrashDuringAQuestion(t *testing.T) {
 	for mode, real := range map[string]bool{"asks": true, "waits": false} {
 		t.Run(mode, func(t *testing.T) {
@@ -93,7 +94,7 @@ func TestAProgramThatListens(t *testing.T) {
 	require.Positive(t, outcomes(load(t, variant(t, c)))[harness.OK])
 }
 
-// A program under load has as many processes as it was asked for in each client group.
+// Under load each client group has as many processes as the adapter's settings say.
 func TestClientsShareProcesses(t *testing.T) {
 	c, connections := listen(t, "compare")
 	c.Processes = 2
@@ -143,7 +144,7 @@ func TestAProgramThatDrivesItself(t *testing.T) {
 	require.Empty(t, processes(t))
 }
 
-// strike is a fault that does something to a client group.
+// strike is a nemesis that calls do.
 type strike struct {
 	name string
 	do   func(ctx context.Context) error
@@ -155,7 +156,7 @@ func (s strike) Inject(ctx context.Context, _ *rand.Rand) (harness.Injection, er
 	return harness.Injection{Bite: "seen"}, s.do(ctx)
 }
 
-// states returns how the processes are: "T" is stopped.
+// states returns the state of each process, such as "T" for a stopped one.
 func states(t *testing.T) (all []string) {
 	for _, path := range processes(t) {
 		status, _ := os.ReadFile(path)
@@ -165,7 +166,7 @@ func states(t *testing.T) (all []string) {
 	return all
 }
 
-// A frozen group's process is stopped, and goes on. One that crashes is killed, and replaced.
+// Freezing a group stops its process, which then continues. Crashing the group kills the process, which is replaced.
 func TestNemesesStrikeProcesses(t *testing.T) {
 	const clients = 4
 	fleet := &harness.Fleet{}
