@@ -13,7 +13,7 @@ import (
 // This file has right and wrong algorithms, written as users write them. There are just enough to show what this
 // package does with them. The corpus of package workloads has many more.
 
-// goodLock is SET NX PX, and a script that compares before it deletes.
+// goodLock is a correct lock: SET NX PX, and a release by a script that compares the owner.
 type goodLock struct{ redis redis.UniversalClient }
 
 func newGoodLock(r redis.UniversalClient) *goodLock { return &goodLock{r} }
@@ -74,7 +74,7 @@ var newGetSet = acquiring(func(ctx context.Context, l goodLock, key, owner strin
 	return true, l.redis.Set(ctx, key, owner, ttl).Err()
 })
 
-// blindExtend renews any owner's lease.
+// blindExtend renews the lease, whoever owns it.
 type blindExtend struct{ goodLock }
 
 func newBlindExtend(r redis.UniversalClient) *blindExtend { return &blindExtend{goodLock{r}} }
@@ -119,7 +119,8 @@ var (
 	newEternalFilter = filtering(func(ctx context.Context, f goodFilter, id string, _ time.Duration) (bool, error) {
 		return f.First(ctx, id, 0)
 	})
-	// newTwoStepFilter ends its marks by a command of its own, to which a worker that crashes does not come.
+	// newTwoStepFilter sets a mark's expiry by a second command. A worker that crashes before it leaves a mark for
+	// ever.
 	newTwoStepFilter = filtering(func(ctx context.Context, f goodFilter, id string, window time.Duration) (bool,
 		error) {
 		first, err := f.First(ctx, id, 0)
@@ -128,7 +129,7 @@ var (
 		}
 		return true, f.redis.PExpire(ctx, id, window).Err()
 	})
-	// newOpenFilter takes a message for new if it gets no answer, and newShutFilter for seen.
+	// newOpenFilter calls a message new if Redis does not answer. newShutFilter calls it seen.
 	newOpenFilter = filtering(func(ctx context.Context, f goodFilter, id string, window time.Duration) (bool, error) {
 		first, err := f.First(ctx, id, window)
 		return first || err != nil, nil

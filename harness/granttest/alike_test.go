@@ -13,14 +13,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// fourClients is a search of four clients, whose leases end.
+// fourClients shapes a search of four clients in which a lease may end, without a load.
 var fourClients = granttest.LockOptions{
 	Search: granttest.Search{Clients: 4, Crashes: -1, LostAnswers: -1, Late: -1, For: 2 * time.Minute},
 	Load:   granttest.Load{Skip: true},
 }
 
-// newMistaken makes a lock whose script releases it if a mistaken comparison takes the caller for the owner. v is the
-// stored value.
+// newMistaken makes a lock whose release deletes the key if isOwner is true. isOwner is a mistaken comparison, in Lua,
+// of the stored value v with the caller ARGV[1].
 func newMistaken(isOwner string) func(redis.UniversalClient) *objectLock {
 	script := redis.NewScript("local v = redis.call('get', KEYS[1]) if v and " + isOwner +
 		" then return redis.call('del', KEYS[1]) end return 0")
@@ -30,7 +30,8 @@ func newMistaken(isOwner string) func(redis.UniversalClient) *objectLock {
 	}})
 }
 
-// Four clients begin in one order only. The search still finds a lock that compares names by more than equality.
+// A search of four clients assumes that they differ only in their names. It still finds a lock that takes a prefix of a
+// name for the name.
 func TestFourClientsAreTakenToDifferInTheirNamesOnly(t *testing.T) {
 	t.Chdir(t.TempDir())
 	right := record(t, t.Name(), lock(newGoodLock, fourClients))

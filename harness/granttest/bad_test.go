@@ -20,7 +20,7 @@ var (
 	onlyLoad   = granttest.LockOptions{Search: granttest.Search{Skip: true}, Load: granttest.Load{Clients: 5}}
 )
 
-// loaded returns options for a load of that shape.
+// loaded returns options with the load l.
 func loaded(l granttest.Load) granttest.LockOptions { return granttest.LockOptions{Load: l} }
 
 // bad is one mistake, and what its failure has to say.
@@ -45,8 +45,8 @@ func eachBad(t *testing.T, all map[string]bad) {
 	}
 }
 
-// A call that does not return is named. Only this test shortens the limit of a call, since a busy machine may take as
-// long.
+// A failure names a call that never returns. Only this test shortens the time limit of a call, since on a busy machine
+// other calls may take as long.
 func TestCallsThatHang(t *testing.T) {
 	t.Cleanup(granttest.ShortenCalls(3 * time.Second)) // more than a search waits for a client
 	impatient := onlyLoad
@@ -159,7 +159,7 @@ func TestBadInput(t *testing.T) {
 	})
 }
 
-// errorExtend renews any owner's lease. Its Extend returns an error alone, and no bool.
+// errorExtend renews the lease, whoever owns it. Its Extend returns an error alone, and no bool.
 type errorExtend struct{ goodLock }
 
 func newErrorExtend(r redis.UniversalClient) *errorExtend { return &errorExtend{goodLock{r}} }
@@ -168,7 +168,8 @@ func (l *errorExtend) Extend(ctx context.Context, key, _ string) error {
 	return l.redis.PExpire(ctx, key, time.Second).Err()
 }
 
-// A timer is named. The explorer looks for timers of the whole process, so no other search runs beside this one.
+// A failure names the line that started a timer. The explorer looks for timers of the whole process, so no other search
+// may run meanwhile.
 func TestATimer(t *testing.T) {
 	timer := acquiring(func(ctx context.Context, l goodLock, key, owner string, ttl time.Duration) (bool, error) {
 		time.AfterFunc(ttl/3, func() { _ = l.redis.Get(ctx, key) })

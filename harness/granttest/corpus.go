@@ -23,10 +23,10 @@ import (
 
 // This file keeps the corpus: counterexamples of earlier searches, saved beside the test. Later runs replay them first.
 
-// corpusDir is the corpus of a package. Each test has a folder in it.
+// corpusDir is the folder of a package's corpus, which is all that its tests have saved. Each test has a folder in it.
 const corpusDir = "testdata/granttest"
 
-// saved is a file of the corpus.
+// saved is a counterexample that a test has saved in a file.
 type saved struct {
 	Format         int                       `json:"format"` // savedFormat
 	Kind           kind                      `json:"kind"`
@@ -50,7 +50,7 @@ func testDir(in, test string) string {
 // unsafeInName matches what is replaced in a folder's name by underscores.
 var unsafeInName = regexp.MustCompile(`[^a-zA-Z0-9_#-]`)
 
-// save writes a counterexample to the test's corpus. The same counterexample always gets the same file name.
+// save writes a counterexample to a file in the test's folder. The same counterexample always gets the same file name.
 func (s subject) save(t TB, p parameters, c interleave.Counterexample, skew time.Duration) (path string, err error) {
 	c.Ops = nil // the steps have all of it
 	f := saved{savedFormat, s.kind, commandToRepeat(t.Name()), p, skew, c}
@@ -66,9 +66,9 @@ func (s subject) save(t TB, p parameters, c interleave.Counterexample, skew time
 	})
 }
 
-// name returns the file's name: the class of the violation, and a hash of what a replay does. The hash is over JSON,
-// which leaves empty fields out, so a new field does not change the names of older files. Files of any other name are
-// replayed as well.
+// name returns the file's name: the class of the violation, and a hash of what determines a replay. The hash is over
+// JSON, which leaves empty fields out, so a new field does not change the names of older files. A file may have any
+// other name.
 func (f saved) name() (string, error) {
 	text, err := json.Marshal(map[string]any{
 		"kind": f.Kind, "ttl": f.Parameters.TTL, "regime": f.Parameters.Regime, "skew": f.Skew,
@@ -79,7 +79,7 @@ func (f saved) name() (string, error) {
 	return fmt.Sprintf("%s-%08x.json", f.Counterexample.Anomaly.Class, hash.Sum32()), err
 }
 
-// read reads a file of the corpus. The error says why the file cannot be used.
+// read reads a saved file. The error says why the file cannot be used.
 func (s subject) read(path string) (f saved, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -111,8 +111,8 @@ func (s subject) read(path string) (f saved, err error) {
 	return f, err
 }
 
-// replaySaved replays each counterexample of the test's corpus. It returns true if none of them shows its violation
-// again. Then the test may go on. An unusable file fails the test but does not stop it.
+// replaySaved replays each counterexample that is saved for the test. It returns true if none of them shows its
+// violation again. Then the test may go on. An unusable file fails the test but does not stop it.
 func (s subject) replaySaved(t TB) (goOn bool) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(testDir(corpusDir, t.Name()), "*.json"))

@@ -26,7 +26,7 @@ var quick = granttest.LockOptions{
 var searchAndLoad = granttest.LockOptions{TTL: 300 * time.Millisecond, Search: quick.Search,
 	Load: granttest.Load{Clients: 5}}
 
-// corpus lists the files of a test's corpus.
+// corpus lists the files in the folder dir of the corpus.
 func corpus(t *testing.T, dir string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata/granttest", dir, "*.json"))
@@ -72,7 +72,7 @@ func TestAFoundRaceStaysARegressionTest(t *testing.T) {
 	require.Equal(t, files, corpus(t, "TestIt/with_a/slash"))
 }
 
-// The name of a file follows from what its replay does, and from nothing else. Corpora in repositories have these names.
+// The name of a saved file depends only on what determines its replay. Files in users' repositories have these names.
 func TestTheNameOfASavedSchedule(t *testing.T) {
 	t.Chdir(t.TempDir())
 	named := func(o granttest.LockOptions) string {
@@ -89,7 +89,7 @@ func TestTheNameOfASavedSchedule(t *testing.T) {
 	require.NotEqual(t, named(quick), named(long), "of another lease")
 }
 
-// Earlier versions named files in another way.
+// A saved file is replayed whatever its name is, since earlier versions chose other names.
 func TestASavedScheduleOfAnyName(t *testing.T) {
 	t.Chdir(t.TempDir())
 	record(t, "TestIt", lock(newGetSet, quick)).failure(t)

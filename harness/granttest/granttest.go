@@ -114,12 +114,12 @@ func onlyOptions[O any](t TB, o []O) (opts O) {
 	return opts
 }
 
-// supervisedMaker returns a function that makes the constructor for one search or load. The constructor calls newT, and
-// wraps the value by supervise, so that a supervisor watches the calls of the value. For a nil client the constructor
-// wraps a value that must not be called. Its type shows which optional methods the algorithm has.
+// supervisedMaker returns a function that makes the constructor for one search or load. That constructor calls newT,
+// and wraps the value by supervise, so that the supervisor watches the value's calls. For a nil client it wraps a value
+// that must not be called. The type of that value shows the algorithm's optional methods.
 //
-// supervisedMaker stores the type that newT makes in s. It fails the test if newT is nil or takes no *redis.Client, or
-// if its values have a method that no client would call.
+// supervisedMaker stores the type of newT's values in s. It fails the test if newT is nil or takes no *redis.Client, or
+// if the values have a method that no client would call.
 func supervisedMaker[C, T, G any](t TB, s *subject, newT func(C) T,
 	supervise func(*caller, T) G) func(*supervisor) func(redis.UniversalClient) G {
 	t.Helper()

@@ -35,8 +35,8 @@ func TestRightOnesPass(t *testing.T) {
 	}
 }
 
-// Algorithms that break their promise fail, with the class of the violation. A filter that claims in one step loses a
-// message whose worker crashes. Its search accepts that unless asked, but no other effect of crashes and lost answers.
+// Algorithms that break their promise fail, with the class of the violation. A filter of one step loses a message if
+// its worker crashes, which fails the test only if the options ask for crashes.
 func TestWrongOnesFail(t *testing.T) {
 	t.Chdir(t.TempDir())
 	two, crash := brief, brief
@@ -68,14 +68,14 @@ func TestWrongOnesFail(t *testing.T) {
 	}
 }
 
-// A lock with the method Fence has to return tokens.
+// A lock that has the method Fence fails if it never returns a token.
 func TestTokensThatAreNeverGivenAreNoProof(t *testing.T) {
 	t.Chdir(t.TempDir())
 	failure := record(t, t.Name(), lock(newTokenless, quick)).failure(t)
 	require.Contains(t, failure, "no grant had a fencing token")
 }
 
-// A load without a search finds what its defaults are meant to find.
+// A load finds these mistakes without a search.
 func TestLoadsFindWhatIsWrong(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short leaves loads out")
@@ -103,7 +103,7 @@ func TestLoadsFindWhatIsWrong(t *testing.T) {
 	}
 }
 
-// withFault returns options for a load alone.
+// withFault returns options for the load l without a search, with leases of 300 ms.
 func withFault(l granttest.Load) granttest.LockOptions {
 	return granttest.LockOptions{TTL: 300 * time.Millisecond, Search: granttest.Search{Skip: true}, Load: l}
 }
@@ -131,8 +131,7 @@ func TestLongALoadWithASplitBrain(t *testing.T) {
 	require.Contains(t, failure, "-granttest.seed=")
 }
 
-// A search that has found a violation goes on for a bounded time, and its failure says whether that was enough for the
-// shortest.
+// A failure says whether there may be shorter counterexamples, for which the search had no time.
 func TestLongASearchSaysWhetherItFoundTheShortest(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Chdir(t.TempDir())

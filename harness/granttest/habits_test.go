@@ -16,7 +16,7 @@ import (
 
 // This file has algorithms that go wrong only when one client uses them more than once, or for two names.
 
-// objectLock is a lock whose methods are functions, and that keeps something from one call to the next.
+// objectLock is a goodLock whose methods may be replaced by functions, which keep notes between two calls.
 type objectLock struct {
 	goodLock
 	token string          // of the object; empty: owners' are used
@@ -49,8 +49,8 @@ func ofObject(made objectLock) func(redis.UniversalClient) *objectLock {
 	}
 }
 
-// newOneToken makes a lock with one token for each object, as some libraries do. A late release then frees a later
-// hold.
+// newOneToken makes a lock with one token for each object, as some libraries do. A late release of one hold then frees
+// the next hold.
 func newOneToken(r redis.UniversalClient) *objectLock {
 	return &objectLock{
 		goodLock: goodLock{r},
@@ -63,7 +63,7 @@ func newOneToken(r redis.UniversalClient) *objectLock {
 	}
 }
 
-// myToken returns the first owner's token for all.
+// myToken returns the token of the object: the name of its first owner.
 func (l *objectLock) myToken(owner string) string {
 	if l.token == "" {
 		l.token = owner
@@ -72,7 +72,8 @@ func (l *objectLock) myToken(owner string) string {
 }
 
 var (
-	// newStaleHeld makes a lock that takes its own note for the lock, and keeps the note when its release is refused.
+	// newStaleHeld makes a lock that grants what it has noted as its own, whoever has it by now. It keeps the note
+	// after a refused release.
 	newStaleHeld = ofObject(objectLock{
 		acquire: func(ctx context.Context, l *objectLock, key, owner string, ttl time.Duration) (bool, error) {
 			if l.held[key] {
@@ -99,7 +100,7 @@ var (
 			return l.goodLock.Release(ctx, "the-lock", owner)
 		},
 	})
-	// newFreesAll makes a lock whose release frees the name with which its own begins, too.
+	// newFreesAll makes a lock whose release of a name such as lock-2 also frees lock.
 	newFreesAll = ofObject(objectLock{
 		release: func(ctx context.Context, l *objectLock, key, owner string) (bool, error) {
 			ok, err := l.goodLock.Release(ctx, key, owner)
@@ -123,7 +124,7 @@ var (
 			return l.goodLock.Release(ctx, key, owner)
 		},
 	})
-	// newMindful makes a right lock that keeps notes, and knows by them what it cannot own.
+	// newMindful makes a correct lock. It notes what it may own, and releases nothing else.
 	newMindful = ofObject(objectLock{
 		acquire: func(ctx context.Context, l *objectLock, key, owner string, ttl time.Duration) (bool, error) {
 			ok, err := l.goodLock.Acquire(ctx, key, owner, ttl)
@@ -197,7 +198,7 @@ var (
 	briefOnce = granttest.DedupOptions{Search: brief, Load: granttest.Load{Skip: true}}
 )
 
-// saying is a test of an algorithm, and its expected message.
+// saying is a test, and what its failure has to say.
 type saying struct {
 	test func(granttest.TB)
 	want string // a regular expression; empty: the algorithm is right
@@ -220,7 +221,7 @@ func requireSaid(t *testing.T, all map[string]saying) {
 	}
 }
 
-// In parts of a search, one client uses an algorithm again, or for two names. These parts find what others cannot.
+// A search finds mistakes that show only if one client uses an algorithm again, or for two names.
 func TestWhatGoesWrongWhenItIsUsedAgain(t *testing.T) {
 	requireSaid(t, map[string]saying{
 		"one key for all names": {lock(newOneKey, briefLock),

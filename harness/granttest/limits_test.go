@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/granttest"
 )
 
-// The time limit is for all searches of a test together: those that begin when it is over take a moment each.
+// All searches of a test share one time limit. Those that begin after its end take a moment each.
 func TestTheTimeLimitIsForAllSearchesTogether(t *testing.T) {
 	t.Chdir(t.TempDir())
 	got := record(t, t.Name(), sequence(newGoodSequence, granttest.SequenceOptions{

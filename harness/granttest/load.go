@@ -121,7 +121,7 @@ func (s subject) loadSpec(g *supervisor, c *cluster.Cluster) harness.Spec {
 	return spec
 }
 
-// duration returns how long clients race. Leases have to end within it.
+// duration returns the length of the load: Load.Duration, or by default a time in which leases and windows end.
 func (s subject) duration() time.Duration {
 	switch {
 	case s.load.Duration != 0:

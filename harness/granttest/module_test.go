@@ -38,8 +38,7 @@ func (m userModule) write(t *testing.T, name, text string) {
 	require.NoError(t, os.WriteFile(filepath.Join(m.dir, name), []byte(text), 0o644))
 }
 
-// run runs the go command in the module, or what it linked. Without tables for debuggers, tests are linked in half the
-// time.
+// run runs a command in the module's folder. Go commands link without tables for debuggers, which halves the time.
 func (m userModule) run(name string, args ...string) (string, error) {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = m.dir
@@ -56,7 +55,7 @@ func TestAUsersModuleNeedsOneImport(t *testing.T) {
 	require.Equal(t, 1, bytes.Count(text, []byte(project)))
 }
 
-// Such a test links no packages for containers.
+// A user's test links no packages for containers.
 func TestAUsersModuleLinksNoContainers(t *testing.T) {
 	m := newModule(t)
 	linked, err := m.run("go", "list", "-deps", "-test", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".")
@@ -67,8 +66,8 @@ func TestAUsersModuleLinksNoContainers(t *testing.T) {
 	}
 }
 
-// A race found in that module is saved beside its test, and the command that is printed fails again, by the saved
-// schedule alone. When the lock is mended the test passes.
+// A race that a user's test finds is saved beside the test. The printed command repeats it by the saved file alone.
+// When the lock is mended the test passes.
 func TestLongAUsersModuleKeepsItsRaces(t *testing.T) {
 	testenv.NeedLong(t)
 	m := newModule(t)

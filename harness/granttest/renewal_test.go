@@ -15,10 +15,10 @@ import (
 // This file has locks that go wrong only when a lease is renewed more than once, and one that asks twice before it
 // takes a lock over.
 
-// renewing is a lock that can be extended, and what it keeps between two calls.
+// renewing is a goodLock whose lease can be renewed. It keeps notes between two calls.
 type renewing struct {
 	goodLock
-	renewed map[string]time.Time // by owner: when that was last done
+	renewed map[string]time.Time // by owner: time of the last renewal
 	latest  map[string]string    // by key: the latest owner
 	extend  func(ctx context.Context, l *renewing, key, owner string, ttl time.Duration) (bool, error)
 }
@@ -42,7 +42,8 @@ func extending(extend func(ctx context.Context, l *renewing, key, owner string, 
 	}
 }
 
-// byScript makes an extend by a script that gets the owner and the lease. It returns true if the script returns 1.
+// byScript makes an extend that runs a script with the owner and the lease in milliseconds. It says yes if the script
+// returns 1.
 func byScript(text string) func(context.Context, *renewing, string, string, time.Duration) (bool, error) {
 	script := redis.NewScript(text)
 	return func(ctx context.Context, l *renewing, key, owner string, ttl time.Duration) (bool, error) {
@@ -69,16 +70,17 @@ var (
 		}
 		return ok, err
 	})
-	// newSkipsTheMiddle makes a lock that says yes, and renews nothing, where between a quarter and 45 hundredths of
-	// the lease are left.
+	// newSkipsTheMiddle makes a lock whose extend always says yes to the owner, but renews nothing while 25 to 45
+	// percent of the lease are left.
 	newSkipsTheMiddle = extending(byScript(ownersOnly + `local left = redis.call('pttl', KEYS[1])
 if left >= ARGV[2] * 0.45 or left <= ARGV[2] * 0.25 then redis.call('pexpire', KEYS[1], ARGV[2]) end return 1`))
-	// newRenewsTheLatest makes a lock that extends what its client took last, whoever calls.
+	// newRenewsTheLatest makes a lock whose extend renews the lease of its client's latest owner, even if an earlier
+	// owner asks.
 	newRenewsTheLatest = extending(func(ctx context.Context, l *renewing, key, _ string, ttl time.Duration) (bool,
 		error) {
 		return comparesAndRenews(ctx, l, key, l.latest[key], ttl)
 	})
-	// newRenews makes a right lock.
+	// newRenews makes a correct lock.
 	newRenews = extending(comparesAndRenews)
 )
 
@@ -89,7 +91,7 @@ type observing struct {
 	seen map[string]sight
 }
 
-// sight is a value that was seen, and since when.
+// sight is a value that a client sees, and the time when it first saw it.
 type sight struct {
 	value string
 	since time.Time
@@ -125,7 +127,7 @@ func (l *observing) Acquire(ctx context.Context, key, owner string, ttl time.Dur
 	return n == 1, err
 }
 
-// Clients renew more than once, and ask again when another lease is over.
+// Clients of a search renew a lease more than once, at different times. So a lock that skips some renewals is found.
 func TestLeasesAreRenewedAgainAndAgain(t *testing.T) {
 	requireSaid(t, map[string]saying{
 		"skips the middle": {lock(newSkipsTheMiddle, briefLock), "double-grant"},

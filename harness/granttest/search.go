@@ -93,8 +93,8 @@ func (s subject) searchPrograms(t TB) (goOn bool) {
 	return true
 }
 
-// searchProgram searches one program, and reports whether the test may go on. After an unknown result, which fails the
-// test, the load may still find something.
+// searchProgram searches one program, and reports whether the test may go on. It may go on after an unknown result,
+// which fails the test: the load may still find something.
 func (s subject) searchProgram(t TB, p parameters, until time.Time) (goOn bool) {
 	t.Helper()
 	if s.isSymmetric() { // a lock that confuses two names shows it with three clients, too

@@ -36,7 +36,7 @@ func Shared[C, T any](newT func(C) T) func(Process[C]) T {
 	return func(p Process[C]) T { return newT(p.client) }
 }
 
-// sharing is the interface of a Process of any client type.
+// sharing is implemented by every Process.
 type sharing interface {
 	takes() reflect.Type
 	of(*redis.Client) (any, bool)

@@ -19,7 +19,7 @@ import (
 
 // This file has managers of locks as services have them: one value, which all goroutines of the process use.
 
-// manager is a lock whose methods are functions, with what its goroutines share.
+// manager is a lock that goroutines share. Its methods are functions, which keep notes in memory.
 type manager struct {
 	goodLock
 	mu    sync.Mutex
@@ -77,7 +77,7 @@ func managing(acquire func(context.Context, *manager, string, string, time.Durat
 }
 
 var (
-	// newByName notes the owner of each name: a release that comes late frees what another goroutine has by then.
+	// newByName notes only the latest owner of a name. So a late release frees the lock of another goroutine.
 	newByName = managing(func(ctx context.Context, m *manager, key, owner string, ttl time.Duration) (bool, error) {
 		ok, err := m.take(ctx, key, owner, ttl)
 		if ok {
@@ -87,7 +87,8 @@ var (
 	}, func(ctx context.Context, m *manager, key, _ string) (bool, error) {
 		return m.give(ctx, key, m.noted(key))
 	})
-	// newOneTokenOfProcess has one token for the process, which takes what it has itself for its own.
+	// newOneTokenOfProcess has one token for its process. A goroutine that finds the token in Redis believes that the
+	// lock is its own, although another goroutine has it.
 	newOneTokenOfProcess = managing(func(ctx context.Context, m *manager, key, owner string, ttl time.Duration) (bool,
 		error) {
 		if m.noted("token") == "" {
@@ -105,7 +106,7 @@ var (
 	}, func(ctx context.Context, m *manager, key, _ string) (bool, error) {
 		return m.give(ctx, key, m.noted("token"))
 	})
-	// newStaleCache keeps a lock for the next goroutine of its process, and does not look whether its lease is over.
+	// newStaleCache keeps a released lock for the next goroutine, which does not check whether the lease is over.
 	newStaleCache = managing(func(ctx context.Context, m *manager, key, owner string, ttl time.Duration) (bool, error) {
 		m.mu.Lock()
 		kept := m.notes[key]
@@ -122,7 +123,7 @@ var (
 		m.note(key, m.noted(owner))
 		return true, nil
 	})
-	// newFreshTokens is right: it notes what it has by name and owner.
+	// newFreshTokens is right: it notes each grant by name and owner.
 	newFreshTokens = managing(func(ctx context.Context, m *manager, key, owner string, ttl time.Duration) (bool,
 		error) {
 		ok, err := m.take(ctx, key, owner, ttl)
@@ -278,7 +279,7 @@ func newSharedByAll() func(redis.UniversalClient) *manager {
 	}
 }
 
-// view is a value for each client, on what they share.
+// view is a client's own value around a manager that all clients share.
 type view struct{ *manager }
 
 // fencing returns the token of the last grant to any client.
@@ -286,7 +287,7 @@ type fencing struct{ *manager }
 
 func (fencing) Fence() string { return "1" }
 
-// Each impossible use gives one clear line. So do commands over another client's connection.
+// Each misuse of shared values fails with one clear line. So does a client that uses another client's connection.
 func TestBadSharing(t *testing.T) {
 	byAll := newSharedByAll()
 	var none func(redis.UniversalClient) *manager
@@ -323,7 +324,7 @@ func TestBadSharing(t *testing.T) {
 	})
 }
 
-// In a load goroutines share values as well.
+// A load of goroutines that share a value passes a right manager and finds a wrong one.
 func TestALoadOfSharedValues(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short leaves loads out")

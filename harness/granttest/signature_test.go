@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Locks and filters that have a method by the right name, and not the right method, or a right one in an odd way.
+// Locks and filters with an unusual or wrong method that has the name of an optional one.
 type (
 	bareLock       struct{}
 	renamedTime    time.Duration
@@ -160,7 +160,7 @@ func TestMethodsThatWouldNotBeTried(t *testing.T) {
 	}
 }
 
-// The methods that are looked for are those of the interfaces which clients ask for.
+// The list of optional methods agrees with the interfaces that clients use.
 func TestOptionalMethodsAreThoseOfTheInterfaces(t *testing.T) {
 	for k, all := range map[kind][]reflect.Type{
 		lockKind:  {reflect.TypeFor[Extender](), reflect.TypeFor[Fencer]()},

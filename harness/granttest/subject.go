@@ -40,7 +40,7 @@ type subject struct {
 	searched covered // situations that the search has met so far
 }
 
-// parameters holds what a program depends on besides the algorithm.
+// parameters holds the settings in which the searches of one test differ.
 type parameters struct {
 	TTL    time.Duration `json:"ttl,omitempty"` // lease or window; 0: the test's
 	Regime Regime        `json:"regime,omitempty"`

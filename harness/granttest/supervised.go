@@ -154,8 +154,8 @@ func isNil(v any) bool {
 	return false
 }
 
-// supervisedWorkload is a workload without final reads once the code under test has failed, since a final read would
-// call that code again.
+// supervisedWorkload leaves out the final reads once the code under test has failed, since a final read would call that
+// code again.
 type supervisedWorkload struct {
 	harness.Workload
 	supervisor *supervisor

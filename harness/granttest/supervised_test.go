@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each type has no more methods than its name says; none is called.
+// Types with only those optional methods that their names say. No method is called.
 type (
 	plainLock   struct{ Locker }
 	extendLock  struct{ Extender }

@@ -194,7 +194,8 @@ func (g *supervisor) oldest(counts func(*call) bool) (oldest *call) {
 	return oldest
 }
 
-// underWay describes the longest running call, for a search that waits for it in vain. It is empty if there is none.
+// underWay describes the longest running call, for the error of a search that has waited in vain. It is empty if there
+// is none.
 func (g *supervisor) underWay() string {
 	c := g.oldest(func(c *call) bool {
 		for _, last := range g.callers { // a caller that is the last of its client is in use
