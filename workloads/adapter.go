@@ -138,8 +138,8 @@ func (c Adapter) WithDescription(can []string, symmetric bool, clock AdapterCloc
 	return c, nil
 }
 
-// FamilyUnknown reports whether nobody has said to which family the program belongs: its user has not, and the program
-// was not asked yet. For nil it returns false.
+// FamilyUnknown reports whether c is an adapter whose family is not known yet: its user has not named the family, and
+// the program was not asked. For nil it returns false.
 func (c *Adapter) FamilyUnknown() bool { return c != nil && c.As == "" && len(c.Can) == 0 }
 
 // mostMasters is the largest number of masters that a topology has.
@@ -213,8 +213,8 @@ func (c Adapter) onMasters(id string, runner AdapterRunner, v Variant) Variant {
 	return v
 }
 
-// adapterProgram returns p with clients whose operations are done by processes, one for each client. client makes the
-// client at place i; ops are the operations of its process.
+// adapterProgram returns p with clients whose operations are done by processes, one for each client. The argument
+// client makes client i, counted from 0, from the operations of its process.
 func (c Adapter) adapterProgram(
 	p interleave.Program, runner AdapterRunner, client func(i int, ops Operations) harness.Client,
 ) interleave.Program {
@@ -231,9 +231,9 @@ func (c Adapter) adapterProgram(
 	}, kill)
 }
 
-// gatedProgram returns p with clients that connect to Redis themselves, each by a gate. A gate is an address at which
-// the search holds back each command until the schedule lets it pass. openAt makes the client at place i, whose gate is
-// at address.
+// gatedProgram returns p with clients that each get an address and connect to it as if it were Redis. There the search
+// holds back each command until the schedule lets it pass. openAt makes client i, counted from 0, which connects to
+// address. kill kills its process.
 func (c Adapter) gatedProgram(
 	p interleave.Program, openAt func(i int, address string) (harness.Client, error), kill func(address string),
 ) interleave.Program {

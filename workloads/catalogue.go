@@ -107,8 +107,8 @@ func Find(id string) (Variant, error) {
 // ScriptPrefix begins the ids of variants that are Lua scripts of the user.
 const ScriptPrefix = "script/"
 
-// ownName recognizes the ids by which reports name a user's own script or adapter. It returns how to give the script or
-// adapter instead, for an error message. For any other id it returns "".
+// ownName says, for an error message, how to run a user's own script or adapter, given its id in reports. For any other
+// id it returns "".
 func ownName(id string) string {
 	switch {
 	case strings.HasPrefix(id, AdapterPrefix):

@@ -10,8 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// Each variant that mends a class is in the catalogue, is named in the remedy, and does not have the class itself as
-// long as Redis forgets nothing.
+// Every variant that mends a class is in the catalogue and is named in the class's remedy. It shows that class only if
+// Redis forgets something.
 func TestWhatMendsAClassIsInTheCatalogue(t *testing.T) {
 	for _, d := range harness.Classes() {
 		require.NotEmpty(t, d.MendedBy, d.Class)
@@ -30,7 +30,7 @@ func TestWhatMendsAClassIsInTheCatalogue(t *testing.T) {
 	}
 }
 
-// Every declared flaw of a variant is one that the checkers of its loads or searches may find, or the explorer itself.
+// Every flaw that a variant declares can be found by the checkers of its load or search, or by the explorer itself.
 func TestCheckersFindEveryDeclaredFlaw(t *testing.T) {
 	for _, v := range workloads.Catalogue() {
 		found := checkers.Finds(v.Workload(nil, workloads.Options{Rounds: workloads.RoundsOptions{Lock: true}}))

@@ -152,8 +152,8 @@ func noneExecuted(pipeline []redis.Cmder) bool {
 	return !slices.ContainsFunc(pipeline, failed) || !slices.ContainsFunc(pipeline, mayHaveRun)
 }
 
-// refusals lists the beginnings of error replies which say that the command was not executed. A script that gets one
-// has not written anything yet, so this holds for scripts as well.
+// refusals lists the beginnings of error replies which say that the command was not executed. A script that gets such a
+// reply has not written anything before.
 var refusals = []string{"READONLY", "NOREPLICAS", "LOADING", "MASTERDOWN", "NOSCRIPT", "MISCONF", "OOM", "NOAUTH",
 	"CLUSTERDOWN", "CROSSSLOT"}
 

@@ -14,16 +14,17 @@ import (
 // This file has locks and sequences that compute with time themselves: deadlines in values, remaining times of leases,
 // and TIME inside scripts.
 
-// keepsUntil takes a lock whose hash holds its owner and, as until, a deadline: an expression of now and ARGV[2], in
-// ms. The lock is refused while the expression still, of until and now, is true.
+// keepsUntil returns a script that takes a lock until a deadline, and stores owner and deadline in a hash. until is a
+// Lua expression for the deadline in ms, of now and ARGV[2]. The script refuses the lock while the Lua expression
+// still, of now and the stored deadline kept, is true.
 func keepsUntil(until, still string) string {
 	return nowMS + `local kept = tonumber(redis.call('hget', KEYS[1], 'until'))
 if kept and ` + still + ` then return 0 end
 redis.call('hset', KEYS[1], 'owner', ARGV[1], 'until', string.format('%.0f', ` + until + `)) return 1`
 }
 
-// takesInTwo takes a lock that is free, or whose lease ended three seconds ago. From two seconds on it does something
-// else.
+// takesInTwo returns a script that refuses a lock until two seconds after its lease. In the third second it executes
+// inBetween first. After that the lock is free.
 func takesInTwo(inBetween string) string {
 	return nowMS + `local kept = redis.call('hmget', KEYS[1], 'until', 'free')
 if kept[1] and now < tonumber(kept[1]) then return 0 end
@@ -35,13 +36,13 @@ redis.call('hset', KEYS[1], 'owner', ARGV[1], 'until', string.format('%.0f', now
 const (
 	deletes = `return redis.call('del', KEYS[1])`
 
-	// takeScored keeps one owner in a sorted set, scored by its deadline. The expression for that has to follow.
+	// takeScored begins a script that keeps the owner in a sorted set, scored by its deadline. More text has to follow.
 	takeScored = nowMS + `redis.call('zremrangebyscore', KEYS[1], '-inf', now)
 if redis.call('zcard', KEYS[1]) > 0 then return 0 end
 redis.call('zadd', KEYS[1], now + ARGV[2] + `
 )
 
-// late is the reason why a load need not find a defect that shows long after the lease.
+// late is the reason why a load may miss a mistake: it shows only long after the lease.
 const late = "owners have to be later than a deadline that is later than their lease"
 
 // deadlineLocks lists the locks by deadlines, broken ones first.
@@ -227,7 +228,8 @@ redis.call('hset', KEYS[1], 'owner', ARGV[1], 'until', ARGV[3]) return 1`)
 	}, scripted(r, releaseOwner)}
 }
 
-// countedBy draws a number from a counter and adds the clock's milliseconds. The counter ends after so many.
+// countedBy returns a script that draws a number from the clock and a counter, which starts again after ms
+// milliseconds. Either first or then reads the clock: before the counter or after it.
 func countedBy(first, then string, ms int) string {
 	return first + `local n = redis.call('incr', KEYS[1])
 if n == 1 then redis.call('pexpire', KEYS[1], ` + strconv.Itoa(ms) + `) end

@@ -12,8 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// codeLocks lists the locks in Go, broken ones first: those of several commands, and those that keep something in
-// memory.
+// codeLocks lists the locks written in Go, broken ones first. They send several commands, or keep something in memory.
 func codeLocks() []algorithm {
 	release := luaCall(releaseGet)
 	return []algorithm{

@@ -32,7 +32,7 @@ return 0`
 // lockCall is one method of a lock. A release gets no ttl.
 type lockCall = func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error)
 
-// forOneServer marks a script that makes up a second key, which a Cluster would refuse. The corpus is about one server.
+// forOneServer marks a script that uses undeclared keys, which a Cluster would refuse. The corpus is about one server.
 func forOneServer(text string) string {
 	if strings.Contains(text, "KEYS[1]..") || strings.Contains(text, "KEYS[1] ..") ||
 		strings.Contains(text, "'keys'") || strings.Contains(text, ":fence") || strings.Contains(text, "'last'") {
@@ -79,12 +79,12 @@ func (l goLock) Release(ctx context.Context, key, owner string) (bool, error) {
 	return l.give(ctx, key, owner, 0)
 }
 
-// pair returns a lock whose acquire and release are made for each connection.
+// pair returns the constructor of a lock, given the constructors of its acquire and its release.
 func pair(take, give func(redis.UniversalClient) lockCall) func(redis.UniversalClient) workloads.Locker {
 	return func(r redis.UniversalClient) workloads.Locker { return goLock{take(r), give(r)} }
 }
 
-// acquiring is the correct lock with another acquire.
+// acquiring returns the constructor of a correct lock whose acquire is replaced by take.
 func acquiring(
 	take func(ctx context.Context, r redis.UniversalClient, key, owner string, ttl time.Duration) (bool, error),
 ) func(redis.UniversalClient) workloads.Locker {
@@ -105,7 +105,7 @@ func (l extendingLock) Extend(ctx context.Context, key, owner string, ttl time.D
 	return l.extend(ctx, key, owner, ttl)
 }
 
-// extender returns a lock by SET NX PX with that extend.
+// extender returns the constructor of a lock by SET NX PX that renews its lease by extend.
 func extender(extend func(redis.UniversalClient) lockCall) func(redis.UniversalClient) workloads.Locker {
 	return func(r redis.UniversalClient) workloads.Locker {
 		return extendingLock{goLock{scripted(r, takeSetNX), scripted(r, releaseGet)}, extend(r)}
@@ -123,7 +123,7 @@ func ignoreNil(err error) error {
 	return err
 }
 
-// getCompareExtend renews whatever lease is there after it has found its own.
+// getCompareExtend finds by GET that the caller owns the lock, pauses, and then renews the lease of any owner.
 func getCompareExtend(pause time.Duration) func(redis.UniversalClient) workloads.Locker {
 	return extender(func(r redis.UniversalClient) lockCall {
 		return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {

@@ -31,7 +31,7 @@ func numbered(
 	}
 }
 
-// blocks draws blocks of so many numbers, and returns them one by one.
+// blocks returns the constructor of a generator that draws blocks of size numbers and returns them one by one.
 func blocks(size int64) func(redis.UniversalClient) workloads.Sequencer {
 	return func(r redis.UniversalClient) workloads.Sequencer {
 		next, end := map[string]int64{}, map[string]int64{}

@@ -21,7 +21,7 @@ import (
 // This file tests the explorer and the load on a corpus of algorithms that are known to keep their promise or not:
 // broken ones, each with another defect, and correct but unusual ones. CORPUS.md lists them.
 
-// algorithm is a script, or one of the constructors.
+// algorithm is a row of the corpus: a script or a constructor, and the verdicts that it should get.
 type algorithm struct {
 	name string
 	doc  string // what it does and what is wrong with it, in one line
@@ -109,13 +109,13 @@ func (a algorithm) leased(d time.Duration) algorithm {
 	return a
 }
 
-// steps lets the search go on for the shortest counterexample, which has at most so many steps.
+// steps requires a counterexample of at most n steps. The search then goes on until it has the shortest.
 func (a algorithm) steps(n int) algorithm {
 	a.shortest = n
 	return a
 }
 
-// right reports whether the algorithm keeps its promise: then explorer or load has to hold it valid.
+// right reports whether the algorithm keeps its promise. Then explorer or load is expected to hold it valid.
 func (a algorithm) right() bool { return a.explorer.isHolds() || a.load.isHolds() }
 
 func (a algorithm) id() string { return string(a.as) + "/" + a.name }
@@ -130,7 +130,7 @@ type said struct {
 
 func finds(classes ...harness.Class) said { return said{verdict: harness.Invalid, classes: classes} }
 
-// cannot expects the verdict Unknown, for that reason.
+// cannot expects the verdict Unknown. why is a part of the reason.
 func cannot(why string) said { return said{why: why} }
 
 // misses expects that the defect does not show, or only by chance, and says why.
@@ -138,7 +138,7 @@ func misses(why string) said { return said{verdict: harness.Valid, perhaps: true
 
 var holds = said{verdict: harness.Valid}
 
-// isHolds reports whether s is holds.
+// isHolds reports whether s accepts the verdict Valid alone.
 func (s said) isHolds() bool { return s.verdict == harness.Valid && !s.perhaps }
 
 func (s said) String() string {
@@ -171,8 +171,8 @@ func (a algorithm) variant(t *testing.T) workloads.Variant {
 	return v
 }
 
-// programs lists what explored clients do with the algorithm: one program, or one for each regime of a sequence. A
-// filter of one step may lose a message with its worker.
+// programs lists the programs to search: one, or one for each regime of a sequence. A filter of one step may lose a
+// message if the worker crashes.
 func (a algorithm) programs(t *testing.T) (all []interleave.Program) {
 	t.Helper()
 	regimes := []workloads.Regime{""}
@@ -215,7 +215,7 @@ func (a algorithm) search(t *testing.T, program interleave.Program) interleave.R
 	return res
 }
 
-// explore requires the expected verdict of the explorer, in the worst regime of a sequence.
+// explore requires the expected verdict of the explorer. For a sequence it is the worst verdict of all regimes.
 func (a algorithm) explore(t *testing.T) {
 	var verdicts []harness.Verdict
 	var found []interleave.Counterexample
@@ -241,7 +241,7 @@ func (a algorithm) explore(t *testing.T) {
 	}
 }
 
-// require requires the verdict, which reason explains if it is Unknown.
+// require requires that the verdict is got. If that is Unknown, reason has to contain the expected one.
 func (s said) require(t *testing.T, got harness.Verdict, reason string) {
 	t.Helper()
 	if s.perhaps && got == harness.Invalid {
@@ -253,7 +253,7 @@ func (s said) require(t *testing.T, got harness.Verdict, reason string) {
 	}
 }
 
-// fewExplored is what make test explores: about one algorithm of each family for each verdict.
+// fewExplored lists what make test explores: about one algorithm of each family for each verdict.
 var fewExplored = []string{
 	"lock/token-without-case", "lock/end-by-a-second-script", "lock/one-end-for-all-locks", "lock/timer-deletes",
 	"lock/set-nx-px",
@@ -271,8 +271,7 @@ func TestExplorerOfCorpus(t *testing.T) {
 	}
 }
 
-// The explorer gives the right verdict on one in 24 of the corpus, chosen by the seed, and in a deep run on all
-// of it.
+// The explorer gives the right verdict on one algorithm in 24, chosen by the seed, and in a deep run on all.
 func TestLongExplorerOfCorpus(t *testing.T) {
 	testenv.NeedLong(t)
 	for _, a := range sampledCorpus() {
@@ -280,7 +279,7 @@ func TestLongExplorerOfCorpus(t *testing.T) {
 	}
 }
 
-// sampledCorpus returns the algorithms of the corpus that this run takes.
+// sampledCorpus lists one algorithm in 24 of the corpus, chosen by the seed, and all of them in a deep run.
 func sampledCorpus() (sampled []algorithm) {
 	for i, a := range corpus() {
 		if testenv.Sampled(i, 24) {
@@ -290,8 +289,9 @@ func sampledCorpus() (sampled []algorithm) {
 	return sampled
 }
 
-// run puts the algorithm under a load that is smaller than the default, so that several run side by side. A load that
-// has to find something lasts until it has: how much a machine does in six seconds depends on its other work.
+// run requires the expected verdict under a load that is smaller than the default, so that several loads run side by
+// side. A load that has to find something lasts until it does, since machines differ in how much they do in six
+// seconds.
 func (a algorithm) run(t *testing.T) {
 	c := cluster.Standalone(cluster.Options{})
 	spec := harness.Spec{System: c, Clients: 50, Duration: 6 * time.Second, Rate: 1000}
@@ -334,7 +334,7 @@ func runAll(t *testing.T, all []algorithm) {
 	}
 }
 
-// fewLoaded is what make test puts under load.
+// fewLoaded lists what make test puts under load.
 var fewLoaded = []string{"lock/owner-compared-in-part", "dedup/confirm-by-hash"}
 
 // A load gives the right verdict on two of the corpus.
@@ -342,7 +342,7 @@ func TestLoadOfCorpus(t *testing.T) {
 	runAll(t, slices.DeleteFunc(corpus(), func(a algorithm) bool { return !slices.Contains(fewLoaded, a.id()) }))
 }
 
-// A load gives the right verdict on one in 24 of the corpus, chosen by the seed, and in a deep run on all of it.
+// A load gives the right verdict on one algorithm in 24, chosen by the seed, and in a deep run on all.
 func TestLongLoadOfCorpus(t *testing.T) {
 	testenv.NeedLong(t)
 	runAll(t, sampledCorpus())

@@ -16,7 +16,7 @@ import (
 
 const (
 	mostProbed = 1000 // how many undelivered messages are probed at most, and how many of the latest
-	// the longest lease whose end the harness waits for after the load; a run has little more time to end
+	// longestLeaseAwaited is the longest lease whose end the harness awaits after the load.
 	longestLeaseAwaited = 15 * time.Second
 )
 
@@ -88,8 +88,8 @@ func (d *dedups) messagesToAsk(now time.Duration) []int64 {
 const mostOldProbed = 100 // old messages that are probed
 
 // certainlyGoneAge returns the age from which a message has to be new again: three windows and a quarter, and a second.
-// That leaves time for a message that the load repeated after its window, which marks the message again. It also leaves
-// time for filters that round windows up to seconds, or keep marks in buckets of two windows.
+// The load may repeat a message just after its window, and so renew its mark. Filters may round windows up to seconds,
+// or keep marks in buckets of two windows.
 func (d *dedups) certainlyGoneAge() time.Duration { return d.opts.TTL*13/4 + time.Second }
 
 // isConclusive reports whether the answer to a claim at the time now proves anything. It does inside the message's

@@ -37,7 +37,7 @@ func TestTheHarnessAsksForWhatWasClaimedAndNotDeliveredAndForTheLatest(t *testin
 	require.Equal(t, all, d.messagesToAsk(0), "asked for twice")
 }
 
-// finished lets the harness probe a filter after so many deliveries, and lists what it recorded.
+// finished calls Finish after the given number of deliveries, and lists the operations that Finish recorded.
 func finished(t *testing.T, w harness.Workload, deliveries int64) []harness.Op {
 	t.Helper()
 	d, timeline := w.(*dedups), &lockTime{}
@@ -73,10 +73,10 @@ func TestTheHarnessLooksOnlyAtMarksThatFiltersShow(t *testing.T) {
 	require.Equal(t, []string{"claim msg-0  first ok "}, lines(finished(t, w, 1)))
 }
 
-// yours is a filter that does not show how it stores its marks.
+// yours is a user's filter that does not show its marks.
 type yours struct{ Deduper }
 
-// shown is a user's filter that shows its marks.
+// shown is a user's filter that shows its marks by Inspect.
 type shown struct {
 	yours
 	left time.Duration
@@ -149,7 +149,7 @@ func TestAMessageIsRememberedUntilItIsDelivered(t *testing.T) {
 	require.Len(t, d.claimed.latest(10), 1, "claimed by a client that crashed before it delivered")
 }
 
-// mortal is the Timeline of a worker whose client receives a message, claims it, and crashes before it delivers.
+// mortal is the Timeline of a client that crashes after its claim and before it delivers.
 type mortal struct {
 	lockTime
 	looks int

@@ -17,7 +17,7 @@ import (
 // Source: Redis documentation, SET and WAIT. A mark on a replica survives a failover to that replica, but not to
 // another: there are fewer duplicates, not none. After an error the mark stays. To delete it would be worse: the DEL
 // may be lost as well, or come after a failover and delete the next worker's mark. So a message whose worker got an
-// error is delivered by nobody in its window, unless that worker takes the risk of a duplicate.
+// error is lost until its window ends, unless that worker delivers it at the risk of a duplicate.
 func dedupSetNXEXWait(acks int) Variant {
 	return dedupVariant("dedup/set-nx-ex-wait", newDedupSetNXEXWait(waitFor(acks)), Variant{
 		Doc:     fmt.Sprintf("SET NX EX, WAIT %d; an error if fewer replicas have the mark", acks),

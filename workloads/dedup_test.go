@@ -16,8 +16,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
 )
 
-// muchPatience is the timeout of a WAIT that must fall short only if there are too few replicas. On a busy machine one
-// may take a while.
+// muchPatience is a timeout for WAIT that even a busy machine does not reach if there are enough replicas.
 const muchPatience = 5 * time.Second
 
 // patientWait returns v with a longer timeout for its replicas.
@@ -47,7 +46,7 @@ func realSentinel(t *testing.T) redis.UniversalClient {
 	return r
 }
 
-// fastTime is the clock of a client that does not wait: it adds up what the client would have slept.
+// fastTime is a clock whose Sleep returns at once and adds d to slept.
 type fastTime struct{ slept *time.Duration }
 
 func (fastTime) Now() time.Time { return time.Now() }

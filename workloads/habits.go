@@ -14,13 +14,13 @@ import (
 // long-lived process does. The search has a separate part for each of them, in which it is the last client.
 
 const (
-	placeRenews = interleave.MaxClients + iota // the place of the client that renews its lease again and again
-	// the place of the client that uses two names at once, and then one of the two again
+	placeRenews = interleave.MaxClients + iota // number of the client that renews its lease again and again
+	// number of the client that uses two names at once, such as two locks
 	placeTwoNames
-	placeComesBack // the place of the client that comes back after its lease or window
+	placeComesBack // number of the client that comes back after its lease or window
 )
 
-// habits returns the given places if the options ask for Habits, and none otherwise.
+// habits returns places, the numbers of clients, if the options ask for Habits. Otherwise it returns none.
 func habits(asked bool, places ...int) []int {
 	if !asked {
 		return nil
@@ -28,7 +28,7 @@ func habits(asked bool, places ...int) []int {
 	return places
 }
 
-// What reports say about the clients that use a name more than once, by the client's place in the program.
+// What reports say about the clients that use a name more than once, by the client's number.
 var (
 	lockRoles = map[int]string{placeRenews: "renews its lease again and again", placeTwoNames: "uses two locks",
 		placeComesBack: "comes back after its lease"}
@@ -36,8 +36,8 @@ var (
 	sequenceRoles = map[int]string{placeTwoNames: "draws from two sequences"}
 )
 
-// lockHabits returns the places of clients that use a lock more than once. Only a lock that can be renewed has the
-// client at placeRenews.
+// lockHabits returns the numbers of clients that use a lock more than once. One of them renews its lease again and
+// again, if the lock can be renewed.
 func lockHabits(o Options, newLocker func(redis.UniversalClient) Locker) []int {
 	places := habits(o.Habits, placeTwoNames, placeComesBack)
 	if o.Habits {

@@ -110,8 +110,8 @@ func (l *redislockLock) Release(ctx context.Context, key, owner string) (bool, e
 	return redislockAnswer(h.Release(ctx)) // a nil lock answers that it is not held
 }
 
-// redislockAnswer returns the answer that an error of the library stands for: true for no error and false for a
-// refusal. Any other error stays an error.
+// redislockAnswer turns an error of the library into an answer: true for no error and false for a refusal. Any other
+// error stays an error.
 func redislockAnswer(err error) (bool, error) {
 	if errors.Is(err, redislock.ErrNotObtained) || errors.Is(err, redislock.ErrLockNotHeld) {
 		return false, nil

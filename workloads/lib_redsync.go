@@ -111,8 +111,8 @@ func (l *redsyncLock) Release(ctx context.Context, key, owner string) (bool, err
 	return redsyncAnswer(m.UnlockContext(ctx))
 }
 
-// redsyncAnswer returns the answer that a result of the library stands for. A refusal comes as an error and becomes
-// false. Any other error stays an error. It leaves open what was done, since the library may have done what was asked.
+// redsyncAnswer turns a result of the library into an answer. A refusal, which comes as an error, becomes false. Any
+// other error stays an error, since the library may have done what was asked.
 func redsyncAnswer(ok bool, err error) (bool, error) {
 	var taken *redsync.ErrTaken
 	if errors.As(err, &taken) || errors.Is(err, redsync.ErrLockAlreadyExpired) {

@@ -110,8 +110,8 @@ func (k *lockKeyState) similarName() string {
 }
 
 // nameLike returns the n-th name, from 1, that resembles owner: it has digits added before or behind, is a prefix, or
-// differs in the last letter or in case. All these names are different. An owner's own name may have been made so and
-// no longer end in nameTail. Then it only gets digits added, so that no two owners ever have the same name.
+// differs in the last letter or in case. All these names are different. If owner does not end in nameTail, being such a
+// name itself, nameLike only adds digits. So no two owners ever have the same name.
 func nameLike(owner string, n int) string {
 	const kinds = 5
 	round, whole := (n-1)/kinds, strings.HasSuffix(owner, "-"+nameTail)

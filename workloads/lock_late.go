@@ -37,14 +37,14 @@ func leaseOf(i, locks int) time.Duration {
 	return longestLease
 }
 
-// lockKeyState holds what the clients of a load share about one lock.
+// lockKeyState holds what the clients of a load share about a lock. A late hold lasts to its lease's end or beyond.
 type lockKeyState struct {
 	lease     time.Duration
 	lateHolds *lateHolds // bounds the late holds of all locks
 
 	mu      sync.Mutex
-	turn    int           // number of the next late hold, which chooses its lateWay
-	turned  bool          // turn is set
+	turn    int           // number of the next late hold, by which its lateWay is chosen
+	turned  bool          // turn has its first value
 	lateDue time.Duration // when the next late hold may begin, or by when the current one has to be over
 	late    bool          // a late hold is under way
 	watched watchedLease
@@ -102,8 +102,8 @@ type lateHolds struct {
 	started atomic.Int64  // locks that were held late at least once
 }
 
-// takeFirstWay returns with which of the ways a lock's late holds begin: 0 for the first lock that is held late, 1 for
-// the second, and so on. So a load tries several ways even if it is over after one late hold of each lock.
+// takeFirstWay returns the number of the way in which a lock's late holds begin: 0 for the first lock that is held
+// late, 1 for the second, and so on. So a load tries several ways even if each lock is held late only once.
 func (l *lateHolds) takeFirstWay() int {
 	return int(l.started.Add(1) - 1)
 }

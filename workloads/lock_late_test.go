@@ -18,14 +18,14 @@ func theLock(lease time.Duration) map[string]*lockKeyState {
 	return map[string]*lockKeyState{lockKey(0): {lease: lease, lateHolds: &lateHolds{places: make(chan struct{}, 1)}}}
 }
 
-// leaseTime is an operation on a lock and its time, in leases from the grant before it.
+// leaseTime is an operation on a lock and its time, in leases since the latest grant or renewal.
 type leaseTime struct {
 	harness.Op
 	at float64
 }
 
-// tenures steps a client of one lock with a lease of a second, whose requests take no time, and lists what followed
-// each grant.
+// tenures lets a client use one lock with a lease of a second, without delays, and lists the operations after each
+// acquire.
 func tenures(lock Locker, steps int) (all [][]leaseTime) {
 	timeline := &lockTime{}
 	s := timeline.session(0)
@@ -48,7 +48,7 @@ func tenures(lock Locker, steps int) (all [][]leaseTime) {
 	return all
 }
 
-// Few locks are held late at a time, but each is for much of the time.
+// A few of a lock's holds end late, or with the lease. They take two thirds of the time in which the lock is held.
 func TestLocksAreReleasedInTimeAtTheEndAndLate(t *testing.T) {
 	var usual, atEnd, late int
 	var all, heldLate float64
@@ -74,7 +74,7 @@ func TestLocksAreReleasedInTimeAtTheEndAndLate(t *testing.T) {
 	require.InDelta(t, 0.67, heldLate/all, 0.1)
 }
 
-// unextended is obliging without Extend.
+// unextended is a lock that grants everything and has no Extend.
 var unextended = struct{ Locker }{obliging{}}
 
 func TestLeasesAreExtendedInTimeAtTheEndAndLate(t *testing.T) {
@@ -103,7 +103,7 @@ func TestLeasesAreExtendedInTimeAtTheEndAndLate(t *testing.T) {
 	}
 }
 
-// In a load that ends before any lease, only usual holds extend, half way.
+// In a load that is shorter than its leases, one hold in eight is renewed, half way.
 func TestUsualHoldsAreRenewedHalfWay(t *testing.T) {
 	timeline := &lockTime{}
 	s := timeline.session(0)
@@ -147,7 +147,7 @@ func TestAWatchdogThatFindsTheLockLostGivesUp(t *testing.T) {
 	require.Greater(t, extended, 10)
 }
 
-// A short run has to see a lease end inside a hold.
+// Within two seconds a lock with a lease of one second is held for longer than its lease.
 func TestLocksAreSoonHeldLate(t *testing.T) {
 	for _, lock := range []Locker{unextended, obliging{}} {
 		w := Locks(nil, Options{Keys: 1, TTL: time.Second}, nil).(*locks)
@@ -237,7 +237,7 @@ func TestNamesAreLikeTheOwnersAndNeverTheSame(t *testing.T) {
 	require.Greater(t, longer, 100)
 }
 
-// held is a Locker whose lock somebody else has until some moment.
+// held is a Locker that refuses everybody until a moment, and notes the names that asked.
 type held struct {
 	Locker
 	until    time.Duration

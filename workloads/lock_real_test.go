@@ -39,7 +39,7 @@ func eachLock(t *testing.T, f func(t *testing.T, v Variant, r redis.UniversalCli
 // lockTTL is long because quorum locks wait for Redis for only a twentieth of it, and the machine may be slow.
 const lockTTL = 20 * time.Second
 
-// acquired tries the lock in real time, but without sleeping.
+// acquired tries the lock by the machine's clock, but without the lock's sleeps.
 func acquired(t *testing.T, l Locker, key, owner string) bool {
 	t.Helper()
 	return acquiredAt(t, ahead(t.Context(), 0), l, key, owner)
@@ -70,7 +70,7 @@ func extended(t *testing.T, l Locker, key, owner string) bool {
 	return ok
 }
 
-// isWhole checks the remaining time of a lease of lockTTL that began at then or later. The machine may have been busy
+// isWhole requires that left fits a lease of lockTTL that began no earlier than then. The machine may have been busy
 // since.
 func isWhole(t *testing.T, left time.Duration, then time.Time) {
 	t.Helper()
@@ -106,7 +106,7 @@ func TestEveryLockKeepsItsContractAlone(t *testing.T) {
 	})
 }
 
-// endLease ends the lease of key and returns the time after it.
+// endLease ends the lease of key, and returns a context whose clock shows a later time.
 func endLease(t *testing.T, r redis.UniversalClient, key string) context.Context {
 	t.Helper()
 	if r.PTTL(t.Context(), key).Val() > 0 {
@@ -158,7 +158,7 @@ func TestEveryExtenderRenewsItsOwnLockOnly(t *testing.T) {
 	require.Equal(t, 8, extenders)
 }
 
-// errCrash is the answer to a client that has to crash at that point.
+// errCrash is what a command returns at which the client has to crash.
 var errCrash = errors.New("crashed")
 
 func TestScriptsThatAnswerWithBooleansAreReadUnderBothProtocols(t *testing.T) {

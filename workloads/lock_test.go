@@ -71,7 +71,7 @@ func (l *lockTime) count(k harness.Kind) (n int) {
 	return n
 }
 
-// obliging is a Locker that grants everything with that token, unless its lease was lost.
+// obliging is a Locker that grants everything. If lost is true it grants acquires only.
 type obliging struct {
 	lost  bool
 	token string

@@ -21,7 +21,7 @@ func TestWatchMultiIsRefusedWhenTheKeyIsTouchedBeforeEXEC(t *testing.T) {
 	require.Equal(t, "b", r.Get(t.Context(), "k").Val())
 }
 
-// traced makes the client of a workload, whose commands are traced.
+// traced returns a Redis client with the hook that workloads install to trace commands.
 func traced(t *testing.T, c *cluster.Cluster) redis.UniversalClient {
 	t.Helper()
 	r, err := newPool(c).client(0)

@@ -89,11 +89,11 @@ func (f clientFunc) Step(ctx context.Context, s *harness.Session) { f(ctx, s) }
 
 // LockProgram lets each client try one lock once. A client that is granted the lock renews it, if the lock can be
 // renewed, and releases it. A client that gets no answer on the way releases the lock, whether or not it has the lock,
-// and acquires it once more. It leaves this second grant to end with its lease. But it releases the grant if goroutines
-// of harness.Go might renew the lease for ever.
+// and acquires it once more. It does not release this second grant, which ends with its lease, unless goroutines of
+// harness.Go might renew the lease for ever.
 //
-// When all clients are done or crashed, and a release or renewal of the lock's owner was refused, the harness tries the
-// lock. When every lease has ended, the lock has to be free.
+// When all clients are done or crashed, the harness tries the lock if a release or renewal of the lock's owner was
+// refused. When every lease has ended, the lock has to be free.
 func LockProgram(o Options, newLocker func(redis.UniversalClient) Locker) interleave.Program {
 	o.TTL = cmp.Or(o.TTL, ExploredLease)
 	const key = exploredLock
@@ -246,8 +246,8 @@ func exploredDedupClient(filter Deduper, o Options, place int) harness.Client {
 	})
 }
 
-// mayHaveClaimed reports whether op is a claim that may have marked exploredMessage: it was told "first", or it ended
-// in info.
+// mayHaveClaimed reports whether op is a claim that may have marked exploredMessage: it found the message new, or it
+// ended in info.
 func mayHaveClaimed(op harness.Op) bool {
 	return op.Key == exploredMessage && op.Kind == harness.Claim &&
 		(op.Outcome == harness.Info || op.Result == harness.ResultFirst)

@@ -92,8 +92,8 @@ func (l *ballot) note(master int, ran bool, err error) {
 // errInDoubt is the reason of an operation that ended without success and may have left something on a master.
 var errInDoubt = errors.New("not known to every master")
 
-// markInDoubt decides whether an operation that ended with a no, or in errGivenBack, may have left something on a
-// master without the algorithm's knowledge. If so, it sets the outcome to info and returns true.
+// markInDoubt decides the outcome of an operation that ended with a no, or in errGivenBack. If the operation may have
+// left something on a master, unknown to the algorithm, markInDoubt sets the outcome to info and returns true.
 func (l *ballot) markInDoubt(op *harness.Op, err error) bool {
 	if err != nil && !errors.Is(err, errGivenBack) {
 		return false // the error decides the outcome

@@ -12,10 +12,10 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// The masters have a file, or else an outage would have to be longer than the lease: see
-// TestAMasterThatForgetsMakesTwoOwners. 50 clients race for 5 locks on 5 masters. They think between two tries. Clients
-// that try again at once split the masters among them, and nobody gets a majority for seconds, especially on a slow
-// machine.
+// A quorum lock is granted and safe while two of five masters are down. The masters have a file, or else an outage
+// would have to be longer than the lease: see TestAMasterThatForgetsMakesTwoOwners. Clients think between two tries.
+// Clients that try again at once split the masters among them, and nobody gets a majority for seconds, especially on a
+// slow machine.
 func TestAQuorumLockSurvivesTheDeathOfAMinority(t *testing.T) {
 	for _, v := range quorumVariants() {
 		t.Run(v.ID, func(t *testing.T) {

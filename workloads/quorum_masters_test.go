@@ -27,8 +27,8 @@ func quorumVariants() (all []Variant) {
 	return all
 }
 
-// patient returns the same lock, with a longer timeout for each master if it is redlock. The library's timeout is
-// fixed.
+// patient returns the constructor of the same lock, which waits longer for each master if it is redlock. The library's
+// timeout is fixed.
 func patient(newQuorum func([]redis.UniversalClient) Locker) func([]redis.UniversalClient) Locker {
 	return func(masters []redis.UniversalClient) Locker {
 		l := newQuorum(masters)
@@ -49,7 +49,7 @@ func eachQuorum(t *testing.T, o cluster.Options, f func(t *testing.T, v Variant,
 	}
 }
 
-// masters is a running cluster for one lock.
+// masters is a running cluster of independent masters, for the test of one lock.
 type masters struct {
 	*testing.T
 	*cluster.Cluster
@@ -87,8 +87,7 @@ func (m *masters) onEach(nodes []string, command ...any) (all []any) {
 	return all
 }
 
-// wholeSince requires that the remaining time on each master is that of a lease of quorumTTL which began at began or
-// later.
+// wholeSince requires on each master the remaining time of a lease of quorumTTL that began no earlier than began.
 func (m *masters) wholeSince(began time.Time) {
 	m.Helper()
 	for _, left := range m.onEach(m.RedisNodes(), "PTTL", "k") {
@@ -131,8 +130,8 @@ func (m *masters) holders() []string {
 	return out
 }
 
-// reach waits until a client group has connections to every live master. Connections to a restarted one have to be
-// found broken first.
+// reach waits until a client group can reach every live master. Connections to a master that was restarted have to fail
+// first.
 func (m *masters) reach(group int) {
 	m.Helper()
 	all, err := m.pool.masters(group)

@@ -61,7 +61,7 @@ func TestWithoutAMajorityWhatWasTakenIsGivenBack(t *testing.T) {
 	})
 }
 
-// A SET waits in the socket of a paused master, although the lock was granted by a majority.
+// A refusal is uncertain if a paused master did not answer: the SET waits in its socket.
 func TestAMasterThatDoesNotAnswerMakesARefusalUncertain(t *testing.T) {
 	eachQuorum(t, cluster.Options{}, func(t *testing.T, v Variant, m *masters) {
 		a, b := m.client(0), m.client(1)
@@ -78,8 +78,8 @@ func TestAMasterThatDoesNotAnswerMakesARefusalUncertain(t *testing.T) {
 	})
 }
 
-// The owner has a bare majority, since two masters were down. One of its three masters forgets the lock, and the two
-// come back.
+// The owner was granted the lock by three of five masters, since two were down. The two come back. If one of the three
+// then forgets the lock, there are two owners.
 func TestAMasterThatForgetsMakesTwoOwners(t *testing.T) {
 	restart := func(m *masters, node string) { m.kill(node); m.restart(node) }
 	for name, c := range map[string]struct {
@@ -135,7 +135,7 @@ func TestALockThatCameTooLateIsGivenBack(t *testing.T) {
 	require.Equal(t, []string{"-", "-", "-", "-", "-"}, m.holders())
 }
 
-// stepping is a clock that gets ahead by as much at each reading.
+// stepping is a clock that jumps ahead by the same amount at each reading.
 type stepping struct {
 	now time.Time
 	by  time.Duration
@@ -238,7 +238,7 @@ func TestAQuorumLockSaysHowManyMastersItNeeds(t *testing.T) {
 	}
 }
 
-// oneRedis is a Connector and nothing else.
+// oneRedis is a Connector that cannot connect to several masters.
 type oneRedis struct{ c Connector }
 
 func (o oneRedis) Connect(group int) (redis.UniversalClient, error) { return o.c.Connect(group) }

@@ -22,8 +22,7 @@ func realRedis(t *testing.T) (*cluster.Cluster, redis.UniversalClient) {
 	return c, r
 }
 
-// spy is a hook that is called with all commands that are sent at once, before they are sent. If it returns an error
-// they are not.
+// spy is a hook that is called before a command or a pipeline is sent. If it returns an error, nothing is sent.
 type spy func(ctx context.Context, cmds ...redis.Cmder) error
 
 func (spy) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -47,8 +46,8 @@ func (s spy) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPi
 	}
 }
 
-// before runs f ahead of every command of that name: what other clients do at that point, or a crash if it returns an
-// error.
+// before returns a hook that calls f ahead of every command of that name. f does what other clients do at that moment,
+// or returns an error for a crash.
 func before(name string, f func() error) spy {
 	return func(_ context.Context, cmds ...redis.Cmder) error {
 		if slices.ContainsFunc(cmds, func(c redis.Cmder) bool { return c.Name() == name }) {

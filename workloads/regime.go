@@ -119,9 +119,8 @@ func padAtRandom(n int64, rng *rand.Rand) string {
 }
 
 // sample returns what a client proposes in its call, both counted from 0. The explorer uses it in place of generator,
-// since it repeats every schedule and needs the same proposals each time. It has up to four clients, of which the first
-// calls three times and the others once. The effect of each regime shows in some order of the first two calls of client
-// 0 and the first of client 1:
+// since each replay of a schedule needs the same proposals. The first client calls three times and up to three others
+// once. The effect of each regime shows in some order of the first two calls of client 0 and the first of client 1:
 //
 //	fixed          99 from everybody: the number after it has one digit more
 //	timestamp17    16081817202494579 from everybody, the sample of "Unique serial numbers"

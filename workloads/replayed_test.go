@@ -15,7 +15,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// The smallest counterexample of each kind that the explorer finds gives the same result in 100 of 100 replays.
+// The smallest counterexample of each kind gives the same result in each of 100 replays.
 func TestCounterexamplesReplay(t *testing.T) {
 	t.Parallel()
 	const none = -1

@@ -39,7 +39,7 @@ func TestOlder(t *testing.T) {
 	}
 }
 
-// meanwhile is the Timeline of a worker with something that happens while it sleeps.
+// meanwhile is the Timeline of a worker. In the worker's first sleep it calls happens.
 type meanwhile struct {
 	lockTime
 	happens func()

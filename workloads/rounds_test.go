@@ -15,8 +15,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// splitBrain runs the experiment with five clients, one per group, each of them 40 rounds a second for 8 seconds. For
-// five of these the primary and the first two clients are cut off. A client that waited for answers catches up
+// splitBrain runs the experiment with five clients, one per group, for 8 seconds at 40 rounds a second each. For five
+// of those seconds the primary and the first two clients are cut off. A client that waited for answers catches up
 // afterwards. The test runs again if no Sentinel was elected to fail over during the fault: on a busy machine an
 // election may have no winner, and the next is six seconds later.
 func splitBrain(t *testing.T, acks int) (res harness.Result) {
@@ -41,7 +41,7 @@ func splitBrain(t *testing.T, acks int) (res harness.Result) {
 	return res
 }
 
-// counted returns the number of operations of a kind, by outcome, and the tries of each integer or lock.
+// counted counts the operations of a kind by outcome, and the tries of each integer or lock.
 func counted(
 	t *testing.T, res harness.Result, kind harness.Kind,
 ) (outcomes map[harness.Outcome]int, tries map[string]int) {
@@ -76,7 +76,7 @@ func TestLongRoundsOfASplitBrain(t *testing.T) {
 	require.Greater(t, lost, 200, "those of the first two clients, from the partition on")
 }
 
-// A primary that is cut off alone has no replica to acknowledge for it.
+// With acknowledgements a split brain loses no acknowledged write: the primary that is cut off has no replica.
 func TestLongRoundsWithAcknowledgementsOfASplitBrain(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
@@ -137,7 +137,7 @@ func TestRoundsKeepTheirPace(t *testing.T) {
 	}
 }
 
-// An integer that too few replicas have is unknown, and a lock that too few have is released.
+// A write that too few replicas acknowledge ends in info. A lock that too few acknowledge is released.
 func TestRoundsThatNoReplicaAcknowledges(t *testing.T) {
 	t.Parallel()
 	res := aloneRounds(t, 1)

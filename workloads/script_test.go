@@ -33,7 +33,7 @@ func releasing(release string) Script {
 	return s
 }
 
-// asVariant checks the script on r, as a run would, and makes a variant of it.
+// asVariant loads the script on r and makes a variant of it.
 func asVariant(t *testing.T, r redis.UniversalClient, s Script) Variant {
 	t.Helper()
 	require.NoError(t, s.Load(t.Context(), r))
@@ -53,7 +53,7 @@ func bothProtocols(t *testing.T, r redis.UniversalClient) []redis.UniversalClien
 	return []redis.UniversalClient{r, p}
 }
 
-// Scripts keep their contract under both protocols, and come back after SCRIPT FLUSH.
+// A user's scripts do the same as the built-in variants, under both protocols, and also after SCRIPT FLUSH.
 func TestScriptsBehaveAsTheBuiltInOnes(t *testing.T) {
 	_, r := realRedis(t)
 	for _, p := range bothProtocols(t, r) {
@@ -238,7 +238,7 @@ func TestMistakesOnLoad(t *testing.T) {
 	fails(another, "script x answered 2 "+noYes+"lock has been released")
 }
 
-// A lock may be released a little after its release returned.
+// Load accepts a lock that becomes free a little after its release has returned.
 func TestALockMayCoolDown(t *testing.T) {
 	_, r := realRedis(t)
 	cools := releasing("if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], 20) end " +
@@ -309,7 +309,7 @@ func TestAnErrorReplyCanBeADefiniteNo(t *testing.T) {
 	require.False(t, yes)
 }
 
-// A script that does not get proposals draws its own numbers, whatever the regime.
+// A script that does not get proposals counts as drawing its own numbers, whatever the regime.
 func TestAScriptThatIsNotGivenTheProposalHasNumbersOfItsOwn(t *testing.T) {
 	for args, own := range map[string]bool{"{proposed}": false, "n={proposed}": false, "{key}": true, "7": true} {
 		v, err := ScriptVariant(Script{As: Sequence, Name: "s", Source: lua.SequenceNumericCompare,
@@ -323,7 +323,7 @@ func TestAScriptThatIsNotGivenTheProposalHasNumbersOfItsOwn(t *testing.T) {
 	require.False(t, v.OwnNumbers)
 }
 
-// Clients differ only in their names if a script gets whole names, in its arguments, and no constant that equals one.
+// A script counts as comparing names if it gets a name in a key or in part of an argument, or contains a client's name.
 func TestScriptsThatAreGivenPartsOfNamesCompareThem(t *testing.T) {
 	for _, x := range []struct {
 		keys, args, release []string

@@ -19,7 +19,7 @@ func (c counting) Next(context.Context, string, string) (string, error) {
 	return strconv.FormatInt(c.n.Add(1), 10), nil
 }
 
-// proposedTo lists what was proposed to each sequence in so many draws.
+// proposedTo lists what a client proposed to each sequence in the given number of draws.
 func proposedTo(t *testing.T, o Options, draws int) map[string][]string {
 	t.Helper()
 	w := Sequences(nil, o, nil).(*sequences)

@@ -112,10 +112,11 @@ func TestIncrIgnoresTheProposal(t *testing.T) {
 	require.Equal(t, []string{"1", "2", "3"}, draw(t, newIncrSequence(r), "biz", Timestamp17.sample(0, 0), 3))
 }
 
-// orders lists all orders of three calls, two of client 0 and one of client 1: the smallest program of the explorer.
+// orders lists all orders of three calls, two of client 0 and one of client 1.
 var orders = [][]int{{0, 0, 1}, {0, 1, 0}, {1, 0, 0}}
 
-// sampled draws the samples of a regime in an order, and adds the flaws that show to found.
+// sampled lets the clients in order draw numbers, with a regime's samples as proposals. It adds the violations to
+// found.
 func sampled(
 	t *testing.T, q Sequencer, r redis.UniversalClient, regime Regime, order []int, found map[harness.Class]bool,
 ) {
@@ -142,7 +143,7 @@ func sampled(
 	}
 }
 
-// Every class that is declared for a regime shows with its samples, within three calls, and no other class does.
+// The samples of a regime show, within three calls, all classes that are declared for the regime, and no other class.
 func TestSamplesShowTheFlawsOfTheirRegime(t *testing.T) {
 	_, r := realRedis(t)
 	for _, v := range sequenceVariants() {

@@ -42,15 +42,15 @@ func (s Share) part(n int) int {
 }
 
 // assumedRate is how many steps a second are assumed for a load without a limit. maxClientRate is the most that a
-// client is expected to do. If messages came faster than clients take them, hardly any would go to several clients.
+// client is expected to do. If messages came faster than clients take them, few messages would go to several clients.
 const (
 	assumedRate   = 20000
 	maxClientRate = 300
 )
 
 // message returns the number of the message to give out when this generator's clock shows now. All generators give out
-// the same message at about the same time, so that about fanOut workers get it, counted over all generators. The better
-// s.Ahead knows the clock's error, the closer these times are.
+// the same message at about the same time, so that about fanOut workers get it, counted over all generators. For that
+// they correct their clocks by s.Ahead.
 func (s Share) message(now time.Duration, fanOut int) int64 {
 	rate := s.Rate
 	if rate <= 0 {

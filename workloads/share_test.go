@@ -59,7 +59,7 @@ func TestTheSameMessageComesToEveryGenerator(t *testing.T) {
 	require.Equal(t, int64(assumedRate/8), Share{Of: 2, Ahead: slow.Ahead}.message(-2*time.Second, 8))
 }
 
-// Each lock is held late by one generator, and all together hold as many late at one time as one process would.
+// Each lock is held late by one generator only. All generators together hold as many locks late as one process would.
 func TestALockIsHeldLateByOneGenerator(t *testing.T) {
 	late, most := map[string]int{}, 0
 	for _, s := range shares(3) {
@@ -78,7 +78,7 @@ func TestALockIsHeldLateByOneGenerator(t *testing.T) {
 	require.Equal(t, 3, most)
 }
 
-// In the end a filter is probed for messages that other generators claimed.
+// At the end a filter is also asked for messages that clients of other generators claimed.
 func TestAFilterIsAskedForWhatOthersClaimed(t *testing.T) {
 	d := Dedups(nil, Options{Prefix: "p:"}, nil).(*dedups)
 	op := func(kind harness.Kind, number int64, result string, outcome harness.Outcome) {

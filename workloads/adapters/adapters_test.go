@@ -112,8 +112,7 @@ func oneRedis(t *testing.T) adapter.Servers {
 	}
 }
 
-// A program that waits for replicas is tested on a Redis that has some, also if its time-out ends before WAIT gives up.
-// It is at fault if that Redis refuses it.
+// A program that sends WAIT is checked on a Redis with two replicas. A check fails if the program needs three.
 func TestATrialHasReplicasForWhomWaits(t *testing.T) {
 	t.Parallel()
 	const waits = `
@@ -159,7 +158,7 @@ func bounds(crashes, expiries, lostAnswers int) func(*explore.Spec) {
 	return func(s *explore.Spec) { s.Crashes, s.Expiries, s.LostAnswers = crashes, expiries, lostAnswers }
 }
 
-// races is a search without faults. noCrash is one in which a lease may end.
+// races leaves all faults out of a search. noCrash leaves out all but the end of a lease.
 var races, noCrash = bounds(-1, -1, -1), bounds(-1, 1, -1)
 
 // runSearch runs the search of a client.
@@ -202,7 +201,7 @@ func requireStopped(t *testing.T, c workloads.Adapter, why string, change func(*
 	require.NotContains(t, res.Stopped, "\n")
 }
 
-// requireHoldsUnderLoad runs a lock under load for a short time, as fast as the machine can.
+// requireHoldsUnderLoad requires that a short load on a lock, without a limit of its rate, is valid.
 func requireHoldsUnderLoad(t *testing.T, c workloads.Adapter, o workloads.Options, clients int, length time.Duration) {
 	t.Helper()
 	v, err := adapter.Variant(c)
@@ -250,8 +249,8 @@ func withBlindRelease(t *testing.T, file string) string {
 	return withTexts(t, file, right, blind)
 }
 
-// Every adapter answers each message correctly and holds under load. A blind DEL that is planted in it is found, with
-// the same schedule each time.
+// Every adapter answers each message correctly and holds under load. If its release deletes any owner's lock, a search
+// finds that, with the same schedule each time.
 func TestEveryAdapter(t *testing.T) {
 	t.Parallel()
 	for _, a := range adapters {
@@ -268,9 +267,8 @@ func TestEveryAdapter(t *testing.T) {
 	}
 }
 
-// Every adapter passes the check and the search unchanged, but for the clock that it declares to read. If an answer is
-// lost it reconnects. Its library's reads of the clock during that belong to no operation: in every language it has as
-// many schedules as a lock without a clock.
+// Every adapter passes the check and the search with a preloaded clock. Even if its library reads the clock while it
+// reconnects, it has as many schedules as a lock without a clock.
 func TestEveryAdapterUnderAPreloadedClock(t *testing.T) { adaptersAgree(t, workloads.PreloadedClock) }
 
 func TestLongEveryAdapterUnderEveryClock(t *testing.T) {
@@ -278,7 +276,7 @@ func TestLongEveryAdapterUnderEveryClock(t *testing.T) {
 	adaptersAgree(t, workloads.AskedClock, workloads.PreloadedClock, workloads.RealClock)
 }
 
-// adaptersAgree searches every adapter with clocks, and the fastest one without.
+// adaptersAgree requires the same number of schedules of every adapter with each clock, and of one without a clock.
 func adaptersAgree(t *testing.T, clocks ...workloads.AdapterClock) {
 	t.Parallel()
 	var mu sync.Mutex

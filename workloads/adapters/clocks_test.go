@@ -60,7 +60,7 @@ func TestLongAPreloadedClockIsTheSchedules(t *testing.T) {
 	}
 }
 
-// Do not use this lock: with three clients its release deletes any owner's key.
+// Do not use this lock: in a search with three clients its release deletes another owner's key.
 func TestLongADeadlineLockIsNoLockToUse(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
@@ -68,15 +68,15 @@ func TestLongADeadlineLockIsNoLockToUse(t *testing.T) {
 		func(s *explore.Spec) { noCrash(s); s.Clients, s.First = 3, true })
 }
 
-// Comparisons of a deadline with a fraction of a millisecond. One is right, since the lease ends in the millisecond in
-// which it is over. With the other the lease ends in the millisecond before.
+// Two comparisons by which an owner decides whether its lease lasts. inTime is right to the millisecond. With tooSoon
+// the lease ends a millisecond early.
 const (
 	inTime  = "time.time() * 1000 <= int(held)"
 	tooSoon = "time.time() * 1000 <= int(held) - 1"
 )
 
-// A lease that is measured with time.time() ends in the right millisecond. The search finds the same lock with a lease
-// that ends in the millisecond before.
+// A lock that measures its lease by time.time() ends it in the right millisecond. If the lock ends it one millisecond
+// early, the search finds that.
 func TestADeadlineIsKeptToTheMillisecond(t *testing.T) {
 	t.Parallel()
 	few := func(s *explore.Spec) { noCrash(s); s.First, s.MaxSchedules = true, 100 }
@@ -124,8 +124,8 @@ except ConnectionError:
     sys.exit(0)
 `
 
-// A user's test that runs itself is also searched in the schedule's time. The search finds a lease that ends a
-// millisecond too early and nothing in one that ends in time, whether whole milliseconds or fractions are compared.
+// A test that drives itself is also searched in the schedule's time. The search finds a lease that ends a millisecond
+// early, and nothing if the lease ends in time.
 func TestLongADrivingTestInTheSchedulesTime(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
@@ -149,8 +149,7 @@ func TestLongADrivingTestInTheSchedulesTime(t *testing.T) {
 	}
 }
 
-// A lock's sleep takes the schedule's time. This one waits by the machine's clock, and longer than a search waits for a
-// step.
+// A lock that tries for a minute and sleeps in between takes no real time in a search.
 func TestAPreloadedSleepTakesNoTime(t *testing.T) {
 	t.Parallel()
 	requireHolds(t, pythonClass(t, "Lock", `
@@ -181,8 +180,8 @@ func withTexts(t *testing.T, file string, pairs ...string) string {
 	return path
 }
 
-// A lock in Ruby that sleeps after a refusal and retries once sleeps in the schedule's time. Its second try comes after
-// the end of the first owner's lease, and the search does not wait for that.
+// A lock in Ruby sleeps after a refusal until the owner's lease is over, and tries again. In a search that sleep takes
+// no real time.
 func TestLongASleepInRubyTakesNoTime(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
@@ -212,7 +211,7 @@ func TestLongATimerOfAnEventLoopIsRefused(t *testing.T) {
 			"clock cannot answer"), races)
 }
 
-// A program that reads the machine's clock is not searched with time that passes.
+// A search in which time passes refuses a program that reads the machine's clock.
 func TestARealClockIsRefusedWhereTimePasses(t *testing.T) {
 	t.Parallel()
 	file := withReplacement(t, "python/deadline_lock.py", `clock = "preloaded"`, `clock = "real"`)

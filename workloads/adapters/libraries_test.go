@@ -80,7 +80,7 @@ func TestLongLibrariesAsTheyCome(t *testing.T) {
 	})
 }
 
-// connecting is a lock whose library sends a command each time it connects: before its first operation if it is eager.
+// connecting is a lock whose library sends commands each time it connects. It connects before the first operation.
 const connecting = `
     can, any_thread = ["acquire", "release"], True
 
@@ -102,8 +102,8 @@ class Program(lock.Program):
 lock.Program = Program
 `
 
-// Commands that a library sends while it connects belong to no operation, also if it reconnects during one. Those that
-// write are named.
+// Commands that a library sends to connect belong to no operation, even if it connects during one. Outside of
+// operations a command that writes stops the search.
 func TestWhatALibrarySendsWhileItConnects(t *testing.T) {
 	t.Parallel()
 	lost := bounds(-1, -1, 1)

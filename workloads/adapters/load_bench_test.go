@@ -30,14 +30,15 @@ const (
 	loadWarm    = 2 * time.Second // warm-up before that: interpreters compile what runs often
 )
 
-// loadRounds is the number of measurements of each of two ways, which alternate.
+// loadRounds is how often BenchmarkLoad measures each adapter and its bare loop, in turn.
 var loadRounds = 5
 
-// BenchmarkLoad compares a lock under load in another language with a bare loop in that language. Both run the same
-// operations through the same Redis client, from as many connections in as many processes, and alternate. The processes
-// connect to their node directly, as in runs without faults, or through the relay. of-bare compares rates. of-bare-cpu
-// compares the processor time of an operation, including Redis and the harness, and depends less on the machine's other
-// load: 0.5 is twice the time of the bare loop.
+// BenchmarkLoad compares a lock of an adapter under load with a bare loop in the adapter's language. Both do the same
+// operations by the same Redis client, with as many connections and processes. The adapter connects to its node
+// directly, as in runs without faults, or through relays.
+//
+// The figure of-bare compares rates. The figure of-bare-cpu compares the processor time of an operation, including
+// Redis and the harness: 0.5 is twice the time of the bare loop. It depends less on the machine's other load.
 func BenchmarkLoad(b *testing.B) {
 	for _, l := range []struct {
 		language   language
@@ -68,7 +69,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// report reports the median, the least and the most.
+// report reports the median, the least and the most of all values.
 func report(b *testing.B, all []float64, unit string) {
 	slices.Sort(all)
 	b.ReportMetric(all[len(all)/2], unit)
@@ -76,7 +77,7 @@ func report(b *testing.B, all []float64, unit string) {
 	b.ReportMetric(all[len(all)-1], "most-"+unit)
 }
 
-// figure is a measurement of one way.
+// figure is one measurement of an adapter or of a bare loop.
 type figure struct {
 	rate  float64       // operations a second
 	spent time.Duration // processor time of an operation, of all processes
@@ -112,7 +113,7 @@ func loaded(b *testing.B, groups int, command []string, direct bool) figure {
 	return figure{last.rate(first), last.spentEach(first)}
 }
 
-// bareLoops measures bare loops.
+// bareLoops measures bare loops in as many processes as there are groups.
 func bareLoops(b *testing.B, groups int, command []string) figure {
 	c := cluster.Standalone(cluster.Options{Clients: loadClients})
 	clustertest.Start(b, c)
@@ -146,7 +147,7 @@ func bareLoops(b *testing.B, groups int, command []string) figure {
 	return figure{sum, last.spentEach(first)}
 }
 
-// gauge is a number of operations and the processor time that they took.
+// gauge holds how many operations were done up to a moment, and the processor time that was spent.
 type gauge struct {
 	at    time.Time
 	count int64                    // of operations

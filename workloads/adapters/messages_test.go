@@ -22,8 +22,8 @@ func listening(t *testing.T, body string) workloads.Adapter {
 	return pythonClass(t, "PubSubLock", body)
 }
 
-// unconfirmed is the body of a lock that listens without waiting for the confirmation, which then arrives as its first
-// message. It listens on one connection during each acquire, twice.
+// unconfirmed is the body of a lock that subscribes and does not wait for the confirmation. The confirmation then comes
+// as its first message. A refused acquire subscribes several times on one connection.
 const unconfirmed = `
     def acquire(self, key, owner, ttl_ms):
         if Lock.acquire(self, key, owner, ttl_ms):
@@ -197,9 +197,9 @@ func TestLongACrashWhileAProgramWaitsForAMessage(t *testing.T) {
 	requireSame(t, cut, requireHolds(t, c, oneFault["crash"]))
 }
 
-// The schedule decides how many clients listen, under every fault. The program does something else for each number of
-// listeners that its PUBLISH reached, and the search finds that it does the same each time. In one case it closes its
-// connection, in one it unsubscribes and keeps it open, and in one it leaves it as it is. It waits for none of these.
+// The schedule decides how many clients a PUBLISH reaches, under every fault. The program's next command depends on
+// that number, so the search notices if the number changes between two runs of a schedule. After a wait the program
+// closes its connection, unsubscribes, or does neither.
 func TestLongTheScheduleSaysWhoListens(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
@@ -311,8 +311,8 @@ func TestLongEachThreadReadsItsOwnMessages(t *testing.T) {
 	t.Logf("%d schedules", res.Schedules)
 }
 
-// At the end the harness checks whether a lock is free, also with a program that waits for messages. Its wait takes the
-// schedule's time.
+// At the end the harness lets the program acquire the lock, to see whether the lock is free. If the program then waits
+// for a message, the wait takes the schedule's time.
 func TestTheHarnessLooksByAProgramThatListens(t *testing.T) {
 	t.Parallel()
 	const body = `
@@ -374,8 +374,8 @@ const (
 	page = "see Subscriptions in workloads/adapters/README.md"
 )
 
-// The first command to run with an adapter says that it has to ask. Its question is answered at once, as under load, so
-// it waits by itself: a quarter of the 10 s lease of a check.
+// A check of a program that subscribes includes whether it asks before it reads a message. Its question is answered at
+// once, as under load. The program then really waits, for a quarter of the check's lease of 10 s.
 func TestTheCheckKnowsWhoAsksForMessages(t *testing.T) {
 	t.Parallel()
 	const silent = acquires + "p.subscribe('x'); p.get_message(timeout=0.05); p.get_message(timeout=0.05); " +

@@ -18,8 +18,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// extendOrTake is one of the two mistakes of RedLock.net issue 64: a renewal that finds no lock takes it. The other is
-// that each answered renewal sets a new timer, which is never stopped.
+// extendOrTake is a renewal that takes the lock if it is free: one of the two mistakes of RedLock.net issue 64. The
+// other is that each answered renewal sets a new timer, which nothing stops.
 const extendOrTake = `local is = redis.call("get", KEYS[1]) if is and is ~= ARGV[1] then return 0 end ` +
 	`redis.call("set", KEYS[1], ARGV[1], "PX", ARGV[2]) return 1`
 
@@ -214,7 +214,7 @@ func requireBreakDown(t *testing.T, program func(*testing.T, string) workloads.A
 	}
 }
 
-// A thread that goes on after it was told that its client is gone costs a process, and nothing else.
+// A thread may ignore that its client has crashed. Then its process is replaced, and the search goes on.
 func TestLongAThreadOfAnAdapterThatNeverStops(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// driver does the two commands of a cache driver that a lock needs, as the documentation of cache drivers promises.
+// driver has the two methods of goravel's cache driver that a lock calls. They do what the documentation promises.
 type driver struct {
 	contracts.Driver // nil: a lock calls no other method
 	redis            *redis.Client
