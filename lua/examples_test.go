@@ -11,11 +11,11 @@ import (
 // This file has an example for every script of the folder. scripts_test.go runs them all, in every way that a script is
 // run: under both protocols, after a flush and a failover, on a Cluster, and with access to its own keys only.
 
-// example lists calls of a script in a row, on an empty server, with its answers.
+// example lists calls of one script, one after the other on an empty server, with the replies to expect.
 type example struct {
 	given   string // a command with its key to run before the calls, if any
 	calls   []call
-	misuses bool // it passes values as KEYS, as its article does: they share no slot
+	misuses bool // it passes values as KEYS, as its article does, so its KEYS share no slot
 }
 
 // call is one call of the script. Its keys and arguments are words.
@@ -24,7 +24,7 @@ type call struct {
 	want       any // the reply, the same under RESP2 and RESP3; an int stands for an integer
 }
 
-// tooLong is the sample of "Unique serial numbers", beyond 2^53.
+// tooLong is the number that "Unique serial numbers" takes as an example. It is beyond 2^53.
 const tooLong = "16081817202494579"
 
 var examples = map[string]example{

@@ -92,7 +92,7 @@ func TestEveryScriptRunsOnAClusterIfItsKeysShareASlot(t *testing.T) {
 	})
 }
 
-// comeBack runs every script on a server that does not know it by its digest.
+// comeBack requires that every script is answered NOSCRIPT on the server of r, and works all the same.
 func comeBack(t *testing.T, r *redis.Client) {
 	t.Helper()
 	each(t, func(t *testing.T, source string, x example) {

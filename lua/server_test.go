@@ -94,7 +94,7 @@ esac
 	return path
 }
 
-// reply returns what a client gets: nil for a nil reply, and an error for an error reply.
+// reply returns the reply to a command: nil for a nil reply, and an error for an error reply.
 func reply(cmd *redis.Cmd) any {
 	v, err := cmd.Result()
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// late makes two faults see the node well, each, before one of them goes on.
+// late is a cluster on which each of two faults sees that the node is well, before either goes on.
 type late struct {
 	*sketch
 	both *sync.WaitGroup

@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// TestAFaultThatDoesNotActIsAnError checks that every bite is looked at, on a cluster that no fault moves.
+// TestAFaultThatDoesNotActIsAnError checks that Inject returns an error if the fault has no effect.
 func TestAFaultThatDoesNotActIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := threeOf("s1", "s2", "s3")

@@ -63,7 +63,7 @@ func nodeFaults() []Entry {
 // leastToBeMissed returns how long a node has to be down for its primary to miss it.
 func leastToBeMissed(Configured, Outlook) time.Duration { return 200 * time.Millisecond }
 
-// leastUnnoticed returns how long to watch a restart to be sure that Sentinels do not react to it.
+// leastUnnoticed returns how long a restart has to be watched to be sure that Sentinels do not react to it.
 func leastUnnoticed(_ Configured, on Outlook) time.Duration {
 	if len(on.Sentinels()) == 0 {
 		return 0

@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// TestClientKillCutsEveryConnectionOnce needs a cluster to which no client has a connection yet.
+// TestClientKillCutsEveryConnectionOnce starts a cluster, since no client may have a connection to it yet.
 func TestClientKillCutsEveryConnectionOnce(t *testing.T) {
 	t.Parallel()
 	b := bench{t, clustertest.Start(t, cluster.Standalone(cluster.Options{})), t.Context()}

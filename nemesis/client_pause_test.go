@@ -16,7 +16,7 @@ import (
 type pausable struct {
 	*sketch
 	paused *bool
-	drowsy *int // probes, every other of which is not answered
+	drowsy *int // number of probes; every other probe gets no answer
 }
 
 func (p pausable) PauseClients(context.Context, string, bool) (func(context.Context) error, error) {
@@ -38,7 +38,7 @@ func (p pausable) Probe(context.Context, string, string) error {
 	return nil
 }
 
-// TestClientsArePausedOnce, and one late answer is no sign that reads are paused.
+// TestClientsArePausedOnce checks that a second pause of a node is refused, and that one late answer is no error.
 func TestClientsArePausedOnce(t *testing.T) {
 	p := pausable{oneNode(), new(bool), new(int)}
 	first, err := nemesis.ClientPauseWrites(p, nemesis.Primary()).Inject(t.Context(), rng())

@@ -19,7 +19,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// office is a system of two client groups, a workload that writes down what its clients do, and a topology.
+// office is a system of two client groups, a topology, and a workload whose clients record what their clock shows.
 type office struct{ fleet harness.Fleet }
 
 func (*office) Start(context.Context, harness.Clock, func(harness.Event), *slog.Logger) error {
@@ -39,7 +39,7 @@ func (o *office) Open(context.Context, int) (harness.Client, error) {
 	return o, nil
 }
 
-// Step takes a millisecond; its result says by how much the client's clock is wrong.
+// Step takes a millisecond, and records by how much the client's clock is wrong.
 func (*office) Step(ctx context.Context, s *harness.Session) {
 	s.Invoke(harness.Op{Kind: harness.Next}, func(op *harness.Op) {
 		if err := harness.Checkpoint(ctx); err != nil {
@@ -77,8 +77,8 @@ func skewed(ahead time.Duration) clientFault {
 	}
 }
 
-// TestFaultsOfClientsStrikeOneGroup: what becomes of the clients is tested beside harness.Fleet, and on a real cluster
-// in harness/plan.
+// TestFaultsOfClientsStrikeOneGroup checks that such a fault strikes no other group. What becomes of the clients is
+// tested beside harness.Fleet, and on a real cluster in harness/plan.
 func TestFaultsOfClientsStrikeOneGroup(t *testing.T) {
 	for proof, c := range map[string]struct {
 		fault   clientFault
@@ -171,10 +171,10 @@ func TestClientsThatComeToNoCheckpointAreNotStruck(t *testing.T) {
 	require.ErrorContains(t, errs[2], "of 8 clients of g0, g1 none has died: no client came to a checkpoint")
 }
 
-// hanging is a workload whose clients hang.
+// hanging is a workload whose clients hang until release is closed.
 type hanging struct {
 	*office
-	inside  chan struct{} // takes a client that hangs, if there is room
+	inside  chan struct{} // gets an element from each client that hangs, if there is room
 	release chan struct{}
 }
 
@@ -188,7 +188,7 @@ func (h hanging) Step(context.Context, *harness.Session) {
 	<-h.release
 }
 
-// idle is a nemesis that does something.
+// idle is a nemesis that calls do and breaks nothing.
 type idle struct{ do func() }
 
 func (idle) Name() string { return "idle" }
@@ -197,9 +197,9 @@ func (n idle) Inject(context.Context, *rand.Rand) (harness.Injection, error) {
 	return harness.Injection{Bite: "done"}, nil
 }
 
-// TestLongWhatFaultsOfClientsDo to algorithms under load on a real Redis, whose clients alone are struck. There are
-// four runs for what is to be found, since a busy machine may strike no owner where it matters, and nothing else is
-// found in any.
+// TestLongWhatFaultsOfClientsDo checks which violations faults of clients cause under load on a real Redis, and that
+// they cause no others. A load is run up to four times until all are found, since on a busy machine a fault may strike
+// no owner at the right moment.
 func TestLongWhatFaultsOfClientsDo(t *testing.T) {
 	testenv.NeedLong(t)
 	const ms, sec = time.Millisecond, time.Second

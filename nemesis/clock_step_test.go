@@ -13,10 +13,10 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// clocks tells, once, whether this machine can set the clocks of nodes.
+// clocks returns an error if this machine cannot set the clocks of nodes. It finds that out once.
 var clocks = sync.OnceValue(func() error { _, err := cluster.CompileClocks(context.Background()); return err })
 
-// needClocks skips a test on a machine that cannot.
+// needClocks skips a test on a machine that cannot set the clocks of nodes.
 func needClocks(t *testing.T) {
 	t.Helper()
 	if err := clocks(); err != nil && !cluster.HasClockLibrary() {

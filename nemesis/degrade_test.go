@@ -16,7 +16,7 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// TestADegradationStrikesEveryLinkOnce, also where a host is in both choices.
+// TestADegradationStrikesEveryLinkOnce checks that no link is degraded twice, even if a host is in both choices.
 func TestADegradationStrikesEveryLinkOnce(t *testing.T) {
 	s := threeOf("s1")
 	for _, c := range []struct {
@@ -46,7 +46,7 @@ func TestADegradationStrikesEveryLinkOnce(t *testing.T) {
 	}
 }
 
-// TestADegradationLooksPastANodeThatIsDown, and is refused where no link works.
+// TestADegradationLooksPastANodeThatIsDown checks that only working links are measured. Without any, Inject fails.
 func TestADegradationLooksPastANodeThatIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := threeOf()
@@ -67,7 +67,7 @@ func TestADegradationLooksPastANodeThatIsDown(t *testing.T) {
 	})
 }
 
-// undialled fails every echo with an error of its dialling.
+// undialled is a cluster to which no echo can dial.
 type undialled struct{ *sketch }
 
 func (undialled) Echo(context.Context, string, string, int) error {
@@ -80,7 +80,7 @@ func TestAConnectionThatNeverWasDoesNotEnd(t *testing.T) {
 	require.ErrorContains(t, err, "no connection on g0>r1")
 }
 
-// stalling keeps echoes waiting, from the second on and for so many.
+// stalling is a cluster that answers one echo, and then leaves as many as stalls says without an answer.
 type stalling struct {
 	*sketch
 	echoes *atomic.Int32

@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// TestKillOfReplicas: their primary misses them.
+// TestKillOfReplicas checks that the primary has lost the replicas that were killed.
 func TestKillOfReplicas(t *testing.T) {
 	b := borrow(t, calm)
 	for _, h := range []nemesis.Target{nemesis.Replica(), nemesis.Replicas()} {
@@ -44,7 +44,7 @@ func TestFaultsOfNodesSayWhatATopologyLacks(t *testing.T) {
 	}
 }
 
-// TestAHealVisitsEveryNode although the first that it mends fails.
+// TestAHealVisitsEveryNode checks that a heal goes on to the other nodes if the first one cannot be healed.
 func TestAHealVisitsEveryNode(t *testing.T) {
 	s := threeOf()
 	for _, n := range []harness.Nemesis{nemesis.Pause(s, nemesis.Nodes()), nemesis.Kill(s, nemesis.Nodes())} {
@@ -63,7 +63,8 @@ func TestAHealVisitsEveryNode(t *testing.T) {
 	}
 }
 
-// TestAShortPauseNeedsNoFailover: Sentinels that had no time to replace the primary are no sign that it was not paused.
+// TestAShortPauseNeedsNoFailover checks the proof of a kill or pause of the primary. Without a failover the fault is
+// proved only if it was too short for Sentinels to replace the primary.
 func TestAShortPauseNeedsNoFailover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, make := range []func(*sketch) harness.Nemesis{

@@ -19,7 +19,7 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// settings returns those that memory pressure changes.
+// settings returns the node's settings that memory pressure changes.
 func (b bench) settings(node string) any {
 	b.Helper()
 	all, err := b.Do(b.ctx, node, "CONFIG", "GET", "maxmemory*")
@@ -27,7 +27,7 @@ func (b bench) settings(node string) any {
 	return all
 }
 
-// meddling is a cluster to whose commands something happens.
+// meddling is a cluster that hands each command to meddle, which may send it by next.
 type meddling struct {
 	*cluster.Cluster
 	meddle func(command []any, next ask) (any, error)
@@ -39,7 +39,7 @@ func (m meddling) Do(ctx context.Context, node string, command ...any) (any, err
 	return m.meddle(command, func(command ...any) (any, error) { return m.Cluster.Do(ctx, node, command...) })
 }
 
-// replica is a sketch whose primary says that it is a replica, as it is for a moment after a failover.
+// replica is a sketch whose primary says that it is a replica, as a primary may for a moment after a failover.
 type replica struct{ *sketch }
 
 func (replica) Do(context.Context, string, ...any) (any, error) { return "role:slave\r\n", nil }
@@ -51,7 +51,7 @@ func TestMemoryPressureOfAReplicaIsIdle(t *testing.T) {
 	require.ErrorContains(t, err, "idle: r1 is a replica")
 }
 
-// Under load the memory in use grows by itself. The limit follows: locks go on being evicted, and nobody is refused.
+// Under load a node's data grows. The memory limit follows it, so that locks are still evicted and no write is refused.
 func TestMemoryPressureUnderLoad(t *testing.T) {
 	const changes, values, size = 5, 24, 512 << 10 // 12 MB each time, of the 16 MB that fit in
 	b := borrow(t, standalone)
@@ -119,7 +119,7 @@ func TestTheHealOfMemoryPressureAwaitsANodeThatDiesMeanwhile(t *testing.T) {
 	require.ElementsMatch(t, before, b.settings("r1")) // another process lists them in another order
 }
 
-// A change of settings may be carried out after the one that puts them back.
+// Redis may execute a late change of the settings after the heal has restored them. The heal then restores them again.
 func TestALateChangeDoesNotOutliveMemoryPressure(t *testing.T) {
 	b := borrow(t, standalone)
 	before := b.settings("r1")
@@ -136,7 +136,7 @@ func TestALateChangeDoesNotOutliveMemoryPressure(t *testing.T) {
 	require.Equal(t, before, b.settings("r1"))
 }
 
-// A node that has evicted some keys, and is then restarted, counts from 0 again.
+// A node that has evicted keys counts from 0 again after a restart. That change of the count is no eviction.
 func TestARestartIsNoEviction(t *testing.T) {
 	b := borrow(t, standalone)
 	var looks atomic.Int32

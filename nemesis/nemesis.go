@@ -91,7 +91,7 @@ func chooseTargets(ctx context.Context, c nodes, t Target, rng *rand.Rand) (chos
 	return chosen, err
 }
 
-// primaryAsked is a topology that remembers failures: inVain is true once Primary has returned an error.
+// primaryAsked is a topology that sets inVain to true once Primary has returned an error.
 type primaryAsked struct {
 	Topology
 	inVain bool

@@ -16,7 +16,7 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// pool lends clusters of one kind to tests, each to one test at a time.
+// pool lends clusters of one kind to tests. A test has its cluster to itself.
 type pool struct {
 	make func() *cluster.Cluster
 	free chan *cluster.Cluster // nil stands for one that is still to be started
@@ -30,8 +30,8 @@ func newPool(most int, make_ func() *cluster.Cluster) *pool {
 	return p
 }
 
-// The pools. Sentinels of watched clusters fail over as soon as they can. Those of calm clusters never do, however slow
-// the machine is, so that r1 is always primary there; the nodes' clocks can be set, if the machine has a compiler.
+// The pools. Sentinels of watched clusters fail over as soon as they can. Sentinels of calm clusters never do, however
+// slow the machine is, so r1 stays primary. The clocks of calm clusters can be set if the machine has a compiler.
 var (
 	standalone = newPool(2, func() *cluster.Cluster { return cluster.Standalone(cluster.Options{}) })
 	watched    = newPool(1, func() *cluster.Cluster { return cluster.Sentinel(cluster.Options{}) })
@@ -65,14 +65,14 @@ type bench struct {
 	ctx context.Context
 }
 
-// patience bounds a whole test and each wait for what must come, against hanging only: Sentinels of a busy machine may
-// vote for themselves again and again, every six seconds, or stand in TILT.
+// patience is a limit for a test and for each of its waits, so that none hangs. It is long, since Sentinels of a busy
+// machine may vote for themselves again and again, every six seconds, or stand in TILT.
 const patience, tick = 5 * time.Minute, 10 * time.Millisecond
 
 func rng() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
-// borrow runs the test side by side with others, on a whole and empty cluster of the pool. When the test is over it
-// waits until the cluster is whole again. One that a failed test leaves is not lent again.
+// borrow returns a whole and empty cluster of the pool, and lets the test run side by side with others. After the test
+// it waits until the cluster is whole again. After a failed test it stops the cluster instead.
 func borrow(t *testing.T, p *pool) bench {
 	t.Helper()
 	t.Parallel()
@@ -125,7 +125,7 @@ func (b bench) inject(n harness.Nemesis) harness.Injection {
 	return inj
 }
 
-// heal heals, waits until the cluster is whole, and checks that every client group can write.
+// heal heals the fault, waits until the cluster is whole, and checks that every client group can write.
 func (b bench) heal(inj harness.Injection) {
 	b.Helper()
 	require.NoError(b, inj.Heal(b.ctx))
@@ -146,8 +146,7 @@ func (b bench) write(group int) error {
 	return r.Set(b.ctx, "k", "v", 0).Err()
 }
 
-// writes waits until the group can write, to whichever primary it follows: on a busy machine one write that comes late
-// is no evidence of a cut, and through a cut none ever gets.
+// writes waits until the group can write. One write that fails proves nothing: on a busy machine it may just be late.
 func (b bench) writes(group int) {
 	b.Helper()
 	require.EventuallyWithT(b, func(t *assert.CollectT) { assert.NoError(t, b.write(group)) }, patience, tick,

@@ -15,8 +15,8 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// TestWhoLosesWhom checks the links that each shape cuts, both ways, and its targets. Replicas and Sentinels among the
-// targets are called r and s, the others R and S.
+// TestWhoLosesWhom checks the targets of each shape and the links that it cuts, both ways. In its table r and s stand
+// for the replicas and Sentinels among the targets, R and S for the others.
 func TestWhoLosesWhom(t *testing.T) {
 	for _, c := range []struct {
 		shape         nemesis.Shape
@@ -69,7 +69,8 @@ func TestWhoLosesWhom(t *testing.T) {
 	}
 }
 
-// TestPartitionsThatDoNotApply say so in one line, and touch nothing.
+// TestPartitionsThatDoNotApply checks that a partition which the topology is too small for, or which makes no sense,
+// returns an error of one line and touches nothing.
 func TestPartitionsThatDoNotApply(t *testing.T) {
 	s := oneNode()
 	for _, shape := range nemesis.AllShapes() {
@@ -111,7 +112,7 @@ func TestPartitionsThatDoNotApply(t *testing.T) {
 	}
 }
 
-// drowsy leaves every other probe that comes from g2 without an answer.
+// drowsy is a cluster on which every other probe from g2 gets no answer.
 type drowsy struct {
 	*sketch
 	probes *atomic.Int32

@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// sides is a cluster, or the links of its generators, and notes what comes to it.
+// sides stands for a cluster, or for the links of its generators. It notes each call in seen.
 type sides struct {
 	nemesis.Cluster
 	name  string
@@ -37,7 +37,8 @@ func (s sides) Probe(context.Context, string, string) error {
 func (s sides) Echo(context.Context, string, string, int) error { return errors.New(s.name) }
 func (s sides) Hangup(context.Context, string, string) error    { return errors.New(s.name) }
 
-// TestLinksOfGeneratorsAreStruckThere and all others here.
+// TestLinksOfGeneratorsAreStruckThere checks that faults strike links that clients open in the generators, and all
+// other links in the cluster.
 func TestLinksOfGeneratorsAreStruckThere(t *testing.T) {
 	var seen []string
 	here, there := sides{name: "here", seen: &seen}, sides{name: "there", seen: &seen}
@@ -58,7 +59,7 @@ func TestLinksOfGeneratorsAreStruckThere(t *testing.T) {
 	}
 }
 
-// TestWhatFailsInAGeneratorIsHealed and nothing is struck here.
+// TestWhatFailsInAGeneratorIsHealed checks that nothing is done to the cluster if a fault fails in a generator.
 func TestWhatFailsInAGeneratorIsHealed(t *testing.T) {
 	var seen []string
 	c := nemesis.WithRemoteClients(sides{name: "here", seen: &seen},

@@ -12,8 +12,8 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// reluctant is a cluster whose Sentinels give the first failover up. With the second one r2 is promoted, or a Sentinel
-// crashes that was told to: before it answers.
+// reluctant is a cluster whose Sentinels give the first failover up. The second one promotes r2. But if a Sentinel was
+// told to crash in a failover, it crashes in the second one, without an answer.
 type reluctant struct {
 	*sketch
 	asked, told *int

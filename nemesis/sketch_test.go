@@ -13,30 +13,30 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// sketch is a cluster on paper: it keeps what faults do to it, and r1 is primary until promoted is set. What it does
-// not define is the nil Cluster's, and panics.
+// sketch is a fake cluster that notes what faults do to it. r1 is primary until promoted is set. Methods that sketch
+// does not define panic.
 type sketch struct {
 	nemesis.Cluster
 	nodes, sentinels, groups []string
 
 	mu       sync.Mutex
-	headless int // looks for a primary that find none
+	headless int // how many more calls of Primary find none
 	promoted string
-	down     map[string]int // faults that a node is killed or stopped by
+	down     map[string]int // by how many faults a node is killed or stopped
 	deaf     bool           // no fault acts
 	unwhole  error          // what the next Resume or Restart returns
 	links    []harness.Link // that are impaired
-	cuts     bool           // nothing is answered there
+	cuts     bool           // links are cut, not only slow
 	said     []string       // the first words of commands
 }
 
-// threeOf is three Redis nodes with Sentinels of the given names.
+// threeOf returns a sketch of three Redis nodes, five client groups and the given Sentinels.
 func threeOf(sentinels ...string) *sketch {
 	return &sketch{nodes: []string{"r1", "r2", "r3"}, sentinels: sentinels,
 		groups: []string{"g0", "g1", "g2", "g3", "g4"}, down: map[string]int{}}
 }
 
-// oneNode is a Redis alone.
+// oneNode returns a sketch of one Redis node without Sentinels.
 func oneNode() *sketch {
 	s := threeOf()
 	s.nodes = s.nodes[:1]
@@ -149,7 +149,7 @@ func (s *sketch) Probe(_ context.Context, from, to string) error {
 	return nil
 }
 
-// Echo takes a tenth of a second where the link is impaired.
+// Echo takes a tenth of a second on an impaired link.
 func (s *sketch) Echo(ctx context.Context, from, to string, _ int) error {
 	if err := s.Probe(ctx, from, to); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// TestSleepIsAsLongAsItIsAskedToBe: long enough for a failover, and until the node is killed.
+// TestSleepIsAsLongAsItIsAskedToBe checks that a sleep lasts until a failover has happened, or the node is killed.
 func TestSleepIsAsLongAsItIsAskedToBe(t *testing.T) {
 	b := borrow(t, watched)
 	old := b.primary()
@@ -35,7 +35,7 @@ func TestSleepOfANodeThatIsCutOff(t *testing.T) {
 	require.ErrorContains(t, err, "g0 does not reach r1 before the fault")
 }
 
-// answering is a sketch whose nodes answer what is sent past all links, and refuse to sleep.
+// answering is a sketch whose nodes answer every command, except that they refuse to sleep.
 type answering struct{ *sketch }
 
 func (answering) Do(_ context.Context, _ string, command ...any) (any, error) {
@@ -50,7 +50,7 @@ func TestSleepThatIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "DEBUG is not allowed")
 }
 
-// blinking does not look at the first sleep.
+// blinking is a cluster that holds probes back during the first sleep, so that none sees it.
 type blinking struct {
 	*cluster.Cluster
 	sleeps *atomic.Int32

@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// loaded lets two client groups write all the while, and returns what waits until both have tried ten times more.
+// loaded lets two client groups write until the test is over. Its result waits until both have tried ten times more.
 func (b bench) loaded() (more func()) {
 	ctx, stop := context.WithCancel(b.ctx)
 	var writing sync.WaitGroup
@@ -34,8 +34,8 @@ func (b bench) loaded() (more func()) {
 	}
 }
 
-// TestAFaultCountsWhatItTouchesOfTheSystem: who talks to whom is the system's doing. What the harness itself sends
-// there to see a fault act does not count: where nobody else talks, the fault is idle.
+// TestAFaultCountsWhatItTouchesOfTheSystem checks that a fault counts the traffic that it has touched, except for what
+// the harness sends to see the fault act. Without other traffic the fault is idle.
 func TestAFaultCountsWhatItTouchesOfTheSystem(t *testing.T) {
 	b := borrow(t, calm)
 	more := b.loaded()
