@@ -80,8 +80,7 @@ var abilities = map[string]string{
 }
 
 // beFake is a lock, filter or counter that speaks RESP without a library. Its lock acquires by SET NX PX and releases
-// by DEL, whoever owns the lock; in mode "compare" it checks the owner first. Most other modes break down in one way
-// each.
+// any owner's lock by DEL; in mode "compare" it checks the owner first. Most other modes break down in one way each.
 func beFake(mode string) int {
 	if mode == "mute" {
 		_, _ = io.Copy(io.Discard, os.Stdin)

@@ -74,7 +74,7 @@ var newGetSet = acquiring(func(ctx context.Context, l goodLock, key, owner strin
 	return true, l.redis.Set(ctx, key, owner, ttl).Err()
 })
 
-// blindExtend renews the lease, whoever owns it.
+// blindExtend renews any owner's lease.
 type blindExtend struct{ goodLock }
 
 func newBlindExtend(r redis.UniversalClient) *blindExtend { return &blindExtend{goodLock{r}} }

@@ -159,7 +159,7 @@ func TestBadInput(t *testing.T) {
 	})
 }
 
-// errorExtend renews the lease, whoever owns it. Its Extend returns an error alone, and no bool.
+// errorExtend renews any owner's lease. Its Extend returns an error alone, and no bool.
 type errorExtend struct{ goodLock }
 
 func newErrorExtend(r redis.UniversalClient) *errorExtend { return &errorExtend{goodLock{r}} }

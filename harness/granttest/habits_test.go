@@ -72,8 +72,8 @@ func (l *objectLock) myToken(owner string) string {
 }
 
 var (
-	// newStaleHeld makes a lock that grants what it has noted as its own, whoever has it by now. It keeps the note
-	// after a refused release.
+	// newStaleHeld makes a lock that grants what it has noted as its own, without a look at the owner in Redis. It
+	// keeps the note after a refused release.
 	newStaleHeld = ofObject(objectLock{
 		acquire: func(ctx context.Context, l *objectLock, key, owner string, ttl time.Duration) (bool, error) {
 			if l.held[key] {
