@@ -23,8 +23,8 @@ type nodeClaim struct{ cluster, node any }
 // if all pass, act for each. Without the claims, two faults could both take the death of one node for their own work. c
 // is the cluster.
 //
-// It returns inj with the first error of act. If it has not called act, it returns an empty Injection and errNotBegun
-// instead, since the heal of inj would undo another fault.
+// It returns inj and the first error of act. If it never called act, it returns an empty Injection and errNotBegun: the
+// heal of inj would undo another fault.
 func (chosen targets) breakExclusively(
 	ctx context.Context, c any, inj harness.Injection, check, act func(node string) error,
 ) (harness.Injection, error) {

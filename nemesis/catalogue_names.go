@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// slots maps the words in entries' names that stand for a parameter to the parameter's name.
+// slots maps each word in capitals that an entry's name may contain to the parameter that the word stands for.
 var slots = map[string]string{"HOST": "host", "SIDES": "sides"}
 
 // slot splits the entry's name at the word in capitals that stands for a parameter. If there is no such word, the

@@ -9,7 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// TestEveryFaultDeclaresItsEffects: reports and checkers ask for effects, so a fault without any explains nothing.
+// TestEveryFaultDeclaresItsEffects checks that every fault has effects, since reports and checkers go by these.
 func TestEveryFaultDeclaresItsEffects(t *testing.T) {
 	for name, want := range map[string]harness.Effects{
 		"kill": harness.EndsProcess, "restart": harness.EndsProcess,

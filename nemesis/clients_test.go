@@ -77,8 +77,8 @@ func skewed(ahead time.Duration) clientFault {
 	}
 }
 
-// TestFaultsOfClientsStrikeOneGroup checks that such a fault strikes no other group. What becomes of the clients is
-// tested beside harness.Fleet, and on a real cluster in harness/plan.
+// TestFaultsOfClientsStrikeOneGroup checks that a fault of one client group leaves the others alone. What becomes of
+// the clients is tested beside harness.Fleet, and on a real cluster in harness/plan.
 func TestFaultsOfClientsStrikeOneGroup(t *testing.T) {
 	for proof, c := range map[string]struct {
 		fault   clientFault

@@ -14,8 +14,8 @@ const (
 	ballastKey    = "doublegrant:ballast"
 	ballastPieces = 64        // largest number of pieces at a time
 	ballastSize   = 512 << 10 // size of a piece in bytes
-	// ballastRoom is the number of pieces for which the memory limit leaves room. The node's other data may grow by as
-	// many bytes between two adjustments of the limit.
+	// ballastRoom is the number of pieces of ballast for which the memory limit leaves room. The node's other data may
+	// grow by as many bytes between two adjustments of the limit.
 	ballastRoom   = ballastPieces / 2
 	ballastEvery  = 20 * time.Millisecond // how often a piece is added
 	ballastTTL    = 30 * time.Second      // TTL of a piece, so that none stays if the harness dies
@@ -82,7 +82,7 @@ func newBallast(ctx context.Context, c MemoryLimited, node string) (b *memoryBal
 	return b, nil
 }
 
-// keepAdding adds pieces until ctx ends.
+// keepAdding adds pieces of ballast until ctx ends.
 func (b *memoryBallast) keepAdding(ctx context.Context) {
 	tick := time.NewTicker(ballastEvery)
 	defer tick.Stop()
@@ -95,8 +95,8 @@ func (b *memoryBallast) keepAdding(ctx context.Context) {
 	}
 }
 
-// add adds a piece, and sets the memory limit so that half of all pieces fit beside the node's other data. The other
-// data may grow and shrink, and the limit follows its size. So all pieces together never fit.
+// add adds a piece of ballast, and sets the memory limit so that half of all pieces fit beside the node's other data.
+// The other data may grow and shrink, and the limit follows its size. So all pieces together never fit.
 func (b *memoryBallast) add(ctx context.Context) error {
 	there, used, err := b.addPiece(ctx)
 	if err != nil {

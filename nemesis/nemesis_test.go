@@ -58,7 +58,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// bench is a running cluster for one fault.
+// bench is a running cluster for the test of one fault.
 type bench struct {
 	*testing.T
 	*cluster.Cluster

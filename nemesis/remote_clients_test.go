@@ -37,8 +37,8 @@ func (s sides) Probe(context.Context, string, string) error {
 func (s sides) Echo(context.Context, string, string, int) error { return errors.New(s.name) }
 func (s sides) Hangup(context.Context, string, string) error    { return errors.New(s.name) }
 
-// TestLinksOfGeneratorsAreStruckThere checks that faults strike links that clients open in the generators, and all
-// other links in the cluster.
+// TestLinksOfGeneratorsAreStruckThere checks that the generators get faults of links that clients open, and the cluster
+// those of all other links.
 func TestLinksOfGeneratorsAreStruckThere(t *testing.T) {
 	var seen []string
 	here, there := sides{name: "here", seen: &seen}, sides{name: "there", seen: &seen}

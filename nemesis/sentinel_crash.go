@@ -27,11 +27,11 @@ func AfterPromotion() Crash { return Crash{"after-promotion", "crash-after-promo
 // SimulateFailure tells one of the Sentinels to fail over, and to crash in the middle of it (SENTINEL
 // SIMULATE-FAILURE). The bite: its process has ended. The heal starts it again.
 //
-// The consequences were measured with two other Sentinels, which see nothing wrong with the primary. A crash after the
-// election has no consequences. After a crash after the promotion there are two primaries for about a second, until the
-// other Sentinels make the promoted node a replica again. The writes that this node acknowledged are lost. The crashed
-// Sentinel has saved the promotion with a newer epoch than the others know. When it comes back, the others believe it.
-// Then all follow a replica, see that it is not a primary, and fail over in earnest.
+// The consequences were measured with two other Sentinels, which see nothing wrong with the primary. If the Sentinel
+// crashes after the election, there are none. If it crashes after the promotion, there are two primaries for about a
+// second, until the other Sentinels make the promoted node a replica again. The writes that this node acknowledged are
+// lost. The crashed Sentinel has saved the promotion with a newer epoch than the others know. When it comes back, the
+// others believe it. Then all follow a replica, see that it is not a primary, and fail over in earnest.
 func SimulateFailure(c Crashable, at Crash) harness.Nemesis {
 	return fault{"sentinel-crash-" + at.name, harness.MovesPrimary | harness.EndsProcess, sentinelCrash{c, at}.inject}
 }

@@ -23,7 +23,7 @@ type sketch struct {
 	headless int // how many more calls of Primary find none
 	promoted string
 	down     map[string]int // by how many faults a node is killed or stopped
-	deaf     bool           // no fault acts
+	deaf     bool           // faults have no effect
 	unwhole  error          // what the next Resume or Restart returns
 	links    []harness.Link // that are impaired
 	cuts     bool           // links are cut, not only slow

@@ -18,8 +18,8 @@ import (
 )
 
 // Connector returns the Redis client of a client group. Package harness/cluster has one. The client must not retry by
-// itself (MaxRetries -1) unless retries are under test. Otherwise a SET NX that is sent again may be refused because
-// the first SET NX took the lock.
+// itself (MaxRetries -1), unless retries are under test: a SET NX that is sent again may be refused because the first
+// SET NX took the lock.
 type Connector interface {
 	Connect(group int) (redis.UniversalClient, error)
 }

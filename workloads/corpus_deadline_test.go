@@ -14,9 +14,9 @@ import (
 // This file has locks and sequences that compute with time themselves: deadlines in values, remaining times of leases,
 // and TIME inside scripts.
 
-// keepsUntil returns a script that takes a lock until a deadline, and stores owner and deadline in a hash. until is a
-// Lua expression for the deadline in ms, of now and ARGV[2]. The script refuses the lock while the Lua expression
-// still, of now and the stored deadline kept, is true.
+// keepsUntil returns a script that takes a lock until a deadline, and stores owner and deadline in a hash. Both
+// arguments are Lua expressions: until computes the deadline in ms, from now and ARGV[2], and still tells from now and
+// the stored deadline, kept, whether the lock is taken.
 func keepsUntil(until, still string) string {
 	return nowMS + `local kept = tonumber(redis.call('hget', KEYS[1], 'until'))
 if kept and ` + still + ` then return 0 end

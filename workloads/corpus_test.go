@@ -241,7 +241,7 @@ func (a algorithm) explore(t *testing.T) {
 	}
 }
 
-// require requires that the verdict is got. If that is Unknown, reason has to contain the expected one.
+// require fails the test unless got is the expected verdict. For Unknown, reason has to contain the expected reason.
 func (s said) require(t *testing.T, got harness.Verdict, reason string) {
 	t.Helper()
 	if s.perhaps && got == harness.Invalid {

@@ -43,7 +43,7 @@ func libRedisPyLock() Variant {
 	})
 }
 
-// lib/redis-py-lock-endless, the same lock without a lease.
+// lib/redis-py-lock-endless, lib/redis-py-lock without a lease.
 //
 // Source: redis-py's issue 4279. reacquire() sends PEXPIRE 0, which deletes the lock, and returns True.
 func libRedisPyLockEndless() Variant {
@@ -158,8 +158,7 @@ func foreignLock(id string, can []string, l Library, v Variant) Variant {
 	return lockVariant(id, func(redis.UniversalClient) Locker { return Adapter{Can: can}.locker(notRun{}) }, v)
 }
 
-// Library returns how to run the library in another language that is this variant. It returns false for all other
-// variants.
+// Library says how to run the variant, if it is a library of another language. It returns false for all other variants.
 func (v Variant) Library() (Library, bool) { return v.library, v.library.File != "" }
 
 // RunBy returns v, the variant of a library, with a runner for the library's adapter. The variant cannot be run without

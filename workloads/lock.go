@@ -218,8 +218,8 @@ func (c *lockClient) Step(ctx context.Context, s *harness.Session) {
 	}
 }
 
-// renewsOneIn says how many of the usual holds have a renewal: one in eight. In a load that is shorter than its leases
-// hardly any other hold has one.
+// renewsOneIn says how many of the usual holds have a renewal: one in eight. A load that is shorter than its leases has
+// hardly any other renewal.
 const renewsOneIn = 8
 
 // hold keeps a lock until the given time. granted is the acquire that took the lock. In one of renewsOneIn holds the
@@ -303,7 +303,7 @@ const usualHoldMean = 5 * time.Millisecond
 
 func (c *lockClient) holdMean() time.Duration { return cmp.Or(c.opts.Hold, usualHoldMean) }
 
-// usualHold draws the length of a usual hold, at most a quarter of the lease.
+// usualHold draws the length of a usual hold, which ends long before its lease: at most a quarter of the lease.
 func (c *lockClient) usualHold(rng *rand.Rand, k *lockKeyState) time.Duration {
 	return min(time.Duration(rng.ExpFloat64()*float64(c.holdMean())), k.lease/4)
 }

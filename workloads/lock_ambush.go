@@ -88,7 +88,7 @@ const nameTail = "owner"
 // likeHolder is the share of tries at a watched lock that use a name like its owner's.
 const likeHolder = 0.4
 
-// nameFor returns the owner's name for a try at a lock. It is a new name, or one that resembles the watched owner's.
+// nameFor returns the name under which a client tries a lock: a new name, or one that resembles the watched owner's.
 func (c *lockClient) nameFor(s *harness.Session, k *lockKeyState) string {
 	if s.Rand.Float64() < likeHolder {
 		if name := k.similarName(); name != "" {
@@ -110,8 +110,8 @@ func (k *lockKeyState) similarName() string {
 }
 
 // nameLike returns the n-th name, from 1, that resembles owner: it has digits added before or behind, is a prefix, or
-// differs in the last letter or in case. All these names are different. If owner does not end in nameTail, being such a
-// name itself, nameLike only adds digits. So no two owners ever have the same name.
+// differs in the last letter or in case. All these names are different. If owner is such a name itself and no longer
+// ends in nameTail, nameLike only adds digits. So no two owners ever have the same name.
 func nameLike(owner string, n int) string {
 	const kinds = 5
 	round, whole := (n-1)/kinds, strings.HasSuffix(owner, "-"+nameTail)

@@ -22,8 +22,8 @@ import (
 //   - A client whose clock is ahead takes a lock that is held.
 //   - An owner that outlives its lease deletes the lock of the next owner.
 //   - The loser of a GETSET race replaces the winner's deadline by its own, later one. The lock then lasts longer than
-//     the winner's lease. If the winner has released it before, the key stands until that deadline without an owner. A
-//     loser whose clock is ahead by more than a lease makes this last for as long as its clock is ahead.
+//     the winner's lease. If the winner has released it before, the key stands until that deadline without an owner. If
+//     the loser's clock is ahead by more than a lease, this lasts for as long as the clock is ahead.
 //   - A late release of an earlier owner deletes the winner's lock, so the winner's own release is refused. The loser's
 //     GETSET then leaves its deadline in the key, and nobody owns the lock.
 //
@@ -68,8 +68,7 @@ func (l *getsetDeadlineLock) Acquire(ctx context.Context, key, _ string, ttl tim
 	return l.takeOver(ctx, key, held, ttl)
 }
 
-// takeOver sets a new deadline. The lock is granted only if the old deadline still is the argument passed, which the
-// caller has read.
+// takeOver sets a new deadline. It grants the lock only if it replaces the deadline passed, which the caller has read.
 func (l *getsetDeadlineLock) takeOver(ctx context.Context, key, passed string, ttl time.Duration) (bool, error) {
 	old, err := l.redis.GetSet(ctx, key, harness.Now(ctx).Add(ttl).UnixMilli()).Result()
 	if err == redis.Nil {

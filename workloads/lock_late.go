@@ -63,7 +63,7 @@ const (
 	extendInTime
 )
 
-// lateTurns lists the ways for a lock that cannot be renewed, in turn, and lateExtenderTurns for one that can.
+// lateTurns lists the ways of late holds, in turn, if a lock cannot be renewed, and lateExtenderTurns if it can.
 var (
 	lateTurns         = []lateWay{releaseLate, releaseAtEnd}
 	lateExtenderTurns = []lateWay{extendLate, extendAtEnd, releaseLate, extendAtEnd, extendInTime, extendAtEnd,

@@ -20,14 +20,14 @@ import (
 //
 // Source: Redis documentation, "Distributed Locks with Redis". The time that has passed is measured by the client's own
 // clock, from before the first SET. A checker counts the lease from the call of the acquire, which is earlier, and
-// allows for the run's own drift. That lease ends no later than 2 ms after the client's, and every master keeps the key
-// for longer.
+// allows for the run's own drift. So for the checker the lease ends at most 2 ms later than for the client. Every
+// master keeps the key for longer.
 //
-// Safe while a majority of masters lives and keeps what it was told. A master of the majority that forgets a lock
-// inside its lease makes room for a second owner: because it comes back without its data, because its clock steps
-// forward, or because it evicts keys. The documentation asks for appendfsync always, or that a master which was down
-// stays away for the longest lease. A client that is paused beyond its lease still believes that it has the lock: there
-// are no fencing tokens.
+// Safe while a majority of masters lives and keeps what it was told. If a master of the majority forgets a lock inside
+// its lease, there may be a second owner. A master forgets if it comes back without its data, if its clock steps
+// forward, or if it evicts keys. The documentation asks for appendfsync always, or that a master which was down stays
+// away for the longest lease. A client that is paused beyond its lease still believes that it has the lock: there are
+// no fencing tokens.
 func redlock() Variant {
 	return quorumVariant("lock/redlock", newRedlock, Variant{
 		Doc: "SET NX PX on a majority of independent masters within the lease; release by compare-and-delete script " +

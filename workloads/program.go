@@ -253,8 +253,8 @@ func mayHaveClaimed(op harness.Op) bool {
 		(op.Outcome == harness.Info || op.Result == harness.ResultFirst)
 }
 
-// firstClientDraws is how many numbers the first client draws in a row. With two, another client's delayed SET leads
-// only to a number that was drawn before; with three, also to a number smaller than the one before.
+// firstClientDraws is how many numbers the first client draws in a row. With two, another client's delayed SET only
+// leads to a number that was drawn before. With three, it may also lead to a number smaller than the one before.
 const firstClientDraws = 3
 
 // SequenceProgram lets each client draw one number, and the first client three, whether or not they get an answer.

@@ -10,7 +10,7 @@ import (
 // equal. In doubt the answer is yes, which costs schedules and changes no verdict.
 
 var (
-	// luaComment matches a comment, or a string, since a string contains no comment.
+	// luaComment matches a comment or a string. It matches strings so that it finds no comment inside of one.
 	luaComment = regexp.MustCompile(`(?s)"[^"\n]*"|'[^'\n]*'|--\[\[.*?\]\]|--[^\n]*`)
 	luaQuoted  = regexp.MustCompile(`"[^"\n]*"|'[^'\n]*'`)
 	luaWord    = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_.]*`)

@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// sequence/get-set, a counter that the client counts.
+// sequence/get-set, a counter that the client increments.
 //
 //	next     GET key; SET key with one more
 //

@@ -13,8 +13,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// announcing is the process of an adapter that announces its operations by itself, instead of being asked for them. The
-// process lasts for one schedule.
+// announcing is the process of a test that drives itself: it announces its operations instead of being asked for them.
+// The process lasts for one schedule.
 type announcing struct {
 	cmd       *exec.Cmd
 	lastWords *cluster.LastWords
@@ -42,8 +42,8 @@ var (
 )
 
 // StartAnnouncing starts a process for one schedule, and waits until the process has made its first announcement or has
-// ended. The process sends its announcements to the gate at address. Every error wraps interleave.ErrAdapter, including
-// the errors that the process's Next returns.
+// ended. The process sends its announcements to address. Every error wraps interleave.ErrAdapter, including the errors
+// that the process's Next returns.
 func (p *Runner) StartAnnouncing(address string, environment ...string) (workloads.AnnouncingProcess, error) {
 	command, err := p.prepared()
 	if err != nil {
@@ -138,8 +138,8 @@ func (p *Runner) OnAnnounced(address, text string) {
 	}
 }
 
-// underWay implements timekeeper. From the first announcement until its end, the process counts as doing one long
-// operation. Before that, it counts as starting and has no operation.
+// underWay implements timekeeper. For the clock the process does one long operation, from its first announcement until
+// its end. Before that it has no operation.
 func (d *announcing) underWay() <-chan struct{} {
 	if !d.begun.Load() {
 		return nil

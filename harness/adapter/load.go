@@ -19,7 +19,7 @@ const (
 	patience = 15 * time.Second
 	// timeout is how long init asks a program under load to wait for Redis.
 	timeout = time.Second
-	// startAgainAfter is how long a group waits, after a process that could not begin, before it starts another.
+	// startAgainAfter is how long a group waits after a process has failed to begin, before it starts another.
 	startAgainAfter = time.Second
 )
 

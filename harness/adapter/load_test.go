@@ -27,7 +27,7 @@ func load(t *testing.T, v workloads.Variant) harness.Result {
 	return loadOn(t, v, cluster.Standalone(cluster.Options{Clients: loadClients}))
 }
 
-// loadOn runs an adapter under load for a moment, on a cluster that has not begun.
+// loadOn runs an adapter under load for a moment, on a cluster that has not started yet.
 func loadOn(t *testing.T, v workloads.Variant, c *cluster.Cluster) harness.Result {
 	t.Helper()
 	w := v.Workload(c, workloads.Options{Keys: 2, TTL: 500 * time.Millisecond})
@@ -207,7 +207,7 @@ func sameFor(r redis.UniversalClient) adapter.Servers {
 	}
 }
 
-// A relay needs a client of one primary.
+// An adapter needs a Redis client that leads to one primary.
 func TestARelayNeedsOnePrimary(t *testing.T) {
 	ring := redis.NewRing(&redis.RingOptions{})
 	defer ring.Close()

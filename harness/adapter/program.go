@@ -206,7 +206,7 @@ func (p *Runner) Kill(address string) {
 }
 
 // atGate returns the process of the client whose gate is at address. It starts a process if there is none, or if the
-// last one broke down by errStillAsks.
+// last one kept asking for the time after a crash (errStillAsks).
 func (p *Runner) atGate(address string) (*process, error) {
 	p.mu.Lock()
 	c, ok := p.gates[address]

@@ -44,7 +44,7 @@ func (l *blindDel) Release(ctx context.Context, key, _ string) (bool, error) {
 	return n == 1, err
 }
 
-// tokenless loses its fencing tokens.
+// tokenless is a lock that never returns a fencing token.
 type tokenless struct{ goodLock }
 
 func newTokenless(r redis.UniversalClient) *tokenless { return &tokenless{goodLock{r}} }
@@ -83,7 +83,7 @@ func (l *blindExtend) Extend(ctx context.Context, key, _ string, ttl time.Durati
 	return l.redis.PExpire(ctx, key, ttl).Result()
 }
 
-// goodFilter is SET NX.
+// goodFilter is a correct filter: SET NX.
 type goodFilter struct{ redis redis.UniversalClient }
 
 func newGoodFilter(r redis.UniversalClient) *goodFilter { return &goodFilter{r} }
@@ -108,14 +108,14 @@ func (f *funcFilter) First(ctx context.Context, id string, window time.Duration)
 }
 
 var (
-	// newGetSetFilter looks before it marks.
+	// newGetSetFilter makes a filter that looks before it marks.
 	newGetSetFilter = filtering(func(ctx context.Context, f goodFilter, id string, window time.Duration) (bool, error) {
 		if err := f.redis.Get(ctx, id).Err(); err != redis.Nil {
 			return false, err
 		}
 		return true, f.redis.Set(ctx, id, "1", window).Err()
 	})
-	// newEternalFilter forgets to end its marks.
+	// newEternalFilter makes a filter whose marks never end.
 	newEternalFilter = filtering(func(ctx context.Context, f goodFilter, id string, _ time.Duration) (bool, error) {
 		return f.First(ctx, id, 0)
 	})
@@ -140,7 +140,7 @@ var (
 	})
 )
 
-// goodSequence is INCR.
+// goodSequence is a correct generator: INCR.
 type goodSequence struct{ redis redis.UniversalClient }
 
 func newGoodSequence(r redis.UniversalClient) *goodSequence { return &goodSequence{r} }

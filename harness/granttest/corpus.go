@@ -67,8 +67,8 @@ func (s subject) save(t TB, p parameters, c interleave.Counterexample, skew time
 }
 
 // name returns the file's name: the class of the violation, and a hash of what determines a replay. The hash is over
-// JSON, which leaves empty fields out, so a new field does not change the names of older files. A file may have any
-// other name.
+// JSON, which leaves empty fields out, so a new field does not change the names of older files. Files of any other name
+// are replayed as well.
 func (f saved) name() (string, error) {
 	text, err := json.Marshal(map[string]any{
 		"kind": f.Kind, "ttl": f.Parameters.TTL, "regime": f.Parameters.Regime, "skew": f.Skew,

@@ -75,7 +75,7 @@ func TestTokensThatAreNeverGivenAreNoProof(t *testing.T) {
 	require.Contains(t, failure, "no grant had a fencing token")
 }
 
-// A load finds these mistakes without a search.
+// A load finds wrong algorithms without a search.
 func TestLoadsFindWhatIsWrong(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short leaves loads out")

@@ -147,7 +147,7 @@ var newPrefixFilter = filtering(func(ctx context.Context, f goodFilter, id strin
 	return f.First(ctx, id[:3], window)
 })
 
-// forgetful claims in two steps. It always confirms its latest claim.
+// forgetful is a filter that marks in two steps, and always confirms its latest claim.
 type forgetful struct {
 	goodFilter
 	last string
@@ -189,7 +189,7 @@ func (q *blockSequence) Next(ctx context.Context, key, _ string) (string, error)
 	return strconv.FormatInt(q.next, 10), nil
 }
 
-// brief is a search of two clients, without a load. briefUncrashed also has no crashes, which would only take time.
+// brief is a search of two clients. briefUncrashed leaves out crashes too, which would only take time.
 var (
 	brief          = granttest.Search{Clients: 2, Minimize: -1}
 	briefLock      = granttest.LockOptions{Search: brief, Load: granttest.Load{Skip: true}}

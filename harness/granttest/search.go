@@ -124,8 +124,8 @@ func (r Random) randomize(spec *explore.Spec) {
 	spec.Program.SpecialPlaces, spec.Program.Symmetric = nil, false
 }
 
-// runSearch searches a program, and reports whether the test may go on and whether the search reached a verdict. It
-// runs every schedule, unless change, which may be nil, makes the schedules random as Random.randomize does.
+// runSearch searches a program, and reports whether the test may go on and whether the search reached a verdict. If
+// change is nil it runs every schedule. Otherwise change makes it a search of random schedules.
 func (s subject) runSearch(t TB, p parameters, until time.Time, change func(*explore.Spec)) (goOn, decided bool) {
 	t.Helper()
 	g := newSupervisor(callTime, true)

@@ -45,7 +45,7 @@ func newSupervisor(limit time.Duration, lasting bool) *supervisor {
 		callers: map[any]*caller{}, made: map[any]any{}}
 }
 
-// callerOf returns the caller of a client's new value. It ends the contexts that calls of the client's previous value
+// callerOf returns a caller for a client's new value. It ends the contexts that calls of the client's previous value
 // left alive.
 func (g *supervisor) callerOf(client any) *caller {
 	s := &caller{supervisor: g, shared: g.shared}

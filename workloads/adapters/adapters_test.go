@@ -101,7 +101,7 @@ func client(t *testing.T, l language, file string) workloads.Adapter {
 	return c
 }
 
-// oneRedis starts a Redis for one test on request.
+// oneRedis returns servers for one test: a Redis, with or without replicas, each time that it is called.
 func oneRedis(t *testing.T) adapter.Servers {
 	return func(_ int, replicated bool) ([]redis.UniversalClient, error) {
 		kind := cluster.Standalone
@@ -137,7 +137,7 @@ func requireRight(t *testing.T, c workloads.Adapter) workloads.Adapter {
 	return c
 }
 
-// search returns the search of a client.
+// search returns the search of an adapter, as changed by change.
 func search(t *testing.T, c workloads.Adapter, change func(*explore.Spec)) explore.Spec {
 	t.Helper()
 	v, err := adapter.Variant(c)
@@ -161,7 +161,7 @@ func bounds(crashes, expiries, lostAnswers int) func(*explore.Spec) {
 // races leaves all faults out of a search. noCrash leaves out all but the end of a lease.
 var races, noCrash = bounds(-1, -1, -1), bounds(-1, 1, -1)
 
-// runSearch runs the search of a client.
+// runSearch runs the search of an adapter.
 func runSearch(t *testing.T, c workloads.Adapter, change func(*explore.Spec)) (explore.Spec, interleave.Result) {
 	t.Helper()
 	s := search(t, c, change)
@@ -170,7 +170,7 @@ func runSearch(t *testing.T, c workloads.Adapter, change func(*explore.Spec)) (e
 	return s, res
 }
 
-// requireHolds requires that a search of a client ends and finds nothing.
+// requireHolds requires that the search of an adapter ends and finds nothing.
 func requireHolds(t *testing.T, c workloads.Adapter, change func(*explore.Spec)) interleave.Result {
 	t.Helper()
 	_, res := runSearch(t, c, change)
@@ -180,7 +180,7 @@ func requireHolds(t *testing.T, c workloads.Adapter, change func(*explore.Spec))
 	return res
 }
 
-// requireFound requires that a search of a client finds one anomaly of a class, with the same schedule each time.
+// requireFound requires that the search of an adapter finds an anomaly of a class, with the same schedule each time.
 func requireFound(t *testing.T, c workloads.Adapter, class harness.Class, replays int,
 	change func(*explore.Spec)) interleave.Counterexample {
 	t.Helper()
@@ -192,7 +192,7 @@ func requireFound(t *testing.T, c workloads.Adapter, class harness.Class, replay
 	return res.Counterexamples[0]
 }
 
-// requireStopped requires that a search of a client ends without a verdict, with a one-line reason.
+// requireStopped requires that the search of an adapter ends without a verdict, with a one-line reason.
 func requireStopped(t *testing.T, c workloads.Adapter, why string, change func(*explore.Spec)) {
 	t.Helper()
 	_, res := runSearch(t, c, change)
@@ -306,7 +306,7 @@ func adaptersAgree(t *testing.T, clocks ...workloads.AdapterClock) {
 	}
 }
 
-// withClock writes a copy of an adapter that declares to read a clock.
+// withClock writes a copy of an adapter that declares the given clock.
 func withClock(t *testing.T, file string, clock workloads.AdapterClock) string {
 	t.Helper()
 	change := map[string][2]string{

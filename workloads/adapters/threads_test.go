@@ -123,7 +123,7 @@ func requireSame(t *testing.T, want, got interleave.Result) {
 	require.Equal(t, cameTo(want), cameTo(got), want.Summary())
 }
 
-// cameTo lists the results of a search, with the choices of its situations' shortest schedules.
+// cameTo lists what two searches have to have in common: their results, without texts of errors and commands.
 func cameTo(r interleave.Result) []any {
 	all := []any{r.Stopped, r.Schedules, r.Pruned, r.Exhausted}
 	for _, s := range r.Situations {
