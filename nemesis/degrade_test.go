@@ -46,7 +46,7 @@ func TestADegradationStrikesEveryLinkOnce(t *testing.T) {
 	}
 }
 
-// TestADegradationLooksPastANodeThatIsDown checks that only working links are measured. Without any, Inject fails.
+// TestADegradationLooksPastANodeThatIsDown checks that only working links are measured. If none works, Inject fails.
 func TestADegradationLooksPastANodeThatIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := threeOf()

@@ -14,9 +14,9 @@ import (
 // This file has locks and sequences that compute with time themselves: deadlines in values, remaining times of leases,
 // and TIME inside scripts.
 
-// keepsUntil returns a script that takes a lock until a deadline, and stores owner and deadline in a hash. Both
-// arguments are Lua expressions: until computes the deadline in ms, from now and ARGV[2], and still tells from now and
-// the stored deadline, kept, whether the lock is taken.
+// keepsUntil returns a script that takes a lock until a deadline, which it stores with the owner in a hash. The
+// arguments are Lua expressions. until computes the deadline in ms, from now and ARGV[2]. still tells whether a lock is
+// taken, from now and its stored deadline, kept.
 func keepsUntil(until, still string) string {
 	return nowMS + `local kept = tonumber(redis.call('hget', KEYS[1], 'until'))
 if kept and ` + still + ` then return 0 end
@@ -236,7 +236,7 @@ if n == 1 then redis.call('pexpire', KEYS[1], ` + strconv.Itoa(ms) + `) end
 ` + then + `return string.format('%.0f', now * 1000 + n)`
 }
 
-// timedSequences lists the sequences of a clock and a counter, broken ones first.
+// timedSequences lists the sequences whose numbers come from a clock and a counter, broken ones first.
 func timedSequences() []algorithm {
 	return []algorithm{
 		scriptSequence("counter-of-a-millisecond",

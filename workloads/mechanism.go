@@ -31,8 +31,8 @@ func (v Variant) Mechanism(evidence []harness.Anomaly) string {
 	return string(all[0])
 }
 
-// comparesStrings explains violations by a script that compares numbers as strings. Its example is a proposal that is
-// smaller than a number that was drawn, but larger as a string.
+// comparesStrings explains violations by a script that compares numbers as strings. As an example it names a proposal
+// that is smaller than a number that was drawn, but larger as a string.
 func comparesStrings(evidence []harness.Anomaly) string {
 	for _, a := range evidence {
 		for _, drawn := range a.Ops {
@@ -61,8 +61,8 @@ func anyProposed(evidence []harness.Anomaly, n string) bool {
 	})
 }
 
-// comparesDoubles explains violations by a script that turns numbers into Lua's doubles. Its example is a number that a
-// double changes: a proposed number, or the number after a drawn one.
+// comparesDoubles explains violations by a script that turns numbers into Lua's doubles. As an example it names a
+// number that a double changes: a proposed number, or the number after a drawn one.
 func comparesDoubles(evidence []harness.Anomaly) string {
 	for _, a := range evidence {
 		for _, op := range a.Ops {

@@ -1,4 +1,4 @@
 package adapter
 
-// Pointers to the times that a process has to start, and to answer during a check.
+// Pointers to two time limits of a process: for its start, and for an answer during a check.
 var StartWithin, AnswerWithin = &startWithin, &answerWithin

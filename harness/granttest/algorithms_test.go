@@ -34,7 +34,7 @@ type plainLock struct{ goodLock }
 
 func newPlainLock(r *redis.Client) *plainLock { return &plainLock{goodLock{r}} }
 
-// blindDel deletes the lock, whoever owns it.
+// blindDel deletes any owner's lock.
 type blindDel struct{ goodLock }
 
 func newBlindDel(r redis.UniversalClient) *blindDel { return &blindDel{goodLock{r}} }

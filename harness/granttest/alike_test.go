@@ -30,8 +30,8 @@ func newMistaken(isOwner string) func(redis.UniversalClient) *objectLock {
 	}})
 }
 
-// A search of four clients assumes that they differ only in their names. It still finds a lock that takes a prefix of a
-// name for the name.
+// A search of four clients assumes that they differ only in their names. It still finds a lock that compares only
+// prefixes of names.
 func TestFourClientsAreTakenToDifferInTheirNamesOnly(t *testing.T) {
 	t.Chdir(t.TempDir())
 	right := record(t, t.Name(), lock(newGoodLock, fourClients))

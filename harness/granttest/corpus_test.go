@@ -42,8 +42,7 @@ func set(t *testing.T, name, value string) {
 	t.Cleanup(func() { require.NoError(t, flag.Set(name, old)) })
 }
 
-// Later runs begin with a race that was found once, and need nothing else to fail. They pass silently once the race is
-// fixed.
+// Later runs replay a race that was found once, and fail by that alone. They pass silently once the race is fixed.
 func TestAFoundRaceStaysARegressionTest(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const name = "TestIt/with a/slash"

@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// newFifthWins makes a lock that is granted to the fifth caller, whoever owns it.
+// newFifthWins makes a lock that is granted to the fifth caller even if it is taken.
 var newFifthWins = acquiring(func(ctx context.Context, l goodLock, key, owner string, ttl time.Duration) (bool, error) {
 	n, err := l.redis.Incr(ctx, key+":tries").Result()
 	if err != nil {

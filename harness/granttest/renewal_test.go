@@ -57,7 +57,8 @@ const ownersOnly = "if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end "
 var (
 	comparesAndRenews = byScript(ownersOnly + "return redis.call('pexpire', KEYS[1], ARGV[2])")
 
-	// newRenewsSeldom makes a lock that renews a lease no more than four times in its length, and says yes in between.
+	// newRenewsSeldom makes a lock that renews a lease at most once in a quarter of its length, and says yes in
+	// between.
 	newRenewsSeldom = extending(func(ctx context.Context, l *renewing, key, owner string, ttl time.Duration) (bool,
 		error) {
 		now := harness.Now(ctx)

@@ -165,7 +165,7 @@ const (
 `
 )
 
-// A lost wake-up is a deadlock. This lock subscribes after it was refused.
+// A lock that subscribes after it was refused may miss the release, and waits for ever. That is a deadlock.
 func TestALostWakeUpOfAnAdapterIsFound(t *testing.T) {
 	t.Parallel()
 	requireDeadlock(t, listensTooLate, -1, 20)
