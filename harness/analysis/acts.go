@@ -10,8 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// maxRoleDelay bounds the time from a change of a node's role to its record. The harness asks each node for its role
-// every 20 ms, on a busy machine less often. acts.roleDelay is the bound for runs that ask less often.
+// maxRoleDelay bounds how late the record shows that a node's role has changed. The harness asks each node for its role
+// every 20 ms, or less often on a busy machine.
 const maxRoleDelay = 50 * time.Millisecond
 
 // acts holds what the nodes and Sentinels of a run did, as its events show it.
@@ -116,9 +116,9 @@ func (a *acts) couldGrant(node string, from, to time.Duration) bool {
 	})
 }
 
-// primaryBefore returns the old primary: the node that was a primary at t, just before the node called promoted became
-// one. The argument preferred decides between several primaries. If it names none of them, the one that became a
-// primary last counts. If no node was a primary, primaryBefore returns preferred.
+// primaryBefore returns the old primary: the node that was a primary at t, before the node called promoted became one.
+// Of several primaries it returns the one called preferred, or else the one that became a primary last. If no node was
+// a primary, it returns preferred.
 func (a *acts) primaryBefore(t time.Duration, promoted, preferred string) string {
 	node, since := "", time.Duration(-1)
 	for _, name := range slices.Sorted(maps.Keys(a.reigns)) {
@@ -163,8 +163,7 @@ func (a *acts) eventsSince(from time.Duration) []harness.Event {
 	return a.events[sort.Search(len(a.events), func(i int) bool { return a.events[i].At >= from }):]
 }
 
-// unheard lists the Sentinels whose messages the harness could not receive during some part of [from, to]. They are
-// sorted by name.
+// unheard lists the Sentinels, sorted by name, whose messages the harness could not receive at some time in [from, to].
 func (a *acts) unheard(from, to time.Duration) (all []string) {
 	for _, s := range slices.Sorted(maps.Keys(a.sentinels)) {
 		silentSince := harness.Forever // Forever: it can be heard

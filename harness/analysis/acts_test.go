@@ -22,9 +22,9 @@ func follows(at time.Duration, node, address string) harness.Event {
 
 const at1, at2, at3 = "127.7.2.1 6379", "127.7.2.2 6379", "127.7.2.3 6379"
 
-// crashAfterPromotion returns a run in which a Sentinel crashes after it has promoted r3. The others make r3 a replica
-// again. When the Sentinel is back they believe its promotion, miss a primary, and promote r2. Clients are sent to r3
-// from 16 s to 18.4 s.
+// crashAfterPromotion returns a run in which Sentinel s1 promotes r3 and then crashes. The other Sentinels make r3 a
+// replica again. When s1 is back at 16 s, the others believe that r3 is the primary, find that it is not, and promote
+// r2. Clients are sent to r3 from 16 s to 18.4 s.
 func crashAfterPromotion() harness.History {
 	h := harness.History{Meta: harness.Meta{Workers: 4, Groups: 1}, End: &harness.End{At: 30 * sec}}
 	h.Faults = []harness.Fault{doing(harness.MovesPrimary|harness.EndsProcess, "crash", 10*sec, 16*sec, "s1")}
@@ -136,7 +136,8 @@ func TestANodeMayBePromotedTwice(t *testing.T) {
 	require.Equal(t, []string{"r1r2", "r2r1", "r1r2"}, moves)
 }
 
-// TestWithoutRolesAnAnnouncementIsAFailoverUnlessItIsLate switches back and forth, with and without roles and names.
+// TestWithoutRolesAnAnnouncementIsAFailoverUnlessItIsLate reads three failovers and two late announcements: from a
+// complete record, from one without roles, and from one also without addresses.
 func TestWithoutRolesAnAnnouncementIsAFailoverUnlessItIsLate(t *testing.T) {
 	h := analysistest.OneKill()
 	h.Events = append(h.Events, analysistest.FailoverEvents(20*sec, "r2", "r1", 2, 1)...)
@@ -154,8 +155,8 @@ func TestWithoutRolesAnAnnouncementIsAFailoverUnlessItIsLate(t *testing.T) {
 	}
 }
 
-// TestTheNextFailoverTakesNothingFromTheFirst kills r2 just after it has taken over, so that both failovers are in one
-// window.
+// TestTheNextFailoverTakesNothingFromTheFirst kills r2 just after it has taken over, and checks that the figures of the
+// first failover stay the same.
 func TestTheNextFailoverTakesNothingFromTheFirst(t *testing.T) {
 	h := analysistest.OneKill()
 	first := Failovers(h)[0]
@@ -214,8 +215,8 @@ func TestASuspicionThatPassedIsNotTheStart(t *testing.T) {
 	require.Equal(t, 1012*ms, f.Stage(Suspect).After)
 }
 
-// TestWhoIsHeardAgainTooLateIsReplaced has a machine that stood still, so that every Sentinel missed the primary for a
-// moment.
+// TestWhoIsHeardAgainTooLateIsReplaced has Sentinels that hear from the primary again when the failover has already
+// begun.
 func TestWhoIsHeardAgainTooLateIsReplaced(t *testing.T) {
 	h := analysistest.OneKill()
 	primary := "master mymaster " + at1
@@ -284,7 +285,8 @@ func TestRolesThatAreAskedForSeldomAreSeenLate(t *testing.T) {
 	require.Equal(t, 1, two[1].Losses[harness.DoubleGrant], "it followed the promotion, which was seen late")
 }
 
-// TestWhatTheNewPrimaryLacked compares offsets. When the old primary is back it is in another replication stream.
+// TestWhatTheNewPrimaryLacked compares the nodes' replication offsets. Offsets that r1 reports after its return do not
+// count: by then it replicates another primary.
 func TestWhatTheNewPrimaryLacked(t *testing.T) {
 	offset := func(at time.Duration, node, bytes string) harness.Event {
 		return event(at, node, harness.EventOffset, bytes)

@@ -19,8 +19,8 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// TestLongWhatIsNotKnownIsNotGuessed compares failovers while Sentinels' logs are cut off, a Sentinel is gone for good,
-// or a clock steps. Each stage is right, or not known for a stated reason.
+// TestLongWhatIsNotKnownIsNotGuessed truncates Sentinels' logs, ends a Sentinel for good or sets clocks. It checks that
+// each stage of a failover is right, or is not known for a stated reason.
 func TestLongWhatIsNotKnownIsNotGuessed(t *testing.T) {
 	testenv.NeedLong(t)
 	kill := faulty{make: func(on nemesis.Subject) harness.Nemesis { return nemesis.KillPrimary(on.Cluster) },

@@ -7,8 +7,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
 )
 
-// BenchmarkFailovers reads 1,000 operations for each failover. The time for each failover should not grow with their
-// number.
+// BenchmarkFailovers has 1,000 operations for each failover. The time for one failover should not grow with the number
+// of failovers.
 func BenchmarkFailovers(b *testing.B) {
 	for _, n := range []int{10, 100, 400} {
 		h := analysistest.Kills(n)

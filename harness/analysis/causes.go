@@ -11,7 +11,7 @@ import (
 
 // cause says which faults led to a takeover.
 type cause struct {
-	faults []int // indexes of the faults that may have caused it, one of which did; empty: no fault can have
+	faults []int // indexes of the possible causes, one of which is the cause; empty: no fault caused it
 	beside []int // indexes of other faults in force between the cause and the promotion
 	name   string
 	start  time.Duration // start of the first of faults; if there are none, the first sign of the takeover
@@ -78,9 +78,9 @@ func (t *takeover) firstSign(d detection) time.Duration {
 	return t.promotedAt
 }
 
-// candidates returns the most likely faults that may have led to the takeover, ordered by start. If a Sentinel
-// presumably began on an order, that is the fault that gave the last order. Otherwise, faults that began when the
-// primary fell silent are the most likely. Of several faults, those that surely silence the primary are more likely.
+// candidates returns the faults that most likely led to the takeover, ordered by start. If a Sentinel seems to have
+// been ordered to fail over, that is the fault with the last such order. Otherwise it prefers faults that began when
+// the primary fell silent. Among these it prefers faults that certainly silence a primary.
 func (t *takeover) candidates(faults []harness.Fault, d detection) []int {
 	d.tolerance = t.toleranceOf(faults, d)
 	byEffect := map[effect][]int{} // ordered by start
@@ -115,8 +115,8 @@ func filter(all []int, keep func(int) bool) []int {
 	return slices.DeleteFunc(slices.Clone(all), func(i int) bool { return !keep(i) })
 }
 
-// firstToAct drops the faults that began after an earlier fault of the group had certainly silenced the primary. group
-// is ordered by start.
+// firstToAct keeps the faults of group that began before the first of them had certainly silenced the primary. group is
+// ordered by start.
 func firstToAct(group []int, faults []harness.Fault) []int {
 	const ends = harness.EndsProcess | harness.StopsProcess | harness.DefersCommands | harness.CutsLinks
 	silent := harness.Forever
@@ -145,8 +145,8 @@ func inOrderOf(all []int, faults []harness.Fault) []int {
 	return slices.Compact(all)
 }
 
-// recoveredAt returns until when f, a fault that moves the primary, can lead to a takeover: until the system has
-// recovered from f. If the record does not show the recovery, the heal of f counts instead.
+// recoveredAt returns when the system had recovered from f, a fault that moves the primary. Later takeovers are not due
+// to f. If the record does not show the recovery, recoveredAt returns when f was healed.
 func recoveredAt(f harness.Fault) time.Duration {
 	if f.End == 0 {
 		return f.InForceUntil()
@@ -167,9 +167,9 @@ const (
 	backWithin   = 500 * time.Millisecond // how long after the heal Sentinels may still miss a primary that works again
 )
 
-// toleranceOf returns how long before the end of down-after a quorum may have noticed that the primary is silent. If a
-// fault makes writes wait, a Sentinel's pings wait behind its own writes, until the Sentinel reconnects after half of
-// down-after.
+// toleranceOf returns by how much less than down-after the primary may have been silent when a quorum missed it. It is
+// more if a fault makes writes wait: a Sentinel's pings then wait behind its own writes, until it reconnects after half
+// of down-after.
 func (t *takeover) toleranceOf(faults []harness.Fault, d detection) time.Duration {
 	for _, f := range faults {
 		if f.Effects.Has(harness.DefersWrites) && slices.Contains(f.Targets, t.presumed) && f.Start <= d.missed &&
@@ -180,9 +180,9 @@ func (t *takeover) toleranceOf(faults []harness.Fault, d detection) time.Duratio
 	return missedEarly
 }
 
-// inForce reports whether f can be the reason why Sentinels missed the primary. For that, f must have begun at least
-// down-after before that, less d.tolerance, and must not have healed more than backWithin before. If no Sentinel was
-// seen to miss the primary, the time of the promotion counts instead.
+// inForce reports whether f may be why Sentinels missed the primary. f has to begin at least down-after before they
+// did, or up to d.tolerance later. It may not heal more than backWithin before they did. If no Sentinel was seen to
+// miss the primary, the promotion counts instead.
 func (t *takeover) inForce(f harness.Fault, d detection) bool {
 	at := d.missed
 	if at == notSeen {
@@ -198,8 +198,8 @@ func addTime(t, d time.Duration) time.Duration {
 	return t + d
 }
 
-// onsetFits reports whether the primary can have fallen silent when the fault began. It is false if the record does not
-// show down-after, or when Sentinels missed the primary.
+// onsetFits reports whether the fault began when the primary fell silent. It returns false if the record does not show
+// when that was.
 func (t *takeover) onsetFits(f harness.Fault, d detection) bool {
 	if d.missed == notSeen || t.downAfter == 0 {
 		return false
@@ -243,9 +243,9 @@ func (t *takeover) clientsOnly(f harness.Fault) bool {
 	return slices.ContainsFunc(f.Targets, clientGroup) && len(t.sentinelsIn(f)) == 0 && len(f.Groups) == 0
 }
 
-// keepsFromSentinels reports whether a link fault cuts the primary off from so many Sentinels that they can form a
-// quorum. If the fault has client groups, it is a partition, and its targets are the hosts of the smaller side, the
-// primary included. So the Sentinels among the targets are the only ones that the primary can still reach.
+// keepsFromSentinels reports whether a link fault cuts the primary off from enough Sentinels for a quorum. If the fault
+// has client groups it is a partition, and its targets are the primary's side. The primary then reaches only the
+// Sentinels among the targets.
 func (t *takeover) keepsFromSentinels(f harness.Fault) bool {
 	named := t.sentinelsIn(f)
 	if len(f.Groups) == 0 {

@@ -152,8 +152,8 @@ func TestAFailoverThatASentinelWasToldToBegin(t *testing.T) {
 	require.False(t, f.Stage(Suspect).Seen)
 }
 
-// TestWhoeverWasNotHeardMayHaveSaidIt has no message of Sentinels before the promotion, so that any fault in force may
-// have led to it.
+// TestWhoeverWasNotHeardMayHaveSaidIt has a failover for which no Sentinel's message is recorded. Any fault in force
+// may be the cause, even one that orders a Sentinel to fail over.
 func TestWhoeverWasNotHeardMayHaveSaidIt(t *testing.T) {
 	h := ordered(11070 * ms)
 	h = without(h, func(e harness.Event) bool { return e.Kind == attempted || e.Kind == string(Elected) })

@@ -43,14 +43,14 @@ func (a *acts) changes() []change {
 	return all
 }
 
-// isAnnouncedBy reports whether e announces c too, and comes from a Sentinel that has not announced c yet.
+// isAnnouncedBy reports whether e announces the same switch as c, from a Sentinel that is not yet among those of c.
 func (c change) isAnnouncedBy(e harness.Event) bool {
 	again := func(said harness.Event) bool { return said.Node == e.Node }
 	return e.Detail == c.announcements[0].Detail && !slices.ContainsFunc(c.announcements, again)
 }
 
-// isRepeatOf reports whether c is no new switch: its Sentinels only announce one of the earlier changes late. That is
-// so if an earlier change has the same addresses, and none of these Sentinels has announced it before.
+// isRepeatOf reports whether c only repeats an earlier change, which other Sentinels have announced before. Both
+// changes have the same addresses, and no Sentinel announced both.
 func (c change) isRepeatOf(earlier []change) bool {
 	announced := false
 	for _, b := range earlier {
@@ -102,9 +102,9 @@ func switchAddresses(detail string) (from, to string) {
 	return f[1] + " " + f[2], f[3] + " " + f[4]
 }
 
-// guessNodes finds the nodes of a change by their roles. The old primary is previous, the new primary of the previous
-// change. For the first change, previous is empty, and guessNodes looks for a node that was a primary before the
-// switch.
+// guessNodes finds the nodes of a change by their roles. previous is the new primary of the previous change, which is
+// the old primary of this one. For the first change previous is empty, and guessNodes looks for a node that was a
+// primary before the switch.
 func (c *change) guessNodes(events []harness.Event, previous string) {
 	if c.old == "" {
 		c.old = previous
@@ -117,8 +117,8 @@ func (c *change) guessNodes(events []harness.Event, previous string) {
 	}
 }
 
-// attempted is the event with which a Sentinel begins a failover. Several Sentinels may begin, and all but one give up,
-// so the event is no stage of the failover.
+// attempted is the event with which a Sentinel begins a failover. It is not a stage, since several Sentinels may begin
+// one failover, and all but one of them give up.
 const attempted = "+try-failover"
 
 // primary returns the node that was the primary when Sentinels began the switch. It ignores later events, since they

@@ -17,9 +17,9 @@ import (
 // pingEvery is the time between two pings of a Sentinel, and so the longest time between two of its commands to a node.
 const pingEvery = 250 * time.Millisecond
 
-// onset returns the range of time in which the replaced primary fell silent to Sentinels: after the last command of the
-// one with which a quorum missed it, and down-after before that one reported it. One that missed it sooner may have
-// been cut off alone. silent is false if commands reached the primary until then, so that the failover was ordered.
+// onset returns the earliest and the latest time at which the replaced primary can have fallen silent. It looks at the
+// Sentinel whose report completed the quorum: the primary was silent after that Sentinel's last command, and at least
+// down-after before its report. silent is false if the Sentinel's commands still reached the primary then.
 func (c *comparison) onset() (from, to time.Time, silent bool) {
 	old := c.p.old
 	if s := c.announced(); s != nil {
@@ -54,7 +54,7 @@ func (c *comparison) onset() (from, to time.Time, silent bool) {
 	return from, to, !from.IsZero() && from.Before(to.Add(pingEvery))
 }
 
-// byMuddled reports whether the fault of that name struck the Sentinel that began the failover.
+// byMuddled reports whether the fault called name struck the Sentinel that began the failover.
 func (c *comparison) byMuddled(name string) bool {
 	leader := ""
 	for _, s := range c.log {
@@ -89,9 +89,8 @@ const downAfter = time.Second
 // quorum is how many Sentinels have to miss a primary.
 const quorum = 2
 
-// cause compares the cause with the fault that began when the observer saw the primary fall silent, or with the last
-// order if a Sentinel was ordered to fail over. Without either, an earlier order has left Sentinels in disagreement, as
-// a crash after the promotion does.
+// cause checks that the figures name the right fault as the cause: the one that began when the observer saw the primary
+// fall silent. If a Sentinel was ordered to fail over, that is the fault with the last order.
 func (c *comparison) cause() {
 	from, to, silent := c.onset()
 	silent = silent && !c.ordered()
@@ -137,8 +136,7 @@ func (c *comparison) cause() {
 	}
 }
 
-// sentinelWasDown reports whether a fault ended or stopped a Sentinel that the note names. The heal of its clock does
-// that too.
+// sentinelWasDown reports whether a fault struck a Sentinel that the note names: ended it, stopped it or set its clock.
 func (c *comparison) sentinelWasDown(note string) bool {
 	return slices.ContainsFunc(c.h.Faults, func(f harness.Fault) bool {
 		named := func(host string) bool { return host[0] == 's' && strings.Contains(note, host+" ") }

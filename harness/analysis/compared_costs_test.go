@@ -15,8 +15,8 @@ import (
 
 // This file compares what a failover cost, and the writes of the old primary after the promotion.
 
-// minority compares how many client commands the old primary executed while the new one was a primary as well. It
-// leaves out those that were executed late, as after a pause: they were never acknowledged.
+// minority compares the number of client commands that the old primary executed after the promotion of the new one with
+// what the observer saw.
 func (c *comparison) minority() {
 	n, unsure := 0, 0
 	demoted := c.o.roles[c.p.old]
@@ -43,7 +43,8 @@ func (c *comparison) minority() {
 	}
 }
 
-// downtime compares the longest time without an accepted write, until the new primary's first.
+// downtime compares the longest time in which no node accepted a write with what the observer saw. took is when the new
+// primary accepted its first.
 func (c *comparison) downtime(took time.Time) {
 	if took.IsZero() {
 		require.False(c, c.f.Servers.Seen)
@@ -60,8 +61,8 @@ func (c *comparison) downtime(took time.Time) {
 	c.length(analysis.NoWrites, c.f.Servers.Length(), c.f.Servers.Length(), from, to)
 }
 
-// outage compares the longest time in which no command of a connected client was executed, until the first one by the
-// new primary.
+// outage compares the time in which no connected client was answered with what the observer saw: the longest time
+// without an executed command, until the new primary executed its first.
 func (c *comparison) outage() {
 	var cutOff []int
 	if c.f.Fault >= 0 {
@@ -98,8 +99,8 @@ func (c *comparison) slow() bool {
 	return slices.ContainsFunc(c.h.Faults, func(f harness.Fault) bool { return f.Effects.Any(harness.SlowsLinks) })
 }
 
-// longest returns the longest time between two neighbours in times that ends after the cause, or after the recovery
-// from the previous failover, and by until. of returns the times of a node.
+// longest returns the longest gap between two successive times. The gap has to end after the start of the cause, after
+// the recovery from the previous failover, and at until or before. of returns the times of one node.
 func (c *comparison) longest(
 	times []time.Time, until time.Time, of func(node string) []time.Time,
 ) (from, to time.Time) {
@@ -120,8 +121,9 @@ func (c *comparison) longest(
 	return from, to
 }
 
-// recovery returns when the previous failover was over for clients: by the first time of the node that was promoted,
-// while it was a primary, or else by the first of any node since. all are the times of all nodes, in order.
+// recovery returns when the previous failover was over: when its new primary, still a primary, first took a command or
+// a write. If it took none, that is when any node next did. all holds the times of all nodes, in order, and promoted
+// those of the new primary.
 func (c *comparison) recovery(all, promoted []time.Time) time.Duration {
 	for _, at := range promoted {
 		if at.After(c.prev.at.Add(-50*time.Millisecond)) && (c.prev.until.IsZero() || at.Before(c.prev.until)) {

@@ -107,7 +107,7 @@ func compareAll(t *testing.T, h harness.History, o *truth, found []analysis.Fail
 // on converts a time of the wall clock to the run's clock.
 func (c *comparison) on(at time.Time) time.Duration { return at.Sub(c.began) }
 
-// from returns when the promotion before came, on the run's clock; 0: there was none.
+// from returns the time of the previous promotion on the run's clock; 0: there was none.
 func (c *comparison) from() time.Duration {
 	if c.prev == nil {
 		return 0
@@ -143,8 +143,8 @@ func (c *comparison) all() {
 	c.minority()
 }
 
-// same checks that a figure is near the truth, and notes both. A figure that is not known because a Sentinel was down
-// may be anything.
+// same checks that a figure is near what the observer saw, and adds both to the table of the test's log. A figure may
+// be unknown if a fault struck the Sentinel that its note names.
 func (c *comparison) same(m analysis.Milestone, s analysis.Stage, at time.Time) {
 	c.Helper()
 	have, want := "-", "-"
@@ -252,7 +252,8 @@ func (c *comparison) joined() time.Time {
 	return time.Time{}
 }
 
-// firstWrite returns the time of the first client command that the new primary executed, without those of some groups.
+// firstWrite returns the time of the first client command that the new primary executed. Commands of the groups in but
+// do not count.
 func (c *comparison) firstWrite(but ...int) time.Time {
 	for _, x := range c.o.executed[c.p.new] {
 		if !slices.Contains(but, x.group) && c.on(x.at) >= c.on(c.p.at)-50*time.Millisecond &&

@@ -10,7 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
 )
 
-// TestWithoutACauseWhatWasLongBeforeCostsNothing has a longer stall, 5 s before the failover.
+// TestWithoutACauseWhatWasLongBeforeCostsNothing has a stall 5 s before the failover that is longer than the
+// failover's.
 func TestWithoutACauseWhatWasLongBeforeCostsNothing(t *testing.T) {
 	h := analysistest.OneKill()
 	h.Events = append(h.Events, event(3*sec, "r1", harness.EventUnwritable, "no answer"),
@@ -55,7 +56,8 @@ func TestARefusalIsNoOutageOfWrites(t *testing.T) {
 	require.Equal(t, 13001*ms, f.Stage(Writable).At, "a refusal is no write, all the same")
 }
 
-// TestNodesWithoutANameExecuteNothingTwice reads a record that has neither addresses nor roles.
+// TestNodesWithoutANameExecuteNothingTwice reads a record that does not say which nodes were the old and the new
+// primary. A write must not count for both.
 func TestNodesWithoutANameExecuteNothingTwice(t *testing.T) {
 	h := without(analysistest.OneKill(), func(e harness.Event) bool {
 		return e.Kind == harness.EventAddress || e.Kind == harness.EventRole || e.Kind == harness.EventServesWrites

@@ -14,13 +14,14 @@ type detection struct {
 	startedAt time.Duration // +try-failover or +elected-leader of the attempt that succeeded
 	ordered   bool          // the Sentinel began without a quorum, so presumably on an order
 	starter   string        // the Sentinel that began; empty: not seen
-	tolerance time.Duration // how long before the end of down-after a quorum may have noticed the silence
+	tolerance time.Duration // see toleranceOf
 }
 
 const notSeen = time.Duration(-1)
 
-// detection reads the Sentinels' messages about the primary until the promotion. It returns what Sentinels had noticed
-// when the successful attempt began. Later messages change nothing, even if Sentinels heard from the primary again.
+// detection reads the Sentinels' messages about the primary until the promotion, and returns what Sentinels had noticed
+// when the successful attempt began. Later messages do not count, such as those of Sentinels that heard from the
+// primary again.
 func (t *takeover) detection() detection {
 	d := detection{suspected: notSeen, missed: notSeen, startedAt: notSeen}
 	current := d                 // state so far
@@ -67,8 +68,8 @@ func (t *takeover) detection() detection {
 	return d
 }
 
-// isAbout reports whether a Sentinel's message is about the primary that it wants to replace, or names no node.
-// Messages about replicas and other Sentinels are not.
+// isAbout reports whether a Sentinel's message is about the primary that Sentinels want to replace. It returns true for
+// a message that names no node, and false for one about a replica or another Sentinel.
 func (t *takeover) isAbout(e harness.Event) bool {
 	if e.Detail == "" {
 		return true

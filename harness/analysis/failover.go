@@ -47,16 +47,16 @@ type Stage struct {
 	Note   string        `json:"note,omitempty"` // what is missing, or why it is not known, if Seen is false
 }
 
-// Outage is the longest time around a failover in which clients sent requests and none of them succeeded. A refused
-// acquire counts as success if a primary may have refused it. Clients on the minority side of a partition are left out.
-// It lasts from the first request that failed to the first that succeeded, so it includes the time that the client
-// library needs to notice and to reconnect. If clients ask rarely, the true length is only known to be between Least
-// and Most.
+// Outage is the longest time around a failover in which clients sent requests and none succeeded. A refused acquire is
+// a success, unless the node that refused it cannot have been a primary. Clients on the minority side of a partition do
+// not count. Outage lasts from the first request that failed to the first that succeeded. This includes the time that
+// the client library takes to notice and to reconnect. If clients ask rarely, only bounds of the length are known:
+// Least and Most.
 type Outage struct {
 	Seen    bool          `json:"seen"`    // both ends were seen; if not, the rest means nothing
 	From    time.Duration `json:"from"`    // Call of the first failed request or, if later, Return of the last success
 	To      time.Duration `json:"to"`      // Return of the next successful request
-	Least   time.Duration `json:"least"`   // lower bound of the length, without time in which no client asked
+	Least   time.Duration `json:"least"`   // lower bound of the length: counts only time with requests
 	Most    time.Duration `json:"most"`    // upper bound of the length
 	Failed  int64         `json:"failed"`  // failed requests in that time, without refused acquires
 	Unknown int64         `json:"unknown"` // requests in that time whose effect is unknown
@@ -93,13 +93,13 @@ type Downtime struct {
 // Length returns how long the downtime lasted.
 func (d Downtime) Length() time.Duration { return d.To - d.From }
 
-// Failover describes how one node replaced another as the primary, with the effect on clients. A run may have several,
-// in a row or at the same time. Each covers the time until the next one's promotion.
+// Failover describes how one node replaced another as the primary, and what that cost clients. A run may have several,
+// also at the same time. The figures of each end with the promotion of the next.
 type Failover struct {
-	Fault       int      `json:"fault"`            // index of the cause in History.Faults, of several the first; -1: none
+	Fault       int      `json:"fault"`            // index of the cause in History.Faults, the first if several; -1: none
 	Name        string   `json:"name"`             // of the cause; "one of A, B" if several; "no fault caused it"
 	Candidates  []int    `json:"oneOf,omitempty"`  // indexes of the candidates in History.Faults, if there are several
-	OtherFaults []string `json:"beside,omitempty"` // names of other faults in force between the cause and the promotion
+	OtherFaults []string `json:"beside,omitempty"` // names of other faults in force from the cause to the promotion
 
 	Old            string        `json:"old,omitempty"`     // the old primary; empty: not known
 	New            string        `json:"new,omitempty"`     // the new primary; empty: not known
@@ -114,7 +114,7 @@ type Failover struct {
 	Writes         Outage        `json:"writes"`            // time in which no client could write
 	ExecutedWrites int64         `json:"executed"`          // acknowledged client writes that New executed
 	MinorityWrites int64         `json:"minority"`          // acknowledged client writes that Old executed after Promoted
-	MissingBytes   int64         `json:"behind,omitempty"`  // bytes of Old that New lacked at Promoted, at least
+	MissingBytes   int64         `json:"behind,omitempty"`  // New lacked at least this many of Old's bytes at Promoted
 	Losses         Losses        `json:"losses,omitempty"`  // violations that this failover caused: see AssignLosses
 
 	// How long, at least, Sentinels had no answer of Old before a failover that no fault caused; 0: not known.

@@ -73,7 +73,8 @@ func TestMissingStagesSaySo(t *testing.T) {
 	}
 }
 
-// TestASuspicionBeforeTheFaultIsNotDenied has an ordered failover after an unrelated +sdown.
+// TestASuspicionBeforeTheFaultIsNotDenied has a Sentinel that misses the primary shortly before another is ordered to
+// fail over. The note about the stage says only that nothing came after the fault.
 func TestASuspicionBeforeTheFaultIsNotDenied(t *testing.T) {
 	h := ordered(11070 * ms)
 	h.Events = append(h.Events, event(11012*ms, "s2", string(Suspect), "master mymaster "+at1))
@@ -83,7 +84,7 @@ func TestASuspicionBeforeTheFaultIsNotDenied(t *testing.T) {
 	require.Equal(t, Stage{Name: Agreed, Note: "no Sentinel said +odown"}, f.Stage(Agreed))
 }
 
-// TestAPromotionNobodyAnnounced checks that a failover is what nodes do, announced or not.
+// TestAPromotionNobodyAnnounced checks that a promotion counts as a failover even if no Sentinel announces it.
 func TestAPromotionNobodyAnnounced(t *testing.T) {
 	h := without(analysistest.OneKill(), func(e harness.Event) bool { return e.Kind == string(Switched) })
 	all := Failovers(h)
@@ -114,7 +115,8 @@ func TestOldPrimaryByRoleWhenTheTargetIsALink(t *testing.T) {
 	require.True(t, f.Stage(Rejoined).Seen)
 }
 
-// TestPartitionIgnoresTheMinorityAndTheOldPrimary cuts off group 1 with the old primary, where it goes on.
+// TestPartitionIgnoresTheMinorityAndTheOldPrimary cuts off group 1 together with the old primary, which still
+// acknowledges its writes.
 func TestPartitionIgnoresTheMinorityAndTheOldPrimary(t *testing.T) {
 	h := without(analysistest.OneKill(), func(e harness.Event) bool {
 		return e.Kind == harness.EventServesWrites || e.Kind == harness.EventUnwritable || isRole(e, harness.RoleDown)

@@ -23,7 +23,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// nearTruth is the allowed difference between a figure and the observer's value. The observer's own stalls are added.
+// nearTruth is how far a figure may be from the observer's value, besides the time for which the machine stalled the
+// observer.
 const nearTruth = 50 * time.Millisecond
 
 // observedSystem is a cluster that the observer watches from its start.
@@ -69,9 +70,9 @@ func (s *observedSystem) Stop() error {
 // faulty is one fault of a run whose failover is compared.
 type faulty struct {
 	make func(on nemesis.Subject) harness.Nemesis
-	with func(s *observedSystem) harness.Nemesis // in place of make
+	with func(s *observedSystem) harness.Nemesis // used instead of make, if not nil
 	last time.Duration
-	side time.Duration // runs beside the first fault, this long after its start; 0: after the previous one
+	side time.Duration // how long after the first fault it begins; 0: when the previous one is over
 	may  bool          // may or may not lead to a failover
 }
 
@@ -138,7 +139,8 @@ func TestLongEveryFigureOfAFailoverIsTrue(t *testing.T) {
 	}
 }
 
-// TestLongFailoversUnderLittleLoad compares failovers under three operations a second, where most outages are ranges.
+// TestLongFailoversUnderLittleLoad compares the figures with what the observer saw, under three operations a second.
+// Most outages are then known only as ranges.
 func TestLongFailoversUnderLittleLoad(t *testing.T) {
 	testenv.NeedLong(t)
 	order := faulty{make: func(on nemesis.Subject) harness.Nemesis { return nemesis.SentinelFailover(on.Cluster) },
@@ -155,7 +157,8 @@ func sides(s nemesis.Shape) func(on nemesis.Subject) harness.Nemesis {
 	return func(on nemesis.Subject) harness.Nemesis { return nemesis.Partition(on.Cluster, s, harness.Withhold()) }
 }
 
-// compareFailovers runs the faults under a load of rate operations a second and compares each failover.
+// compareFailovers runs the faults under a load of rate operations a second. It compares the figures of each failover
+// with what the observer saw.
 func compareFailovers(t *testing.T, rate float64, faults []faulty) {
 	h, o := failedOver(t, scene{rate: rate, faults: faults})
 	found := analysis.Failovers(h)

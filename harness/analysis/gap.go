@@ -19,8 +19,8 @@ type gap struct {
 	unknown         int64         // requests since lastAnswer that may have had an effect
 }
 
-// add adds the next request, in order of Return. A request that succeeded ends the current gap. The gap is measured
-// only if it ends after start and over is false. So gaps before and after a failover do not count.
+// add adds the next request, in order of Return. A successful request ends the current gap. Only gaps that end after
+// start are measured, and none if over is true: the others are not costs of the failover.
 func (g *gap) add(op harness.Op, succeeded bool, start time.Duration, over bool) {
 	if !succeeded {
 		g.countUnanswered(op)
@@ -58,8 +58,8 @@ func (g *gap) outage() Outage {
 	return o
 }
 
-// countUnanswered counts a failed request in the current gap. A request that was called before the end of the longest
-// gap counts in that gap as well.
+// countUnanswered counts a failed request in the current gap. The request also counts in the longest gap so far, if it
+// was sent before that gap's end.
 func (g *gap) countUnanswered(op harness.Op) {
 	g.firstUnanswered, g.lastUnanswered = min(g.firstUnanswered, op.Call), max(g.lastUnanswered, op.Return)
 	inLongest := g.longest.Seen && op.Call < g.longest.To

@@ -47,7 +47,8 @@ func (h *histogram) latency() Latency {
 	return Latency{P50: h.quantile(0.50), P99: h.quantile(0.99), Max: h.max}
 }
 
-// slotOf returns the slot of d. Slots are linear below 16 microseconds; above, they keep the four leading bits.
+// slotOf returns the slot of d. Below 16 microseconds each microsecond has a slot. Above, each power of two is divided
+// into 16 slots.
 func slotOf(d time.Duration) int {
 	us := uint64(max(0, d.Microseconds()))
 	if us < 16 {

@@ -26,12 +26,12 @@ func (l Losses) words() (all []string) {
 }
 
 // AssignLosses assigns the findings to failovers and sets their Losses in place. It counts only double-grant and
-// lost-write, and these only if checked has them. all is ordered by promotion.
+// lost-write, and of these only the classes in checked. all is ordered by promotion.
 //
 // A double grant belongs to the last failover promoted before it, or to the first failover if there is none before it.
 // A lost write belongs to the failover that was under way when the write was acknowledged. A failover is under way
-// until its old primary has stopped being a primary. If none was under way, the write belongs to the next failover: the
-// node that was promoted then did not have the write.
+// until its old primary has stopped being a primary. If none was under way, the write belongs to the next failover,
+// whose new primary did not have the write.
 func AssignLosses(all []Failover, found []harness.Finding, checked []harness.Class) {
 	owners := map[harness.Class]func([]Failover, time.Duration) int{
 		harness.DoubleGrant: lastBefore, harness.LostWrite: losingFailover,
@@ -53,9 +53,8 @@ func AssignLosses(all []Failover, found []harness.Finding, checked []harness.Cla
 	}
 }
 
-// lastBefore returns the index of the last failover whose promotion came before t. If there is none, it returns 0: the
-// violation then belongs to the first failover. A promotion that was recorded shortly after t counts as well, since
-// promotions are recorded late and t is rounded down.
+// lastBefore returns the index of the last failover that was promoted before t, or 0 if there is none. A promotion may
+// also be recorded shortly after t, since promotions are recorded late and t is rounded down.
 func lastBefore(all []Failover, t time.Duration) int {
 	first := sort.Search(len(all), func(i int) bool { return all[i].Promoted-maxRoleDelay-all[i].extraDelay > t })
 	return max(0, first-1)

@@ -37,7 +37,8 @@ func TestLossesBelongToTheFailoverInWhichTheyCameAbout(t *testing.T) {
 	require.Equal(t, Losses{harness.DoubleGrant: 0}, all[0].Losses, "nobody looked for lost writes")
 }
 
-// TestAFailoverTakesNoLossesOfLaterOnes cuts r1 off. It joins a later primary, and never the one that replaced it.
+// TestAFailoverTakesNoLossesOfLaterOnes cuts r1 off during the first failover. r1 comes back as a replica only after
+// the second.
 func TestAFailoverTakesNoLossesOfLaterOnes(t *testing.T) {
 	gone := func(e harness.Event) bool {
 		return e.Kind == harness.EventServesWrites || e.Node == "r1" && e.At >= 10*sec && e.At < 30*sec
@@ -65,8 +66,8 @@ func TestAFailoverTakesNoLossesOfLaterOnes(t *testing.T) {
 	}
 }
 
-// TestADoubleGrantJustAfterAPromotionIsOfThatFailover allows for a finding's time, which is cut to 10 ms, and a
-// promotion that is recorded late.
+// TestADoubleGrantJustAfterAPromotionIsOfThatFailover has findings whose times are rounded down to 10 ms, so that they
+// seem to come before the promotion.
 func TestADoubleGrantJustAfterAPromotionIsOfThatFailover(t *testing.T) {
 	all := []Failover{{Promoted: 11470 * ms}, {Promoted: 21477 * ms}, {Promoted: 31477 * ms}}
 	for at, want := range map[time.Duration]int{

@@ -39,7 +39,7 @@ type truth struct {
 	reached  map[string][]sentinelCommand // Sentinels' commands, by node
 	log      []logLine                    // lines of Sentinels' logs
 	began    []injectedFault              // faults, as they began
-	ticks    map[string][]tick            // delays by the machine, of the "observer" or of a Sentinel
+	ticks    map[string][]tick            // delays by the machine's load, of the "observer" and of each Sentinel
 }
 
 // role is a role that a node reported.
@@ -89,7 +89,7 @@ func (n observedFault) Effects() harness.Effects {
 	return 0
 }
 
-// tick records a delay of the observer or of a Sentinel by the machine's load.
+// tick records by how much the machine's load delayed the observer or a Sentinel.
 type tick struct {
 	at   time.Time
 	late time.Duration
@@ -105,8 +105,8 @@ func newTruth() *truth {
 	}
 }
 
-// observe starts to observe a running cluster, whose logs are in dir. If cut is true it cuts each log off as soon as it
-// has read it.
+// observe starts to observe a running cluster, whose logs are in dir. If cut is true, it truncates each log after
+// reading it.
 func (o *truth) observe(t *testing.T, c *cluster.Cluster, dir string, cut bool) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -142,7 +142,7 @@ func (o *truth) beat(ctx context.Context) {
 	}
 }
 
-// ask measures how long the machine delays a Sentinel. While a Sentinel stands still, its log stays behind.
+// ask measures how long the machine delays a Sentinel, which then logs its messages late.
 func (o *truth) ask(ctx context.Context, c *cluster.Cluster, sentinel string) {
 	clock := time.NewTicker(truthEvery)
 	defer clock.Stop()
@@ -167,8 +167,8 @@ func (o *truth) late(who string, at time.Time, by time.Duration) {
 	}
 }
 
-// stalled returns how long the machine kept the observer, and the Sentinel that it delayed most, from running at about
-// the time between two moments.
+// stalled returns for how long the machine delayed the observer between about a and b, plus the same for the Sentinel
+// that it delayed most.
 func (o *truth) stalled(a, b time.Time) time.Duration {
 	if b.Before(a) {
 		a, b = b, a
@@ -275,8 +275,8 @@ var (
 	hello       = regexp.MustCompile(`"__sentinel__:hello" "127\.\d+\.\d+\.(\d+),`)
 )
 
-// monitor records what clients and Sentinels have a node execute. It knows a Sentinel's connections by the messages
-// that it publishes on them.
+// monitor records which commands of clients and Sentinels a node executes. A Sentinel's connection is recognized by the
+// address that the Sentinel publishes on it.
 func (o *truth) monitor(ctx context.Context, node, path string) {
 	for ctx.Err() == nil {
 		conn, err := net.Dial("unix", path)
@@ -334,7 +334,8 @@ type logLine struct {
 var logged = regexp.MustCompile(`^\d+:X (\d+ \w+ \d+ [\d:.]+) [*#] ` +
 	`(\+\S+|-sdown|Executing user requested FAILOVER) ?(.*)$`)
 
-// read records what a Sentinel logs at once, since the log may be cut off and its times may be wrong.
+// read reads a Sentinel's log and records each line with the time at which it was read. The log may be truncated later,
+// and the Sentinel's own clock may be wrong.
 func (o *truth) read(ctx context.Context, sentinel, path string, cut bool) {
 	done := int64(0) // bytes that were read
 	for over := false; !over; {

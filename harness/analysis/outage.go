@@ -9,7 +9,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// failoverMeters passes each operation to the meters of the failovers that the operation can belong to.
+// failoverMeters measures the failovers of a run. It passes each operation to the meters of those failovers to which
+// the operation can belong.
 type failoverMeters struct {
 	meta       harness.Meta
 	faults     []harness.Fault
@@ -19,18 +20,17 @@ type failoverMeters struct {
 	clockDoubt string // why times of operations cannot be trusted; empty: they can
 	cutNote    string // why the record ends before the run did; empty: it does not
 	all        []*failoverMeter
-	opened     int                     // number of meters, from the first, whose window has begun
-	windowEnds []time.Duration         // by index: the latest windowEnd of the meters up to this one
-	pending    map[string]*pendingGaps // by excluded groups, for meters whose window has not begun
+	opened     int                     // how many of all, from the first, measure already
+	windowEnds []time.Duration         // for each of all, the latest windowEnd up to it
+	pending    map[string]*pendingGaps // by excluded groups, for meters that do not measure yet
 }
 
-// pendingGaps measures gaps that begin before the window of a failover. The window is the time whose operations a
-// failoverMeter measures, and these gaps may last into the window. Requests of the excluded groups do not count. Meters
-// that exclude the same groups share one pendingGaps, and copy its gaps when their windows begin.
+// pendingGaps measures gaps in service that begin before the operations of a failover are measured, and may last into
+// that time. Clients in the excluded groups do not count. Meters that exclude the same groups share one pendingGaps.
 type pendingGaps struct {
 	groups          []int // the excluded groups
 	answers, writes gap
-	meters          int // number of meters whose window has not begun
+	meters          int // number of meters that share it and do not measure yet
 }
 
 // failoverMeter measures one failover: the first client write that the new primary acknowledged, the writes that the
@@ -40,7 +40,7 @@ type failoverMeter struct {
 	cause         cause
 	groups        []int         // client groups that the cause cuts off: excluded
 	costStart     time.Duration // earlier gaps are not a cost of this failover
-	windowStart   time.Duration // operations that return earlier go to pending
+	windowStart   time.Duration // operations that return earlier are measured by pending
 	pending       *pendingGaps  // gaps that began before windowStart
 	firstWrite    harness.Op    // first client write of the new primary
 	executed      int64
@@ -99,7 +99,7 @@ func (w *failoverMeters) addMeter(m *failoverMeter) {
 	w.all, w.windowEnds = append(w.all, m), append(w.windowEnds, windowEnd)
 }
 
-// open starts the meters whose window has begun by t, the Return of the next operation.
+// open starts the meters whose windowStart has come by t, the Return of the next operation.
 func (w *failoverMeters) open(t time.Duration) {
 	for ; w.opened < len(w.all) && w.all[w.opened].windowStart <= t; w.opened++ {
 		m := w.all[w.opened]
@@ -110,8 +110,8 @@ func (w *failoverMeters) open(t time.Duration) {
 	}
 }
 
-// costsFrom returns the earliest time at which the takeover can have cost anything: the start of its cause. Without a
-// cause, it is the earliest time at which the primary can have fallen silent.
+// costsFrom returns the earliest time that can be a cost of the takeover: the start of its cause or, without a cause,
+// the earliest time at which the primary can have fallen silent.
 func (t *takeover) costsFrom(c cause) time.Duration {
 	if len(c.faults) == 0 {
 		return max(t.previous, c.start-t.downAfter-missedWithin)
@@ -146,9 +146,9 @@ func (w *failoverMeters) add(op harness.Op) {
 	}
 }
 
-// isAnswer reports whether op, a refusal, counts as an answer of the system: the node that refused it may have been a
-// primary. If the record does not say which node that was, isAnswer assumes writer, the node that acknowledged the
-// latest write of the client's group. If writes are not recorded either, each refusal counts.
+// isAnswer reports whether op, a refusal, counts as an answer: a node that may have been a primary refused it. If the
+// record does not say which node refused op, isAnswer assumes writer, the node that acknowledged the latest write of
+// the client's group. If the record has neither, every refusal counts.
 func (w *failoverMeters) isAnswer(op harness.Op, group int, writer string) bool {
 	switch {
 	case w.answers.recorded:
@@ -159,8 +159,8 @@ func (w *failoverMeters) isAnswer(op harness.Op, group int, writer string) bool 
 	return true
 }
 
-// add adds the next operation of a client that is in none of the excluded groups. If refused is true, op is a refusal
-// that counts as an answer.
+// add adds the next operation of a client outside of the excluded groups. refused is true for a refusal that counts as
+// an answer.
 func (b *pendingGaps) add(op harness.Op, refused bool) {
 	const start, over = harness.Forever, true // so that no gap is complete here
 	succeeded := op.Outcome == harness.OK || refused
@@ -170,8 +170,8 @@ func (b *pendingGaps) add(op harness.Op, refused bool) {
 	}
 }
 
-// reachesPrimary reports whether op is a request to the system under test. Deliveries, and updates of a resource that a
-// lock guards, stay inside the harness.
+// reachesPrimary reports whether op is a request to Redis. The harness itself makes deliveries, and updates of a
+// resource that a lock guards.
 func reachesPrimary(op harness.Op) bool {
 	_, guarded := harness.GuardedBy(op.Key)
 	return op.Kind != harness.Deliver && !(guarded && op.Kind == harness.Add)
@@ -186,9 +186,9 @@ func asksToWrite(op harness.Op) bool {
 }
 
 // executor returns the node that executed op. If the record says which nodes acknowledge writes, that is writer, the
-// node that acknowledged the latest write of the client's group. Otherwise executor assumes the old primary for clients
-// that were cut off. For other clients it assumes the new primary if op was called after the promotion, or after the
-// old primary's process ended. For earlier operations it assumes the old primary.
+// node that acknowledged the latest write of the client's group. Otherwise it is a guess: the new primary for
+// operations that were called after the promotion or the end of the old primary's process, else the old primary.
+// Clients that were cut off reached the old primary.
 func (w *failoverMeters) executor(m *failoverMeter, op harness.Op, writer string, group int) string {
 	if w.served.recorded {
 		return writer
@@ -208,8 +208,8 @@ func (w *failoverMeters) executor(m *failoverMeter, op harness.Op, writer string
 	return m.old
 }
 
-// count counts op, which node has executed, if op is a write. A write on the new primary adds to m.executed. A write on
-// the old primary adds to m.minority if it came after the promotion, while the old primary still took writes.
+// count counts a write that the given node has executed. A write on the new primary adds to m.executed. A write on the
+// old primary adds to m.minority if it came after the promotion and before the old primary stopped taking writes.
 func (m *failoverMeter) count(op harness.Op, node string) {
 	switch {
 	case !isWrite(op):
@@ -224,8 +224,8 @@ func (m *failoverMeter) count(op harness.Op, node string) {
 	}
 }
 
-// demotedBefore reports whether the new primary was a replica again before the given time, although no third node had
-// become the primary. Then the old primary was the only primary again.
+// demotedBefore reports whether, before the given time, the new primary had become a replica again and no third node
+// was promoted. The old primary is then the only primary again.
 func (t *takeover) demotedBefore(at time.Duration) bool {
 	return t.demotedAt < t.next && at > t.demotedAt
 }
@@ -241,9 +241,8 @@ func (t *takeover) oldDemotedAt() time.Duration {
 	return harness.Forever
 }
 
-// measure adds op to the gaps without an answer and without a write. The client of op was not cut off. The argument
-// node executed or refused op. If refused is true, op is a refusal that counts as an answer, since the node may have
-// been a primary.
+// measure adds an operation of a client that was not cut off to the times without an answer and without a write. node
+// executed or refused it. refused is true for a refusal that counts as an answer.
 func (m *failoverMeter) measure(op harness.Op, node string, refused bool) {
 	gapStart, done := m.costStart, m.recovered < op.Return
 	if m.previousMeter != nil && op.Return <= min(m.previousMeter.recovered, m.previousMeter.ends()) {
@@ -259,13 +258,12 @@ func (m *failoverMeter) measure(op harness.Op, node string, refused bool) {
 	}
 }
 
-// ends returns when the failover stops costing clients anything: the new primary is a replica again, or another node
-// has taken over.
+// ends returns when the failover no longer costs clients anything: when the new primary is a replica again, or another
+// node has taken over.
 func (t *takeover) ends() time.Duration { return min(t.next, t.demotedAt) }
 
-// isByNew reports whether the new primary executed op. node is the node that probably executed it. If the record does
-// not show which node is the new primary, isByNew returns true for operations that were called between this promotion
-// and the next, unless node is the old primary.
+// isByNew reports whether the new primary executed op, given the node that probably did. If the record does not name
+// the new primary, every node but the old primary counts as the new one between this promotion and the next.
 func (m *failoverMeter) isByNew(op harness.Op, node string) bool {
 	if m.new == "" {
 		return op.Call > m.promotedAt && op.Call < m.next && (m.old == "" || node != m.old)
@@ -281,8 +279,8 @@ func (w *failoverMeters) failovers() []Failover {
 	return all
 }
 
-// downtimeFrom returns the time from which a lack of writes is a cost of this failover. An earlier lack of writes is a
-// cost of the previous failover, until the new primary of that failover took its first write.
+// downtimeFrom returns the time from which a lack of writes counts for this failover. Until the previous failover's new
+// primary has taken its first write, it counts for the previous failover.
 func (m *failoverMeter) downtimeFrom() time.Duration {
 	if m.previousMeter == nil {
 		return m.costStart

@@ -10,8 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
 )
 
-// TestEachFailoverHasItsOwnOutage kills the new primary before it has served a client, so that both causes are in
-// force.
+// TestEachFailoverHasItsOwnOutage kills the new primary before it has served a client, so that two failovers overlap.
 func TestEachFailoverHasItsOwnOutage(t *testing.T) {
 	h := analysistest.OneKill()
 	h.Events = append(h.Events, analysistest.Role(0, "r3", "slave"))
@@ -63,8 +62,8 @@ func TestAnOutageMayBeginBeforeTheCause(t *testing.T) {
 	require.Equal(t, "2.60 s", f.Outage.String())
 }
 
-// TestTheOutageOutlastsAFirstWriteOfClientsThatAreCutOff has a new primary that links both sides of a partition. The
-// clients that are cut off reach it first.
+// TestTheOutageOutlastsAFirstWriteOfClientsThatAreCutOff has a partition in which both sides reach the new primary.
+// Clients on the minority side write to it first, and their writes do not end the outage.
 func TestTheOutageOutlastsAFirstWriteOfClientsThatAreCutOff(t *testing.T) {
 	h := without(analysistest.OneKill(), func(e harness.Event) bool { return e.Kind == harness.EventServesWrites })
 	h.Faults[0] = doing(harness.CutsLinks, "bridge", 10*sec, 13*sec, "r1", "s1", "g1", "r2")
@@ -81,8 +80,8 @@ func TestTheOutageOutlastsAFirstWriteOfClientsThatAreCutOff(t *testing.T) {
 	require.Equal(t, 1901*ms, f.Outage.Least)
 }
 
-// TestAReplicasNotMineIsNoAnswer has clients that read before they release. A replica answers the read, while the node
-// that acknowledged their latest write is still a primary.
+// TestAReplicasNotMineIsNoAnswer has clients that read a lock before they release it. A replica's answer to that read
+// does not end the outage, though the node that acknowledged their latest write is still a primary.
 func TestAReplicasNotMineIsNoAnswer(t *testing.T) {
 	h := without(crashAfterPromotion(), func(e harness.Event) bool {
 		return e.Kind == harness.EventServesWrites && e.Node == "r3"

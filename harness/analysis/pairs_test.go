@@ -27,8 +27,8 @@ type kind struct {
 	muddles  bool // a Sentinel that it strikes may miss a primary that answers
 }
 
-// kinds lists one fault of each kind that a cluster with Sentinels takes. Faults with a choice of hosts strike the
-// primary and, where that differs, a replica or a Sentinel.
+// kinds lists the faults that a cluster with Sentinels takes. A fault that can strike different hosts is there once for
+// the primary, and again for a replica or a Sentinel if its effect differs.
 var kinds = []kind{
 	{entry: "kill-HOST", silences: true}, {entry: "kill-HOST", given: nemesis.Parameters{Host: "replica"}},
 	{entry: "kill-HOST", given: nemesis.Parameters{Host: "sentinel"}},
@@ -63,10 +63,7 @@ func shape(name string) nemesis.Parameters { return nemesis.Parameters{Shape: na
 // noKinds lists the entries of the catalogue that kinds lacks, and why.
 var noKinds = map[string]string{"partition-primary": "it is partition-split-brain under its old name"}
 
-// apart says why the fault cannot be in force while first is, which began before it; empty: it can. Every other pair
-// may be drawn. In some of those the second fault is not in force either if it finds the primary silent: it asks the
-// primary for something, or ends a process that has ended. Whether the primary was replaced by then depends on the time
-// between the two.
+// apart says why a test cannot use the fault while first is in force; empty: it can.
 func (k kind) apart(first kind) string {
 	clock := func(k kind) bool { return strings.HasPrefix(k.entry, "clock-step") }
 	switch {
@@ -88,7 +85,7 @@ func (k kind) moves() bool { return k.silences || k.orders || k.muddles }
 // isOrder reports whether the fault orders a Sentinel to fail over, even in vain.
 func (k kind) isOrder() bool { return k.orders || k.entry == "sentinel-crash-after-election" }
 
-// isOf reports whether the fault's name begins so.
+// isOf reports whether the fault's name begins with one of the entries.
 func (k kind) isOf(entries ...string) bool {
 	return slices.ContainsFunc(entries, func(e string) bool { return strings.HasPrefix(k.entry, e) })
 }
@@ -139,9 +136,9 @@ func TestPairsAreOfEveryKind(t *testing.T) {
 	require.Greater(t, reasons[""], len(kinds)*len(kinds)*9/10)
 }
 
-// TestLongFailoversOfFaultsInPairs compares the failovers under two overlapping faults, one of which can move the
-// primary. The printed seed draws the pairs, their order and the time between the two. DOUBLEGRANT_TEST_SEED repeats
-// them.
+// TestLongFailoversOfFaultsInPairs compares the figures with what the observer saw, under two overlapping faults of
+// which one can move the primary. The printed seed draws the pairs, their order and the time between the two.
+// DOUBLEGRANT_TEST_SEED repeats them.
 func TestLongFailoversOfFaultsInPairs(t *testing.T) {
 	testenv.NeedLong(t)
 	pairs := 3
@@ -162,7 +159,8 @@ func TestLongFailoversOfFaultsInPairs(t *testing.T) {
 	}
 }
 
-// comparePair compares the failovers under two faults, where the second begins after a delay.
+// comparePair runs two faults, the second after a delay, and compares the figures of each failover with what the
+// observer saw.
 func comparePair(t *testing.T, one, two kind, between time.Duration) {
 	const clients = "crash-clients freeze-clients skew-clients"
 	h, o := failedOver(t, scene{

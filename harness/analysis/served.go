@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// served says which node served each client group over time. There are two: one for the nodes that acknowledged writes,
-// and one for the nodes that answered any command.
+// served says which node served each client group over time. Serving means either that the node acknowledged the
+// group's writes, or that it answered any command.
 type served struct {
 	recorded bool // false: the record does not say, since it is of an older program or clients connect directly
 	groups   map[int][]serving

@@ -47,8 +47,8 @@ func (t *takeover) stage(name Milestone, c cause) Stage {
 	return t.firstSinceFault(c.start, name)
 }
 
-// firstSinceFault returns the stage of the first message of the given kind about the primary. It looks at messages
-// since the time fault, when the fault began.
+// firstSinceFault returns the stage of the first message of the given kind about the primary, at the time fault or
+// later. fault is when the fault began.
 func (t *takeover) firstSinceFault(fault time.Duration, kind Milestone) Stage {
 	s := t.firstMessage(kind, max(t.messagesFrom, fault), t.isAbout)
 	isSame := func(e harness.Event) bool { return e.Kind == string(kind) && t.isAbout(e) }
@@ -84,9 +84,8 @@ func (t *takeover) firstMessage(kind Milestone, from time.Duration, fits func(ha
 	return t.stageOfMessage(kind, from, e)
 }
 
-// stageOfMessage returns the stage that e shows. The message e is the first recorded one of the given kind since the
-// time from. If the end of a Sentinel's log was lost, an earlier message may have been lost with it: then the stage is
-// not known.
+// stageOfMessage returns the stage of e, the first recorded message of the given kind since the time from. The stage is
+// not known if a Sentinel's log has lost its end, since that may have had an earlier such message.
 func (t *takeover) stageOfMessage(kind Milestone, from time.Duration, e harness.Event) Stage {
 	if lost := t.withLostLogs(from, e.At-t.roleDelay); len(lost) > 0 {
 		const note = "not known: %s ended or was cut off, its log lacks what it said last, and it may have said %s " +

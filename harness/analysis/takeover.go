@@ -58,8 +58,8 @@ func takeovers(a *acts) []*takeover {
 	return all
 }
 
-// announcement returns the Sentinels' first announcement of the node's reign a.reigns[node][number], or nil.
-// Announcements after the node's next promotion belong to a later reign.
+// announcement returns the first announcement by Sentinels that the node is the primary in a.reigns[node][number], or
+// nil. Announcements after the node's next promotion do not count.
 func (a *acts) announcement(node string, number int, changes []change) *change {
 	until := harness.Forever
 	for _, later := range a.reigns[node][number+1:] {
@@ -83,8 +83,8 @@ func (t *takeover) linkPrevious(earlier *takeover) {
 	}
 }
 
-// unseenPromotion returns the takeover that the Sentinels' announcement c shows. No poll of roles has seen its
-// promotion.
+// unseenPromotion returns the takeover that the announcement c shows, for a promotion that the record of roles does not
+// show.
 func unseenPromotion(a *acts, c *change) *takeover {
 	t := &takeover{acts: a, new: c.new, promotedAt: c.first, demotedAt: harness.Forever, announced: c}
 	isEarlySign := func(e harness.Event) bool {

@@ -52,7 +52,7 @@ type KindStats struct {
 	Latency Latency `json:"latency"`
 }
 
-// Reason counts the operations that ended with one error.
+// Reason counts the operations that ended with the same error.
 type Reason struct {
 	Err     string          `json:"err"`
 	Outcome harness.Outcome `json:"outcome"`
@@ -255,8 +255,8 @@ func (c *collector) top() []Reason {
 	return all[:min(len(all), topReasons)]
 }
 
-// span returns the length of the part of bucket i in which operations could end, to compute rates. The first and the
-// last bucket may be cut short by the start and the end of the load.
+// span returns the time in bucket i during which there was load, to compute rates. The first and the last bucket may be
+// cut short by the start and the end of the load.
 func (s Stats) span(i int) time.Duration {
 	from := max(s.Buckets[i].Start, s.First)
 	to := min(s.Buckets[i].Start+s.Width, s.Last)

@@ -10,8 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
 )
 
-// threeKills returns a history with kills of r1, r2 and r3 in turn. A node that comes back is a primary for a second,
-// since it starts with the configuration of one.
+// threeKills returns a history with kills of r1, r2 and r3 in turn. A restarted node is a primary for a second, since
+// its configuration still says so.
 func threeKills() harness.History {
 	h := harness.History{Events: append(analysistest.Addressed(), analysistest.Role(0, "r1", "master"),
 		analysistest.Role(0, "r2", "slave"), analysistest.Role(0, "r3", "slave"))}
@@ -69,8 +69,8 @@ func TestTheFirstWriteIsTheNewPrimarys(t *testing.T) {
 		Failovers(h)[0].Stage(Writable))
 }
 
-// TestWhatALockGuardsIsNoWriteOfThePrimary checks that updates of what a lock guards do not count, since they stay in
-// the harness.
+// TestWhatALockGuardsIsNoWriteOfThePrimary checks that updates of the resource that a lock guards do not count as
+// writes: they stay in the harness.
 func TestWhatALockGuardsIsNoWriteOfThePrimary(t *testing.T) {
 	h := analysistest.OneKill()
 	guarded := analysistest.Add(0, 11650*ms, harness.OK)
@@ -80,7 +80,8 @@ func TestWhatALockGuardsIsNoWriteOfThePrimary(t *testing.T) {
 	require.Equal(t, 11701*ms, Failovers(h)[0].Stage(Writable).At)
 }
 
-// TestEffectsNotNamesSayWhatEndedThePrimary reads records that do not have the nodes that answered.
+// TestEffectsNotNamesSayWhatEndedThePrimary reads records that do not say which node answered. The fault's effects, not
+// its name, then tell whether the old primary can have executed a write.
 func TestEffectsNotNamesSayWhatEndedThePrimary(t *testing.T) {
 	h := without(analysistest.OneKill(), func(e harness.Event) bool { return e.Kind == harness.EventServesWrites })
 	h.Ops = harness.OpsOf([]harness.Op{analysistest.Add(0, 9*sec, harness.OK),

@@ -188,7 +188,7 @@ func FaultOf(name string, start, heal time.Duration, targets ...string) harness.
 		End: heal + 500*ms, Proved: true}
 }
 
-// OneKill returns a history with one killed primary. Tests remove parts of it.
+// OneKill returns a history with one killed primary, which tests can change.
 func OneKill() harness.History {
 	events := append(append(Addressed(), Role(0, "r1", harness.RolePrimary), Role(0, "r2", harness.RoleReplica)),
 		FailoverEvents(10*sec, "r1", "r2", 1, 2)...)
