@@ -11,8 +11,9 @@ import (
 // of what io.Copy takes, since the fabric has thousands of connections.
 const copyBuffer = 8 << 10
 
-// relay serves an accepted connection, whose socket is opener. It opens a connection to the host that the opener asked
-// for, and copies bytes between the two. It returns when both have ended.
+// relay carries an accepted connection to the host that the other side asked for. It opens a connection to that host,
+// copies bytes both ways, and returns when both connections have ended. opener is the socket of the accepted
+// connection.
 func (f *Fabric) relay(opener *net.TCPConn, from Source, to hostPlace) {
 	ctx, cancel := context.WithTimeout(context.Background(), dialWithin)
 	defer cancel()
@@ -31,9 +32,9 @@ func (f *Fabric) relay(opener *net.TCPConn, from Source, to hostPlace) {
 	sending.Wait()
 }
 
-// openerEnded passes on that an accepted connection has ended: with err, or in an orderly way if err is nil. If c has
-// not reached the host yet, openerEnded gives c up. There may be many of these: a Sentinel that has lost a node
-// connects to the node ten times a second, and gives up each time.
+// openerEnded ends c after the accepted connection that it serves has ended; err is nil if that was in an orderly way.
+// A connection that has not reached its host yet is closed, since there may be many: a Sentinel that has lost a node
+// connects to it ten times a second, and gives up each time.
 func (c *dialed) openerEnded(err error) {
 	c.countWithheld(c.link.restored(), 0)
 	c.mu.Lock()

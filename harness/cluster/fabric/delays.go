@@ -21,7 +21,7 @@ import (
 // Here a chunk's Timestamp is the time when it is due, from which the next stage counts. A chunk never passes earlier.
 // If it passes later, as on a busy machine, the chunks after it are due as before.
 
-// The names of these toxics; see dropName.
+// The names of our delaying toxics in toxiproxy's table. They have a prefix for the reason given at dropName.
 const (
 	latencyName   = "doublegrant-latency"
 	bandwidthName = "doublegrant-bandwidth"
@@ -29,8 +29,8 @@ const (
 	slowCloseName = "doublegrant-slow-close"
 )
 
-// held is what a delaying toxic holds back in one direction of a connection. It stays when other toxics on the link
-// come or go.
+// held is what a delaying toxic holds back in one direction of a connection. It is kept while other toxics are added to
+// the link or removed.
 type held struct {
 	pieces []*stream.StreamChunk // pieces that wait, each for its Timestamp
 	free   time.Time             // when the next piece, or the end of the connection, may pass at the earliest
@@ -82,7 +82,7 @@ type delaying struct{}
 // NewState returns what toxiproxy keeps for this toxic and one direction of a connection.
 func (delaying) NewState() any { return &held{} }
 
-// Cleanup passes all held pieces on at once. toxiproxy calls it when it removes the toxic.
+// Cleanup passes on at once all that is held. toxiproxy calls it when it removes the toxic.
 func (delaying) Cleanup(stub *toxics.ToxicStub) {
 	h, now := stub.State.(*held), time.Now()
 	for _, p := range h.pieces {
@@ -94,9 +94,9 @@ func (delaying) Cleanup(stub *toxics.ToxicStub) {
 	h.pieces = nil
 }
 
-// delay is the loop of a delaying toxic on one direction of a connection. It returns when toxiproxy interrupts it or
-// the connection ends. It calls hold for each chunk, to add the chunk's pieces to those held back. The end of the
-// connection passes after all pieces, and at least endsAfter late.
+// delay runs a delaying toxic on one direction of a connection, until toxiproxy interrupts it or the connection ends.
+// For each chunk of bytes it calls hold, which adds them to what is held back. The end of the connection passes after
+// all bytes, and at least endsAfter late.
 func (delaying) delay(stub *toxics.ToxicStub, hold func(*held, *stream.StreamChunk), endsAfter time.Duration) {
 	h := stub.State.(*held)
 	for h.pass(stub) {

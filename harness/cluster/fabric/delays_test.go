@@ -16,16 +16,15 @@ import (
 
 const ms = time.Millisecond
 
-// step is something that happens to one direction of a connection at a time: a fault, the heal of one, bytes, or the
-// end.
+// step is an event in one direction of a connection: a fault, its heal, bytes that arrive, or the end.
 type step struct {
 	at    time.Duration
 	fault harness.LinkFault
-	heal  int // the number of a fault, from 1
-	bytes int // no bytes and nothing else: the end
+	heal  int // number of the fault that heals, from 1; 0: none
+	bytes int // if 0, without a fault and a heal: the end
 }
 
-// TestDelays has virtual time, so what passes when is exact: "70ms 1B" says that a byte passes after 70 ms.
+// TestDelays runs in virtual time, so that times are exact: "70ms 1B" says that one byte comes through after 70 ms.
 func TestDelays(t *testing.T) {
 	latency := func(d time.Duration) step { return step{fault: harness.Latency(d, 0)} }
 	bandwidth, slice := step{fault: harness.Bandwidth(1000)}, step{fault: harness.Slice(10, 5*ms)}

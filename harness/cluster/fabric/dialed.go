@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// dialed is a connection that this process has opened to a host, for itself or for an accepted connection. It is the
-// end that the opener of the connection reads from and writes to. It has one socket, which leads to the host.
+// dialed is a connection that this process has opened to a host, for its own use or for an accepted connection. The
+// side that uses it is called the opener. The opener reads and writes here, and sees only the effects of faults, never
+// the one socket, which leads to the host.
 //
 // While the link has no fault, reads and writes go straight to the socket. While the link is withheld, bytes wait in
-// two queues, in and out. While toxics are in force, the bytes take a detour through toxiproxy. The detour has one
-// pipeline for each direction, between the queues and the socket (dialed_detour.go). The opener sees only the effects
-// of faults, and nothing of these changes.
+// two queues, in and out. While toxics are in force, the bytes take a detour through toxiproxy, with one pipeline for
+// each direction between the queues and the socket (dialed_detour.go).
 type dialed struct {
 	link          *Link
 	local, remote net.Addr
@@ -275,9 +275,8 @@ func (c *dialed) setDeadlines(read, write *time.Time) error {
 	return nil
 }
 
-// applyDeadlines gives the socket the opener's deadlines. If the opener has closed c, the deadlines are in the past, so
-// that a Read or Write under way ends. While queued bytes are being sent there is no deadline for writes, since the
-// Write that queued them has returned. The caller holds c.mu.
+// applyDeadlines gives the socket the opener's deadlines. If the opener has closed c, they are in the past, so that a
+// waiting Read or Write ends. Queued bytes are sent without a deadline. The caller holds c.mu.
 func (c *dialed) applyDeadlines() {
 	read, write := c.readBy, c.writeBy
 	if c.closed {

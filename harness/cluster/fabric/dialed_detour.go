@@ -10,8 +10,8 @@ import (
 
 // This file leads a dialed connection through toxiproxy while its link has toxics, and back when they are gone.
 
-// detour is the state of a connection's two pipelines in toxiproxy. The pipeline called up leads from the opener's
-// queue to the socket, down from the socket to the opener's queue.
+// detour is the state of a connection's two pipelines in toxiproxy. The pipeline up carries bytes from the opener to
+// the host, the pipeline down from the host to the opener.
 type detour struct {
 	pipelines        int  // pipelines that have not ended
 	upLeft, downLeft bool // up or down has ended only because the connection goes direct again
@@ -22,8 +22,7 @@ type detour struct {
 // longAgo is a deadline that ends every read and write on a socket at once.
 var longAgo = time.Unix(1, 0)
 
-// awaitNoDetour waits until the connection, if it is returning from toxiproxy, is direct again. No toxic may be added
-// before that.
+// awaitNoDetour waits while the connection is on its way back from toxiproxy. No toxic may be added during that time.
 func (c *dialed) awaitNoDetour() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -32,8 +31,8 @@ func (c *dialed) awaitNoDetour() {
 	}
 }
 
-// beginDetour prepares a direct connection for its way through toxiproxy: it interrupts all reads and writes on the
-// socket, those of the opener and those of sendWaiting. detourNow completes the change.
+// beginDetour interrupts all reads and writes on the socket of a direct connection, so that detourNow can lead it
+// through toxiproxy.
 func (c *dialed) beginDetour() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,8 +44,8 @@ func (c *dialed) beginDetour() {
 	c.signal()
 }
 
-// detourNow completes what beginDetour has begun. It waits until no read or write uses the socket, and then starts the
-// pipelines of toxiproxy. It does nothing if the connection is not leaving its direct route, or has failed.
+// detourNow leads the connection through toxiproxy, after a call of beginDetour. It waits until no read or write uses
+// the socket, and then starts the pipelines. It does nothing if the connection has failed, or is direct again.
 func (c *dialed) detourNow() {
 	c.mu.Lock()
 	for c.route == leaving && c.broken == nil && (c.using > 0 || c.sender) {
@@ -78,8 +77,8 @@ func (c *dialed) startPipelines() {
 	l.start(name, hostEnd{c}, openerEnd{c}, c, stream.Downstream)
 }
 
-// returnDirect begins the way back from toxiproxy. Both pipelines read no more, and deliver what they have read. After
-// that, bytes go straight to the socket again, the queued bytes first.
+// returnDirect begins the way back from toxiproxy. Both pipelines stop reading and deliver what they have read. After
+// that, bytes go straight to the socket again, the queued ones first.
 func (c *dialed) returnDirect() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,9 +90,9 @@ func (c *dialed) returnDirect() {
 	c.signal()
 }
 
-// pipelineEnded records that a pipeline has delivered all that it can. up is true for the pipeline from the opener to
-// the host. whole is false if the pipeline lost bytes. If the pipeline lost bytes, or if its source has ended, the
-// whole connection ends, as a connection through a proxy would.
+// pipelineEnded records that a pipeline has ended. up is true for the pipeline from the opener to the host. whole is
+// false if it lost bytes. If it lost bytes, or ended for another reason than returnDirect, the whole connection ends,
+// as it would through a proxy.
 func (c *dialed) pipelineEnded(up, whole bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,8 +116,8 @@ func (c *dialed) pipelineEnded(up, whole bool) {
 	c.signal()
 }
 
-// endDetour makes reads and writes use the socket directly again. If a direction has ended in toxiproxy, or lost bytes
-// there, it closes the socket instead. Both pipelines have ended, and the caller holds c.mu.
+// endDetour makes the connection direct again after both pipelines have ended. It closes the socket instead if the
+// connection has to end. The caller holds c.mu.
 func (c *dialed) endDetour() {
 	if c.broken != nil {
 		return

@@ -81,7 +81,8 @@ func TestTheHostsEndComesThroughAToxic(t *testing.T) {
 	require.Zero(t, l.Connections())
 }
 
-// If the host does not read, the socket has taken only a part of a write when the way changes.
+// While the host does not read, the socket takes only part of a write. The rest has to take the detour through
+// toxiproxy, in order.
 func TestNothingIsLostOfABlockedWriteWhenAToxicComes(t *testing.T) {
 	for name, queued := range map[string]bool{"of the opener": false, "of what a withheld link has queued": true} {
 		t.Run(name, func(t *testing.T) {
@@ -143,7 +144,8 @@ func pattern(from, n int) []byte {
 	return b
 }
 
-// A connection that LimitData has cut never goes on beyond the gap, however late the opener reads the bytes before it.
+// Once LimitData has dropped bytes of a connection, no later bytes may arrive, however late the client reads the
+// earlier ones.
 func TestAConnectionThatALimitHasCutDoesNotLiveOn(t *testing.T) {
 	t.Parallel()
 	l, dialed, host := newPair(t)
@@ -166,7 +168,7 @@ func TestAConnectionThatALimitHasCutDoesNotLiveOn(t *testing.T) {
 		len(all)-100)
 }
 
-// A withheld link keeps neither a Close nor a deadline from a Write that waits for the host.
+// A Write that waits for the host ends by Close or by its deadline, also on a withheld link.
 func TestAWriteThatIsUnderWayEndsOnAWithheldLink(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -45,8 +45,8 @@ func (c *dialed) Read(b []byte) (int, error) {
 	}
 }
 
-// readSocket reads from the socket. ok is false if meanwhile the link was withheld, a toxic came or the connection
-// ended. In that case n and err do not count, and Read has to check the connection again.
+// readSocket reads from the socket. ok is false if during the read the connection ended, or a fault began that keeps
+// its bytes. Then n and err do not count, and the caller checks the connection again.
 func (c *dialed) readSocket(b []byte) (n int, err error, ok bool) {
 	n, err = c.withSocket(func(tcp *net.TCPConn) (int, error) { return tcp.Read(b) })
 	if c.broken != nil || c.closed {
@@ -102,7 +102,8 @@ func (c *dialed) Write(b []byte) (int, error) {
 	}
 }
 
-// isDirect reports whether bytes go straight to the socket. gate is a result of link.restored. The caller holds c.mu.
+// isDirect reports whether bytes go straight to the socket. gate is what link.restored returned: nil if the link is not
+// withheld. The caller holds c.mu.
 func (c *dialed) isDirect(gate <-chan struct{}) bool {
 	return c.route == direct && c.tcp != nil && gate == nil
 }
@@ -121,8 +122,8 @@ func (c *dialed) withSocket(do func(*net.TCPConn) (int, error)) (int, error) {
 	return n, err
 }
 
-// send makes sure that the queued bytes are being sent to the socket, and after them the end of the opener's direction.
-// It does nothing while toxiproxy has to send them. The caller holds c.mu.
+// send starts to send the queued bytes to the socket, unless that is under way already, and then the end of the
+// opener's direction. It does nothing while toxiproxy has to send them. The caller holds c.mu.
 func (c *dialed) send() {
 	switch {
 	case c.sender || c.broken != nil || c.route != direct || c.tcp == nil || len(c.out) == 0 && !c.outEnd:
@@ -171,9 +172,9 @@ func (c *dialed) sendWaiting() {
 	}
 }
 
-// end ends the opener's direction on the socket. It closes the whole socket if the opener has closed the connection. It
-// also closes the socket for an accepted connection, as a proxy does: otherwise a connection that its opener has given
-// up would stay for as long as the host is paused. The caller holds c.mu.
+// end ends the opener's direction on the socket. It closes the whole socket if the opener has closed the connection.
+// For an accepted connection it does so always, as a proxy does: a host that is paused would otherwise keep a
+// connection that was given up. The caller holds c.mu.
 func (c *dialed) end() {
 	if c.closed || c.opener != nil {
 		c.closeSocket()

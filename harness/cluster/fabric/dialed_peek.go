@@ -6,9 +6,8 @@ import (
 	"syscall"
 )
 
-// SyscallConn returns a raw connection by which a client library checks whether an idle connection has ended. Only Read
-// of the raw connection works. Read does not show bytes, or the end of the connection, that a fault holds back from the
-// opener.
+// SyscallConn returns a raw connection by which a client library checks whether an idle connection has ended. Only its
+// Read works. Read does not show bytes, or the connection's end, that a fault still holds back.
 func (c *dialed) SyscallConn() (syscall.RawConn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -30,8 +29,8 @@ type peek struct {
 // errUnread says that bytes for the opener wait in its queue. A look at the socket would not show them.
 var errUnread = errors.New("bytes wait to be read")
 
-// Read calls f once with the socket. It does not use the socket's own raw Read, which would wait as long as a pipeline
-// reads from the socket.
+// Read calls f once with the socket. The socket's own raw Read would wait for as long as a pipeline reads from the
+// socket.
 func (p *peek) Read(f func(fd uintptr) bool) error {
 	c := p.c
 	c.mu.Lock()

@@ -251,7 +251,8 @@ func TestAnIdleConnectionShowsOnlyWhatHasArrived(t *testing.T) {
 
 const errNotShown = syscall.Errno(0xffff)
 
-// idle peeks into the connection as go-redis does: nil if a byte is there, or errNotShown.
+// idle looks at the connection without reading from it, as go-redis does. It returns nil if a byte is there,
+// errNotShown if none is shown, or the socket's error.
 func (w world) idle(c net.Conn) error {
 	raw, err := c.(syscall.Conn).SyscallConn()
 	require.NoError(w, err)

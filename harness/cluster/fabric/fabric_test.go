@@ -22,7 +22,7 @@ import (
 // The hosts that dial.
 const alice, bob = "alice", "bob"
 
-// hang bounds what has to come at some time, on however busy a machine.
+// hang bounds the wait for what has to happen, even on a busy machine.
 const hang = 30 * time.Second
 
 // addresses are those of one test, so that tests can run side by side; 127.5 is outside of what clusters claim.
@@ -61,14 +61,15 @@ type world struct {
 	bytes  *counter // of what reached the server
 }
 
-// fromBoth runs a test with clients outside of this process and within it: a fault does the same to both. Other tests
-// run beside it.
+// fromBoth runs a test twice, in parallel: with clients that connect through the kernel, and with clients that dial in
+// this process. Faults act on both in the same way.
 func fromBoth(t *testing.T, test func(t *testing.T, w world)) {
 	t.Parallel()
 	fromBothAlone(t, func(t *testing.T, w world) { t.Parallel(); test(t, w) })
 }
 
-// fromBothAlone is for tests that count what the process has.
+// fromBothAlone does what fromBoth does, but not in parallel: for tests that count goroutines or files of the whole
+// process.
 func fromBothAlone(t *testing.T, test func(t *testing.T, w world)) {
 	for name, within := range map[string]bool{"from outside": false, "from within": true} {
 		t.Run(name, func(t *testing.T) {
@@ -155,7 +156,7 @@ func (w world) receives(c net.Conn, word string) error {
 	return w.hears(c, word, hang)
 }
 
-// keepsSilent sends a word on c and fails if anything comes back of it, be it the end of the connection.
+// keepsSilent sends a word on c and fails if anything comes back within 200 ms, even the end of the connection.
 func (w world) keepsSilent(c net.Conn, word string) {
 	w.Helper()
 	_, err := c.Write([]byte(word))
@@ -266,7 +267,7 @@ func gone(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// refused reports whether a new connection is reset, be it while it is set up or right after.
+// refused reports whether a new connection is reset, while it is set up or right after.
 func (w world) refused(from string) bool { return refused(w.tryDial(from)) }
 
 func refused(c net.Conn, err error) bool { return err != nil && gone(err) || err == nil && ended(c) }

@@ -42,12 +42,12 @@ type Link struct {
 	pipelines           map[*pipeline]struct{} // pipelines in toxiproxy
 	torn                []*pipeline            // see pipeline
 
-	dialedMu    sync.Mutex           // locked last, also while a dialed connection is locked
+	dialedMu    sync.Mutex           // locked after all others, also after a dialed connection's
 	dialedConns map[*dialed]struct{} // all connections that have reached the host
 }
 
-// newLink makes a link and registers it with toxiproxy's server under "src>dst". Its proxy is never started, since the
-// fabric's own listeners feed the link.
+// newLink makes a link and registers it with toxiproxy's server under "src>dst". The link's proxy does not listen: it
+// gets its connections from the fabric.
 func newLink(server *toxiproxy.ApiServer, src, dst string) *Link {
 	l := &Link{
 		Src: src, Dst: dst, server: server, dialing: make(chan struct{}, mostDialing),

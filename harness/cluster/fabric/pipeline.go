@@ -8,10 +8,9 @@ import (
 
 // pipeline is one direction of a connection on its way through toxiproxy, from its source to its destination.
 //
-// toxiproxy keeps a chain of toxics for the link, and a copy of the chain for each pipeline. When a toxic is removed, a
-// pipeline whose source has ended keeps its copy as it is. As long as such a pipeline still delivers through another
-// toxic, its copy differs from the link's chain. toxiproxy would panic if a toxic were added then. These pipelines are
-// called torn, and Link.put waits for their end.
+// toxiproxy keeps a chain of toxics for the link, and a copy of the chain for each pipeline. It does not remove a toxic
+// from the copy of a pipeline whose source has ended. Such a pipeline is called torn while it still delivers bytes. If
+// a toxic were added then, toxiproxy would panic, so Link.put waits until no pipeline is torn.
 type pipeline struct {
 	conn   *dialed
 	dir    stream.Direction
@@ -38,8 +37,8 @@ func (l *Link) start(name string, from io.Reader, to sink, conn *dialed, d strea
 	l.proxy.Toxics.StartLink(l.server, name+" "+d.String(), source{from, p}, destination{to, p}, d)
 }
 
-// noteTorn records the pipelines that may be torn because a toxic was removed. If all is true, the removal makes
-// pipelines end, and every pipeline may be torn. Otherwise only those may be torn whose source has ended.
+// noteTorn records the pipelines that may be torn after a toxic was removed: those whose source has ended. If all is
+// true, these are all pipelines, since the removal ends connections.
 func (l *Link) noteTorn(all bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

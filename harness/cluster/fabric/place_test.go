@@ -11,8 +11,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
 )
 
-// TestAPlaceNobodyListensAt leads connections of this process to a host by the name of their opener, from whatever
-// address.
+// TestAPlaceNobodyListensAt dials a host at which the fabric does not listen. The link is found by the name of the host
+// that dials, not by its address.
 func TestAPlaceNobodyListensAt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

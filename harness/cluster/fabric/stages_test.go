@@ -10,8 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Whatever ends a connection in the middle, no goroutine that carried its bytes stays behind, even if more bytes were
-// to come.
+// When a toxic ends a connection in the middle, no goroutine that carried its bytes remains.
 func TestNothingStaysOfConnectionsThatEndInTheMiddle(t *testing.T) {
 	for name, toxic := range map[string]harness.LinkFault{"drop": harness.Drop(), "limit": harness.LimitData(100)} {
 		t.Run(name, func(t *testing.T) {

@@ -47,7 +47,8 @@ func flood(to io.Writer) chan error {
 	return end
 }
 
-// A connection meets toxiproxy only once the toxic is in force, so adding the first toxic has nothing to wait for.
+// The first toxic of a link does not have to wait for a connection that is not read: until then, no bytes go through
+// toxiproxy.
 func TestAToxicTakesAConnectionThatNobodyReads(t *testing.T) {
 	fromBoth(t, func(t *testing.T, w world) {
 		flood(w.dial(alice))
@@ -76,7 +77,7 @@ func (w world) awaitJam() {
 	awaitStill(w.T, w.received)
 }
 
-// awaitStill waits until a number of bytes that grows does so no more.
+// awaitStill waits until the count of bytes has begun to grow and no longer does.
 func awaitStill(t *testing.T, count func() int64) {
 	t.Helper()
 	last, still := int64(0), 0

@@ -9,8 +9,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// When connections end under two toxics and one of these goes, the bytes under way are still delivered, and the next
-// toxic does not make toxiproxy panic.
+// Connections end while two toxics act on them, and one of the toxics is removed. Their last bytes still arrive, and
+// toxiproxy does not panic when a toxic is added.
 func TestAToxicComesWhileConnectionsEndThatTwoOthersHaveLeft(t *testing.T) {
 	for _, first := range []harness.LinkFault{harness.Latency(time.Second, 0), harness.LimitData(2),
 		harness.DropReplies()} {

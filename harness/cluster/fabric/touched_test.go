@@ -12,7 +12,8 @@ import (
 // alicesProber dials on alice's links for the harness.
 const alicesProber = "alice's prober"
 
-// TestFaultsCountWhatTheyTouch: an old connection and a new one are counted, and the harness's own looks are not.
+// TestFaultsCountWhatTheyTouch checks that a fault counts an old connection and a new one, but not the harness's
+// probes.
 func TestFaultsCountWhatTheyTouch(t *testing.T) {
 	for fault, touches := range map[harness.LinkFault]func(now harness.Touched) bool{
 		harness.Withhold():                   func(n harness.Touched) bool { return n.Withheld >= 4 && n.Waited == 1 },

@@ -151,7 +151,7 @@ func (l *Link) detour() {
 	}
 }
 
-// goDirect counts a toxic that was removed. If it was the link's last toxic, the connections leave toxiproxy.
+// goDirect records that a toxic was removed. After the link's last toxic, the connections leave toxiproxy.
 func (l *Link) goDirect() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -165,9 +165,8 @@ func (l *Link) goDirect() {
 
 func toxicName(d stream.Direction, number int64) string { return fmt.Sprintf("%v #%d", d, number) }
 
-// operate runs op, which adds or removes a toxic, and then calls finish. Until finish returns, no other op begins on
-// this link. If op does not end in time, operate resets the link's connections, so that op can go on, and returns
-// stuck.
+// operate calls op, which adds or removes a toxic, and then finish. Operations on one link run one after another. If op
+// takes too long, operate resets the link's connections, so that op can end, and returns stuck.
 func (l *Link) operate(op func() error, finish func()) (stuck bool, err error) {
 	done, over := make(chan error, 1), make(chan struct{})
 	go func() {

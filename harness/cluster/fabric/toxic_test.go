@@ -39,8 +39,8 @@ func (w world) took(c net.Conn, word []byte) time.Duration {
 	return time.Since(began)
 }
 
-// healed checks that the word goes there and back in less than a fault takes, in one of many tries: the machine may be
-// busy.
+// healed waits until a word goes there and back in less time than the fault would add. On a busy machine this may take
+// several tries.
 func (w world) healed(c net.Conn, word []byte, fault time.Duration) {
 	w.Helper()
 	require.Eventually(w, func() bool { return w.took(c, word) < fault }, hang, time.Millisecond, "it is still slow")
@@ -120,7 +120,8 @@ func TestNoConnectionEscapesANewToxic(t *testing.T) {
 	})
 }
 
-// TestDelays has the exact figures of each delay.
+// The fault latency delays both directions of old and new connections of its link, and of no other link, until its
+// heal.
 func TestADelayHitsOldConnectionsAndNewOfOneLinkBothWaysUntilItsHeal(t *testing.T) {
 	fromBoth(t, func(t *testing.T, w world) {
 		const least = 120 * time.Millisecond
@@ -191,7 +192,7 @@ func TestAWithheldLinkWithAToxic(t *testing.T) {
 	})
 }
 
-// One fault may follow the other before connections have found back to their usual way.
+// A fault may begin right after another has healed, while connections still leave toxiproxy.
 func TestAToxicRightAfterAnother(t *testing.T) {
 	fromBoth(t, func(t *testing.T, w world) {
 		a := w.dial(alice)
