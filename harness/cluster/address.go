@@ -23,7 +23,7 @@ const (
 
 	firstSubnet, lastSubnet = 10, 250
 
-	// H of the first Sentinel, and the largest H. Redis nodes have smaller numbers than Sentinels.
+	// H of the first Sentinel, and of the last. Redis nodes have smaller ones.
 	firstSentinel = 1 + mostReplicas + 1
 	lastHost      = firstSentinel + mostSentinels - 1
 )
@@ -35,8 +35,8 @@ type ports struct{ redis, sentinel int }
 // the first ones.
 var portChoices = []ports{{6379, 26379}, {7379, 27379}, {8379, 28379}}
 
-// subnet is 127.x.0.0/16, the addresses of one cluster. Whoever holds lock, a listener, owns the subnet. The kernel
-// closes the listener when the owner's process dies.
+// subnet is 127.x.0.0/16, the addresses of one cluster. It belongs to the process that has the listener lock open. The
+// kernel closes the listener when that process dies.
 type subnet struct {
 	x     int
 	ports ports
@@ -94,8 +94,8 @@ func (n network) claim() (subnet, error) {
 	return subnet{}, noSubnet(unlocked, taken)
 }
 
-// noSubnet returns the error for a machine without a free subnet, with the cause and the remedy. The argument unlocked
-// is the last error from claiming a subnet, and taken the last error from looking for free ports; nil: there was none.
+// noSubnet returns the error for a machine without a free subnet, with the cause and the remedy. unlocked is the last
+// error from claiming a subnet, taken the last from looking for free ports; nil: there was none.
 func noSubnet(unlocked, taken error) error {
 	switch {
 	case taken != nil:

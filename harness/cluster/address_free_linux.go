@@ -12,9 +12,9 @@ import (
 // It binds a socket to the address without listening. The bind fails if a program listens at the address. It does not
 // fail for connections that have just ended (TIME_WAIT).
 //
-// A listener in place of the bound socket would block the next listener for some milliseconds after its own Close: a
-// child process that is just being started has copies of all our sockets until its exec. A bound socket with
-// SO_REUSEADDR blocks nobody, since Go and Redis set that option too.
+// It does not listen itself: even after its Close, a child process that is just being started may hold a copy of the
+// listener until its exec, and block the address. A socket that is only bound, with SO_REUSEADDR, blocks no listener of
+// Go or Redis, which set that option too.
 func addressFree(addr string) error {
 	at, err := netip.ParseAddrPort(addr)
 	if err != nil || !at.Addr().Is4() {

@@ -46,7 +46,7 @@ func (c *Cluster) running() (*clients.Set, error) {
 
 // DirectAddress returns the real address of the node to which r leads, for connections that bypass the fabric. Programs
 // that connect by themselves use the address while no fault acts on links. r is a client of Connect or ConnectAll. The
-// result is empty if r is no client of this cluster, or if r may switch to another node, as with Sentinels.
+// result is empty if r does not belong to this cluster, or if r may switch to another node, as with Sentinels.
 func (c *Cluster) DirectAddress(r redis.UniversalClient) string {
 	running, err := c.running()
 	if err != nil {
@@ -76,8 +76,8 @@ func (c *Cluster) GroupIP(group int) string { return c.subnet.ip(clientPlane, fi
 // LookIP returns the source address from which the harness probes a group's links.
 func (c *Cluster) LookIP(group int) string { return c.subnet.ip(lookPlane, firstClient+group) }
 
-// openClients makes the clients of the nodes. With Sentinels, which may move the primary, it also reports an event when
-// another node answers a group, and when another node acknowledges the group's writes.
+// openClients makes the clients of the nodes. With Sentinels, it also reports an event when another node begins to
+// answer a group, and when another node begins to acknowledge the group's writes.
 func (c *Cluster) openClients(clock harness.Clock, events func(harness.Event)) error {
 	ours := c.opts.Clients
 	if c.opts.RemoteClients {

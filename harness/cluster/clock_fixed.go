@@ -13,8 +13,7 @@ import (
 )
 
 // FixedClock is the time of day of all Redis nodes of a cluster. It stands still until Set moves it. The nodes'
-// monotonic clocks run on: nodes measure intervals with these, such as the time between two turns of the event loop.
-// FixClocks makes it.
+// monotonic clocks run on, with which nodes measure intervals, such as a turn of the event loop. FixClocks makes it.
 type FixedClock struct{ pages [][]byte }
 
 // ErrClock says that nodes' clocks cannot be fixed, for example because their redis-server loads no library.
@@ -74,10 +73,10 @@ func (f *FixedClock) Set(now time.Time) {
 	f.store(clockFixedAt, now.UnixNano())
 }
 
-// SetDuring makes the clock of a node show commandTime while the node executes its next command. When the node reads
-// the clock before the command, the clock still shows the time of Set. A TIME inside the command, as in a script,
-// returns commandTime only if the server reads the clock anew for TIME, as Redis 7.0 does. SetDuring stays in force
-// until the next Set. Nodes with a library of an older version ignore it.
+// SetDuring makes the clock of a node show commandTime while the node executes its next command. Up to the command, the
+// clock shows the time of Set. A TIME inside the command, as in a script, returns commandTime only if the server reads
+// the clock anew for TIME, as Redis 7.0 does. SetDuring stays in force until the next Set. Nodes with a library of an
+// older version ignore it.
 func (f *FixedClock) SetDuring(commandTime time.Time) { f.store(clockThenAt, commandTime.UnixNano()) }
 
 // store writes one field of every node's clock file. field is its position in bytes.

@@ -14,9 +14,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// turns is a program with an event loop, which gets two commands in each turn, and another thread, which reads the time
-// between two readings of the loop, as one of jemalloc's may. It prints the times that the loop sees in its second
-// turn, and the last that the other thread has seen, in nanoseconds.
+// turns is a program like a Redis node: its event loop gets two commands in each turn, while another thread reads the
+// clock. It prints the times that the loop sees in its second turn, and the last time that the other thread has seen,
+// in nanoseconds.
 const turns = `
 #include <pthread.h>
 #include <stdint.h>
@@ -72,7 +72,8 @@ int main(void) {
 }
 `
 
-// Time passes during each command: readings by another thread, and by the command before, do not count.
+// In each command, the loop's first readings show the old time and later ones the new time. Readings by another thread,
+// or during the command before, are not counted.
 func TestOnlyTheEventLoopSeesTimePassDuringACommand(t *testing.T) {
 	compiler, err := exec.LookPath("cc")
 	if err != nil {

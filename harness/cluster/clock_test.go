@@ -61,7 +61,8 @@ func TestClocksNeedTheOptionAndACompiler(t *testing.T) {
 	}
 }
 
-// TestClocksOfALibraryThatWasMadeBeforeNeedNoCompiler covers an image of this program.
+// A library that is already compiled lets clocks be set on a machine without a compiler, as in an image of this
+// program.
 func TestClocksOfALibraryThatWasMadeBeforeNeedNoCompiler(t *testing.T) {
 	library, err := cluster.CompileClocks(t.Context())
 	require.NoError(t, err)

@@ -56,8 +56,8 @@ func RemoveOrphans(ctx context.Context, sites ...Site) ([]Leftover, error) {
 }
 
 // removeOrphans does the work of RemoveOrphans. It removes hosts first, since they write into the folders. own is the
-// subnet that the caller has claimed, or the zero value. The lock of own does not show that a host has an owner, since
-// the caller holds it.
+// subnet that the caller has claimed, or the zero value. Hosts in own can be orphans although the subnet is locked,
+// since the caller holds that lock.
 func removeOrphans(ctx context.Context, sites []Site, own subnet) (removed []Leftover, err error) {
 	var errs []error
 	for _, s := range sites {

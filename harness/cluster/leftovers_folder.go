@@ -133,9 +133,9 @@ func lockFolder(path string) (*folder, error) {
 	return &folder{path: path, lock: file}, nil
 }
 
-// folderOwned reports whether a current run owns the folder, or may own it. If so, the error is the reason: another
-// process holds the folder's lock, or the folder cannot be read. A folder that does not exist cannot be read either,
-// and then the error wraps fs.ErrNotExist.
+// folderOwned reports whether a current run owns the folder, or may own it. If it returns true, the error says why:
+// another process holds the folder's lock, or the folder cannot be read. For a folder that does not exist, the result
+// is true and the error wraps fs.ErrNotExist.
 func folderOwned(path string) (bool, error) {
 	f, err := lockFolder(path)
 	if err != nil {

@@ -8,10 +8,9 @@ import (
 	"strings"
 )
 
-// hostOwned reports whether the host has an owner: the folder is locked, the process lives, or the subnet is locked. An
-// owner that runs in another container on this machine's network may show by the subnet alone, since its files and
-// process ids may not be visible here. own is the subnet that the caller holds. If the host is in own, the lock of the
-// subnet is the caller's, and is no sign of another owner.
+// hostOwned reports whether the host has an owner: the folder is locked, the process lives, or the subnet is locked.
+// The files and processes of an owner in another container may not be visible here, but its lock of the subnet is. own
+// is the subnet that the caller itself has locked, so that lock does not count.
 func hostOwned(c Leftover, own subnet) bool {
 	owned, err := folderOwned(c.Run)
 	if owned && !errors.Is(err, fs.ErrNotExist) || processLives(c.Process) {

@@ -66,8 +66,8 @@ func (s *oneHost) Remove(_ context.Context, l cluster.Leftover) error {
 	return nil
 }
 
-// A start holds its subnet while it looks for orphans. A host in that subnet must not be considered owned, since it
-// would be in the way.
+// A start claims a subnet before it removes orphans. An orphan in that subnet has to be removed too: it occupies an
+// address that the start needs.
 func TestOrphansOfTheSubnetThatAStartClaimedAreRemoved(t *testing.T) {
 	for says, want := range map[string]bool{"own": true, "127.9.0.0/16": false, "": false, "127.0.0.0/16": false} {
 		d := &oneHost{}

@@ -17,9 +17,9 @@ const (
 	redisBacklog  = 4096 // tcp-backlog
 	redisReserved = 32   // files that redis-server keeps for itself
 
-	// bytesPerClient is more than the peak that was measured, redis-servers included, in about 10 s of lock/set-nx-px on
-	// one node. The peak was 53 KB a client: 53, 102 and 259 MB with 100, 1000 and 4000 clients. While latency was in
-	// force the peak was 174 KB a client: 210 MB with 1000 clients.
+	// bytesPerClient is more than was ever measured, redis-servers included. In about 10 s of lock/set-nx-px on one node
+	// the peak was 53, 102 and 259 MB with 100, 1000 and 4000 clients: 53 KB for each further client. Under the fault
+	// latency it was 210 MB with 1000 clients: 174 KB for each further client.
 	bytesPerClient = 192 << 10
 	bytesReserved  = 256 << 20
 )

@@ -108,7 +108,7 @@ func TestMostIsTheLastThatIsNotShort(t *testing.T) {
 	}
 }
 
-// TestPortsAreThoseOfAGroup checks that each group has an address, and each address all ports.
+// TestPortsAreThoseOfAGroup checks that local ports are counted for each group, since each group has its own address.
 func TestPortsAreThoseOfAGroup(t *testing.T) {
 	m := ample
 	m.Ports = 4000

@@ -91,7 +91,7 @@ func (n *node) clockIsRight(ctx context.Context) bool {
 const clockTolerance = 10 * time.Millisecond
 
 // missedMessages finds in a Sentinel's log the messages that our subscription missed: those after the last message that
-// we received. If we received none, they are the messages since the subscription began.
+// we received. If we received none, these are all messages since the subscription began.
 type missedMessages struct {
 	path         string
 	now          func() time.Duration // on the run's clock
@@ -166,9 +166,8 @@ func (u *missedMessages) tail() string {
 // zones lists the time zones in which a log may be: processes log in local time, containers in UTC.
 var zones = []*time.Location{time.Local, time.UTC}
 
-// read lists the messages that were missed. complete is false if there may be more: the log does not have the last
-// message that was received, has it at another time, or has implausible times after it. This happens if the log was
-// truncated or the Sentinel's clock was changed.
+// read lists the messages that were missed. complete is false if there may be more, because the log was truncated or
+// the Sentinel's clock was changed: the log lacks the last message that was received, or times in it cannot be right.
 func (u *missedMessages) read() (missed []harness.Event, complete bool) {
 	info, err := os.Stat(u.path)
 	if err != nil {
@@ -193,8 +192,8 @@ func (u *missedMessages) read() (missed []harness.Event, complete bool) {
 	return nil, u.complete
 }
 
-// firstMissed returns the index of the first missed message in all, the log's messages. That is the message after the
-// last one that was received. The result is -1 if all does not have the last received message at its time.
+// firstMissed returns the index of the first missed message in all, the log's messages: the one after the last that was
+// received. It returns -1 if the log does not show that last message at the time when it was received.
 func (u *missedMessages) firstMissed(all []harness.Event) int {
 	if u.last.Kind == "" { // none was received
 		return slices.IndexFunc(all, func(e harness.Event) bool { return e.At >= u.subscribedAt })

@@ -15,7 +15,7 @@ import (
 // noon is the time of day of these tests.
 func noon() time.Time { return time.Date(2026, 11, 28, 12, 0, 0, 0, time.Local) }
 
-// TestWhatNobodyHeardIsReadFromTheLog has a log whose first two messages were received. The run's clock shows 10 s.
+// TestWhatNobodyHeardIsReadFromTheLog has a log of three messages, of which the subscription delivered the first two.
 func TestWhatNobodyHeardIsReadFromTheLog(t *testing.T) {
 	const now = 10 * time.Second
 	line := func(zone *time.Location, ago time.Duration, said string) string {

@@ -15,8 +15,8 @@ import (
 // Options holds a cluster's settings. The zero value is a usable default.
 type Options struct {
 	Clients int // connections to prepare for, of all groups together; default 100
-	// RemoteClients: the clients are in other processes, which use Cluster.Deployment. This process has only a
-	// few.
+	// RemoteClients: the clients are in other processes, which use Cluster.Deployment. This process prepares only one
+	// connection for each group.
 	RemoteClients bool
 	// ClientGroups have their own addresses and links; at most 200; default 5.
 	ClientGroups int

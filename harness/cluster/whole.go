@@ -176,8 +176,8 @@ func (n *node) infoNumber(ctx context.Context, section, field string) (int64, er
 	return number, nil
 }
 
-// writeProbe writes a key and removes it. It is a script, so no client sees the key. The write is not replicated, and
-// is refused or delayed like any other write.
+// writeProbe writes a key and removes it. It is a script, so clients never see the key. The write is not replicated,
+// and is refused or delayed like any other write.
 const writeProbe = `redis.set_repl(redis.REPL_NONE) redis.call('SET', KEYS[1], '') return redis.call('DEL', KEYS[1])`
 
 // AcceptsWrites returns nil if the node accepts writes. It tries a write that leaves no trace and is not replicated.

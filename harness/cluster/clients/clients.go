@@ -108,13 +108,13 @@ func (c *Set) ClientGroups() []string {
 	return out
 }
 
-// Connect returns the client of a group, counted from 0. The client stands for one process of an application: all
-// workers of the group share the client, and each uses a connection of its own. The client obeys contexts. It retries
-// only as Options.Retries says, because a retry hides the effect of the first attempt.
+// Connect returns the go-redis client of a group, counted from 0. It stands for one process of an application: all
+// clients of the group share it, each on its own connection. It obeys contexts. It retries only as Options.Retries
+// says, because a retry hides the effect of the first attempt.
 //
-// With Sentinels the client follows the primary that its Sentinels name. Otherwise, also with several masters, it leads
-// to the first node. With more than 1,000 clients, or with TLS, the first call for a group opens all the group's
-// connections. Connect fails if there is no such group, or if the clients are closed.
+// With Sentinels it follows the primary that its Sentinels name. Otherwise, also with several masters, it leads to the
+// first node. With more than 1,000 clients, or with TLS, the first call for a group opens all the group's connections.
+// Connect fails if there is no such group, or if the Set is closed.
 func (c *Set) Connect(group int) (redis.UniversalClient, error) {
 	all, err := c.connect(group, 1)
 	if err != nil {
@@ -171,13 +171,13 @@ const (
 	// connections fast enough when they need them.
 	//
 	// With TLS all connections are opened in advance. Otherwise an operation might give up before its handshake is over,
-	// and the next operation would begin a new handshake. Connections in advance have a cost: after a partition, each
-	// connection to the old primary costs its next user a timeout.
+	// and the next operation would begin a new handshake. The price comes after a partition: each connection to the old
+	// primary times out once.
 	warmClients = 1000
 	warmWithin  = 10 * time.Second // time limit; the remaining ones are opened when needed
 )
 
-// openConnections opens a connection for each worker of a group. Otherwise a load would open thousands of connections
+// openConnections opens all connections of a group in advance. Otherwise a load would open thousands of connections
 // when it begins, and its first operations would time out.
 func (c *Set) openConnections(r *redis.Client) {
 	ctx, cancel := context.WithTimeout(context.Background(), warmWithin)
@@ -296,7 +296,7 @@ func (c *Set) Connections(node string) (n int) {
 }
 
 // DirectAddress returns the real address of the node to which r leads, for connections that bypass all links. r is a
-// client of Connect or ConnectAll. The result is empty if r is no client of this Set, if r may switch nodes, as with
+// client of Connect or ConnectAll. The result is empty if r does not belong to this Set, if r may switch nodes, as with
 // Sentinels, or if the node needs TLS or a password.
 func (c *Set) DirectAddress(r redis.UniversalClient) string {
 	c.mu.Lock()

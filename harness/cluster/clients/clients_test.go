@@ -40,7 +40,7 @@ func (s *servers) of(group int) []string {
 	return slices.Clone(s.all[group])
 }
 
-// openFrom opens clients of a cluster as a process on another machine would: it knows only what JSON carries.
+// openFrom opens clients of a cluster as a process on another machine would: it gets the deployment as JSON.
 func openFrom(t *testing.T, c *cluster.Cluster, o clients.Options) *clients.Set {
 	t.Helper()
 	text, err := json.Marshal(c.Deployment())

@@ -71,7 +71,7 @@ func TestWhoServesAGroup(t *testing.T) {
 	require.Equal(t, []string{"r1 g0", "r2 g0", "r1 g0", "r1 g0"}, told, "it took none in between")
 }
 
-// line is a connection of the group with a test at its far end, which gives the answers.
+// line is a connection of the group. The test writes the node's answers at the other end.
 type line struct {
 	watchedConn
 	far net.Conn

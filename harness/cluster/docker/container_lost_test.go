@@ -130,8 +130,8 @@ func TestADockerDaemonThatIsLostInTheMiddle(t *testing.T) {
 	}
 }
 
-// actWithout runs a harness in the folder tmp that loses its daemon once its cluster is up. It returns the time that
-// each action took, and its error.
+// actWithout runs a harness in the folder tmp and calls lose, which takes its Docker daemon away, when the cluster is
+// up. It returns how long each later action of the harness took, and its error, by the action's name.
 func actWithout(t *testing.T, tmp, dockerHost string, lose func()) map[string]string {
 	t.Helper()
 	v := platformtest.NewVictim(t, stepwise)

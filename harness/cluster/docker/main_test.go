@@ -52,11 +52,13 @@ func TestMain(m *testing.M) {
 	onDocker.Main(m, map[string]func() int{stepwise: actStepwise})
 }
 
-// stepwise names a victim that starts one cluster, waits for a line on its standard input, acts on its node, stops the
-// cluster, and prints the results. Once the cluster is up, it has short timeouts for its daemon.
+// stepwise is the task of a harness in a process of its own. It starts one cluster, waits for a line on its standard
+// input, acts on its node, stops the cluster, and prints the results. Once the cluster is up, it has short timeouts for
+// its daemon.
 const stepwise = "stepwise"
 
-// remembering is the Docker platform, and keeps the last site that was found.
+// remembering is the Docker platform. It keeps the last site that Find has returned, so that a test can change its
+// timeouts.
 type remembering struct {
 	docker.Platform
 	site cluster.Site

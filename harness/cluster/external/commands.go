@@ -42,8 +42,8 @@ func none([]string) ([]string, error)       { return nil, nil }
 func first(args []string) ([]string, error) { return part(args, 1, 2) }
 func all(args []string) ([]string, error)   { return part(args, 1, len(args)) }
 
-// channels returns the channels of a SUBSCRIBE, which count as its keys. It leaves out the channels on which Sentinels
-// announce events, by which a client may discover other Sentinels: a subscription to these changes nothing.
+// channels returns the channels of a SUBSCRIBE, which count as its keys. It leaves out channels whose names begin with
+// +: on these, Sentinels announce events to clients.
 func channels(args []string) (named []string, err error) {
 	for _, c := range args[1:] {
 		if !strings.HasPrefix(c, "+") {

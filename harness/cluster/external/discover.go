@@ -34,7 +34,7 @@ func discover(ctx context.Context, seeds clients.Deployment) (d clients.Deployme
 	return d, g.check()
 }
 
-// check returns an error if the node is not a primary on which a load may and can run.
+// check returns an error unless the node is a primary of a supported server, and not a node of a Redis Cluster.
 func (g helloReply) check() error {
 	number := 0
 	_, _ = fmt.Sscanf(g.version, "%d.", &number) // 0, which is too old, if there is no number
@@ -84,7 +84,7 @@ func askSentinel(ctx context.Context, l *nodeClients, i int, seeds clients.Deplo
 	return d, nil
 }
 
-// named returns nodes, with a new node added for each address that none of them has. A new node is called letter and a
+// named returns nodes, and a new node for each address that is not among theirs. A new node is called letter and a
 // number, such as "r3".
 func named(letter string, nodes []clients.Node, addresses []string) []clients.Node {
 	nodes = slices.Clone(nodes)

@@ -19,8 +19,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/internal/processes"
 )
 
-// Remains lists the folders, hosts and processes of clusters in the temporary folder tmp. The folder spared belongs to
-// a cluster that is left out.
+// Remains lists what is left of clusters in the temporary folder tmp: folders, hosts and processes. It leaves out the
+// cluster in the folder spared.
 func (p Platform) Remains(t *testing.T, tmp, spared string) (left []string) {
 	t.Helper()
 	for _, l := range p.leftovers(t) {
@@ -137,8 +137,8 @@ func (p Platform) killBoth(t *testing.T, own string) {
 	p.awaitOrphans(t)
 }
 
-// awaitOrphans waits until some leftover counts as an orphan. For a while every leftover may seem to have an owner,
-// because a cluster of another test has taken the dead cluster's subnet.
+// awaitOrphans waits until some leftover counts as an orphan. Until then a cluster of another test may have the dead
+// cluster's subnet, so that every leftover seems to have an owner.
 func (p Platform) awaitOrphans(t *testing.T) {
 	t.Helper()
 	Eventually(t, func() bool { return len(p.orphans(t)) > 0 }, "all that is left has an owner")

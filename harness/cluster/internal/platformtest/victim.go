@@ -28,8 +28,8 @@ const (
 	idle = "idle" // starts one cluster of six nodes, prints the result, and does nothing until its standard input ends
 )
 
-// Main is called by TestMain, and ends the process. It runs the tests, unless NewVictim has made this process: then it
-// runs the victim's task. more has the tasks that only this test binary has, by name. Each task returns its exit code.
+// Main runs the tests, or the victim's task in a process that NewVictim has started. It ends the process. TestMain
+// calls it. more has further tasks, by name, that only this test binary has. A task returns its exit code.
 func (p Platform) Main(m *testing.M, more map[string]func() int) {
 	switch as := os.Getenv(asHarness); as {
 	case "":
