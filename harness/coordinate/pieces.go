@@ -13,12 +13,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// Pieces returns the function for results.Options by which a queue's workers do the pieces of searches. version is the
+// Pieces returns the function for results.Options that lets a queue's workers do the pieces of a search. version is the
 // version of this program. work gets the names of the units.
 //
-// A search ends early if one of its pieces is given up or has contradictory results. It also ends early if the queue
-// can no longer be used, but it fails if the queue is full or over. When the queue fails for the first time, the
-// argument ended is called with the reason. No later search uses the queue.
+// A search ends early if a piece is given up or has contradictory results, or if the queue can no longer be used. It
+// fails if the queue is full or over. The first time that the queue fails, ended is called with the reason. No later
+// search uses the queue.
 func Pieces(
 	q workqueue.Queue, version string, work *Work, ended func(error),
 ) func(s plan.Search, server string) *explore.Pieces {

@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// A share that ends, or is given up, before its run is offered again. Otherwise the run would wait for its last
+// If a share ends or is given up before its run begins, it is offered again. Otherwise the run would wait for its last
 // generator for ever.
 func TestAShareThatIsFreeAgainIsOffered(t *testing.T) {
 	t.Parallel()

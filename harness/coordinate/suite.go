@@ -43,9 +43,9 @@ var ErrHere = errors.New("the coordinator cannot go on")
 // Suite lets the workers of a queue run a suite, each repetition of each run as a unit. It returns what suite.Run
 // returns.
 //
-// A repetition that was given up counts as not run. Contradictory results of two workers make the suite incomplete. The
-// suite is also incomplete if ctx ends or the queue can no longer be used. The other repetitions then count as not run.
-// Suite returns the results so far and, unless ctx has ended, the queue's error. If the error wraps ErrHere,
+// A repetition that was given up counts as not run. The suite is incomplete if results of two workers contradict each
+// other, if ctx ends, or if the queue can no longer be used. Repetitions without a result then count as not run. Suite
+// returns the results so far and, unless ctx has ended, the queue's error. If the error wraps ErrHere,
 // workqueue.ErrFull or workqueue.ErrOver, there is no results folder.
 func Suite(
 	ctx context.Context, q workqueue.Queue, s suite.Suite, o SuiteOptions,

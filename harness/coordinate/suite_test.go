@@ -30,8 +30,8 @@ func onOther(t *testing.T, res workqueue.Result, server, other string) workqueue
 	return res
 }
 
-// TestTheFirstRunSaysWhichServerCounts checks that runs on another server are named and left out, and the others are
-// reported.
+// TestTheFirstRunSaysWhichServerCounts has a second run on another server. The suite's results leave that run out and
+// say why.
 func TestTheFirstRunSaysWhichServerCounts(t *testing.T) {
 	t.Parallel()
 	server, err := cluster.RedisVersion("")

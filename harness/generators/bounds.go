@@ -15,15 +15,15 @@ const MostDrift = 0.001
 var ErrClock = errors.New("this clock cannot be trusted")
 
 // Bounds converts a reading of one clock, theirs, to the earliest and the latest reading of another clock, ours, at
-// that moment. It learns from exchanges, in each of which their clock was read between two readings of ours: when the
-// question was sent, and when the answer came. This is Cristian's method (1989), which NTP uses. Bounds keeps both ends
-// instead of the middle, since a question and its answer may take different times.
+// that moment. It learns from exchanges. In each, their clock was read between two readings of ours: when the question
+// was sent, and when the answer came. This is Cristian's method (1989), which NTP uses. Bounds keeps both ends instead
+// of the middle, since a question and its answer may take different times.
 //
 // The bounds are right as long as the clocks drift by at most MostDrift. Exchanges that contradict each other show that
 // the clocks drift by more.
 type Bounds struct {
-	// kept[0] and kept[1] stand for all older exchanges: kept[0] gives the highest lower bound on later times, kept[1] the
-	// lowest upper bound. The latest exchanges follow in order.
+	// kept[0] and kept[1] are the best of all older exchanges: kept[0] gives the best lower bound on later times, kept[1]
+	// the best upper bound. The latest exchanges follow in order.
 	kept []exchange
 }
 
@@ -55,8 +55,8 @@ func (b *Bounds) Add(asked, theirs, answered time.Duration) error {
 	return nil
 }
 
-// retire takes x, which is about to leave the latest exchanges. It replaces each of the two older exchanges by x if x
-// gives a narrower bound on later times.
+// retire takes x, the oldest of the latest exchanges. It keeps x in place of kept[0] or kept[1] if x gives a better
+// bound on later times.
 func (b *Bounds) retire(x exchange) {
 	if x.asked > b.kept[0].earliest(x.theirs) {
 		b.kept[0] = x

@@ -263,8 +263,8 @@ func (m *member) widen(op *harness.Op) {
 	}
 }
 
-// reportBound records the uncertainty of the clock, at most once a second. over says that this is the last record,
-// whose uncertainty is recorded at once.
+// reportBound records the uncertainty of the clock, at most once a second. With the last record, over is true, and the
+// uncertainty is recorded in any case.
 func (m *member) reportBound(over bool) {
 	now := m.feed.Now()
 	if m.widest == 0 || !over && now-m.boundReported < boundEvery && m.boundReported > 0 {

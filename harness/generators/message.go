@@ -17,8 +17,8 @@ import (
 // subjectJoin is the subject on which generators ask to join.
 const subjectJoin = "join"
 
-// place is a generator's place in a team. Its subjects differ from the subjects of every other team. So messages of a
-// generator that still serves a killed coordinator do not reach the next coordinator.
+// place is a generator's place in a team. It is part of the subjects of its messages. So a generator that still serves
+// a killed coordinator does not disturb the team of the next one.
 type place struct {
 	Team   string `json:"team"`   // unique id of the team
 	Number int    `json:"number"` // of the generator, from 1

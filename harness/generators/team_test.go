@@ -248,8 +248,8 @@ func TestGeneratorsLookAgainWhileTheyDiffer(t *testing.T) {
 	})
 }
 
-// TestWhoServesAKilledCoordinatorIsInNobodysWay checks that such a generator answers only to the subjects of its own
-// team.
+// TestWhoServesAKilledCoordinatorIsInNobodysWay checks that a generator of a killed coordinator does not disturb a
+// later run.
 func TestWhoServesAKilledCoordinatorIsInNobodysWay(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		post := generators.NewMemory()

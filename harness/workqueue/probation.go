@@ -10,13 +10,14 @@ import (
 
 const (
 	mostFailures = 2 // a worker is barred after failing this many units in a row that others did
-	// A worker on probation takes new units again after this time, even if no other worker has tried the units that it
-	// failed.
+	// A worker that has failed units takes new ones again after this time, even if no other worker has tried the failed
+	// ones.
 	probationTime = time.Minute
 	leavePause    = time.Second / 2 // how long a worker pauses after it has left a unit to others
 )
 
-// probation tracks a worker's failures. A worker is on probation once it has failed a unit.
+// probation tracks a worker's failures. A worker that has failed a unit is on probation: it takes no new unit until
+// another worker has tried the failed one.
 type probation struct {
 	queue Queue
 	name  string
@@ -60,8 +61,7 @@ func (p *probation) judge(ctx context.Context) error {
 }
 
 // shouldLeave reports whether the worker should leave a unit to other workers, and after which time the unit may be
-// handed out again. That time is longer for a unit that the worker itself has failed, so that the worker gets other
-// units first.
+// handed out again. A unit that the worker itself has failed waits longer, so that the worker gets other units first.
 func (p *probation) shouldLeave(ctx context.Context, job Job) (leaves bool, after time.Duration, err error) {
 	tries := job.Tries()
 	mine := FailedBy(tries, p.name)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A failure after a standstill is tried again. A result after one counts.
+// A failure of a machine that stood still is put down to the standstill. A result with a claim still counts.
 func TestAResultOfAMachineThatStoodStill(t *testing.T) {
 	t.Parallel()
 	late, refused, says := errors.New("too late"), fmt.Errorf("%w: no", ErrRefused), Result{Claim: "x"}

@@ -13,15 +13,15 @@ import (
 
 // Worker takes units from a queue and does them one at a time.
 //
-// A worker that has failed a unit leaves the unit to other workers, if there are any. It takes no new unit until
-// another worker has done the failed one, or has failed it as well. In the latter case the unit is to blame. A worker
-// is barred if it fails two units in a row that others then do.
+// A worker that has failed a unit leaves that unit to other workers, if there are any. It takes no new unit until
+// another worker has tried the failed one. If that worker fails too, the unit is to blame. A worker is barred if it
+// fails two units in a row that others then do.
 type Worker struct {
 	// Do does a unit. Its ctx is canceled when the unit is not needed any more. An error that wraps ErrRefused ends the
 	// worker, and the unit goes to another. After any other error the try counts as failed.
 	Do func(ctx context.Context, u Unit) (Result, error)
 
-	// how often to renew the lease; default 1s. A lease has to be several times as long
+	// AliveEvery is how often to renew the lease; default 1s. A lease has to be several times as long.
 	AliveEvery time.Duration
 
 	End func(Unit, time.Duration, error) // called after each unit; may be nil
@@ -80,8 +80,8 @@ func (w Worker) doUnit(ctx context.Context, job Job, p *probation) error {
 	return err
 }
 
-// handIn hands in the result, or reports why there is none. It returns why the unit has no result (nil: it has one),
-// and the error that ends the worker.
+// handIn hands in the result, or reports to the queue why there is none. It returns why the unit has no result (nil: it
+// has one), and an error if the worker has to end.
 func (w Worker) handIn(ctx context.Context, job Job, res Result, why error, p *probation) (_, err error) {
 	if why == nil {
 		if why = job.Done(ctx, res); why == nil {
@@ -153,8 +153,8 @@ func (w Worker) do(ctx context.Context, job Job) (res Result, err error) {
 	return res, err
 }
 
-// afterStandstill returns the error of a try, in which the process stood still for at most the time still: err, or an
-// error that wraps errStoodStill if still is long enough to be the reason.
+// afterStandstill returns the error of a try during which the process may have stood still for the time still. That is
+// err, or an error that wraps errStoodStill if the standstill is long enough to be the reason.
 func afterStandstill(still time.Duration, res Result, err error) error {
 	if still < stoodStill || err == nil && res.Claim != "" || errors.Is(err, ErrRefused) {
 		return err

@@ -152,8 +152,8 @@ func (a Access) options(as string) ([]nats.Option, error) {
 
 func (a Access) patience() time.Duration { return cmp.Or(max(0, a.Patience), DefaultPatience) }
 
-// dialer makes connections with a small send buffer. Renewals of a lease have to wait until the bytes before them in
-// the buffer are sent.
+// dialer makes connections with a small send buffer. A large one would delay the renewal of a lease, which waits until
+// the bytes ahead of it are sent.
 type dialer struct{}
 
 // sendBuffer is the size of the send buffer, in bytes.
@@ -184,8 +184,8 @@ var (
 	userinfo = regexp.MustCompile(`//[^\s]*@`)
 )
 
-// userinfos returns the positions of users, passwords and tokens in a list of URLs: between each scheme and the last @
-// before the next scheme. It does not parse URLs, since text may be invalid: a password may contain an @, a comma or a
+// userinfos returns the positions of users, passwords and tokens in a list of URLs: from each scheme to the last @
+// before the next scheme. It does not parse the URLs, which may be invalid: a password may contain an @, a comma or a
 // slash.
 func userinfos(text string) (all [][2]int) {
 	starts := []int{0}

@@ -16,7 +16,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
 
-// oneLineWith checks an error that a user sees.
+// oneLineWith checks that err wraps is, contains words, and is a single line.
 func oneLineWith(t *testing.T, err error, is error, words string) {
 	t.Helper()
 	require.ErrorIs(t, err, is)
@@ -103,8 +103,7 @@ func TestACoordinationOfAnotherFormat(t *testing.T) {
 	oneLineWith(t, err, jetstream.ErrOther, "doublegrant v99 began it, and this is v1")
 }
 
-// If the store cannot be written, the coordinator stops waiting, though the store can still be read. Workers notice
-// when the NATS ends.
+// If the store cannot be written, the coordinator stops waiting, though the store can still be read.
 func TestAStoreThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	s := served(t)

@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A coordinator that begins while another removes its state waits. Neither loses its state to the other.
+// Several coordinators claim one state folder and remove it, again and again. Each waits for the others, and none loses
+// its files to another.
 func TestTheLockIsGivenBackLast(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "above", "state")

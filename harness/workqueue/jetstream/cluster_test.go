@@ -136,8 +136,8 @@ func TestLongAKilledServerOfThree(t *testing.T) {
 	killServers(t, 3)
 }
 
-// killServers kills servers of a cluster one after the other while units are under way; each is restarted. Each unit
-// has the one outcome of its work.
+// killServers kills and restarts the servers of a cluster, one after the other, while units are done. It checks that
+// each unit has the right outcome.
 func killServers(t *testing.T, kills int) {
 	t.Parallel()
 	c := startCluster(t)

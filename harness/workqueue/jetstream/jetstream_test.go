@@ -24,7 +24,7 @@ func served(t *testing.T) *jetstream.Server {
 	return s
 }
 
-// as returns the contract's function: first for the coordinator, then for workers.
+// as returns a function for contract.Open. Its first call returns the coordinator's queue, each later call a worker's.
 func as(t *testing.T, a jetstream.Access, name string, sizes jetstream.Sizes) func(string) workqueue.Queue {
 	t.Helper()
 	lead, first := leadOf(t, a, name, head, sizes), true

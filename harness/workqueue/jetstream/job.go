@@ -166,7 +166,7 @@ func (q *Queue) accept(ctx context.Context, msg jetstream.Msg) (workqueue.Job, e
 // errHasOutcome says that a unit got its outcome meanwhile.
 var errHasOutcome = errors.New("the unit has an outcome already")
 
-// fetch reads the unit from the object store. It returns errHasOutcome if the unit is not there because it has an
+// fetch reads the unit from the object store. It returns errHasOutcome if the unit was removed because it has an
 // outcome.
 func (j *job) fetch(ctx context.Context) error {
 	return j.q.tryBody(ctx, "get a unit", func(ctx context.Context, moved func()) error {
@@ -284,8 +284,8 @@ func (j *job) begin(ctx context.Context) ([]oneTry, error) {
 	})
 }
 
-// changeTries replaces the unit's recorded tries by what change returns; nil leaves them as they are. change gets all
-// tries except j's own, and whether j's own is the last.
+// changeTries replaces the unit's recorded tries by what change returns; nil leaves them as they are. others are the
+// tries without this one. last is true if this try is the latest on record.
 func (j *job) changeTries(ctx context.Context,
 	change func(others []oneTry, last bool) []oneTry) (all []oneTry, err error) {
 	err = j.q.try(ctx, "record a try", attemptTime, func(ctx context.Context) error {

@@ -79,8 +79,8 @@ func (q *Queue) lead(ctx context.Context, head Head, replicas int, sizes Sizes) 
 	return q.answerAs(coordinator)
 }
 
-// takeOver goes on with the coordination that has the name. The error wraps ErrTaken if its coordinator answers. If
-// nobody needs that coordination any more, takeOver removes it, and the error wraps workqueue.ErrOver.
+// takeOver goes on with the coordination that has the name. The error wraps ErrTaken if its coordinator answers. If it
+// is over and not needed, or should be started over, takeOver removes it, and the error wraps workqueue.ErrOver.
 func (q *Queue) takeOver(ctx context.Context, head Head) error {
 	name := ""
 	err := q.try(ctx, "begin "+q.name, attemptTime, func(ctx context.Context) (err error) {

@@ -85,7 +85,7 @@ func (q *Queue) bucket() string  { return "doublegrant-" + q.name }
 func (q *Queue) stream() string  { return "DOUBLEGRANT_" + q.name }
 func (q *Queue) subject() string { return "doublegrant." + q.name + ".unit." } // followed by the unit's ID
 
-// Names that NATS gives to the streams of a key bucket and an object store, and to a key's subject.
+// Names that NATS derives: those of the streams behind a key bucket and an object store, and that of a key's subject.
 func (q *Queue) keyStream() string            { return "KV_" + q.bucket() }
 func (q *Queue) keySubject(key string) string { return "$KV." + q.bucket() + "." + key }
 func (q *Queue) objectStream() string         { return "OBJ_" + q.bucket() }
@@ -153,7 +153,7 @@ func (q *Queue) join(ctx context.Context) error {
 	return q.answerAs(worker)
 }
 
-// notYet is the error for something that may be there later, for example because a replica lags.
+// notYet is the error for something that is missing now and may come later, for example because a replica lags.
 type notYet struct{ why string }
 
 func (e notYet) Error() string { return e.why }
@@ -166,7 +166,7 @@ func retryIfGone(err error, why string) error {
 	return err
 }
 
-// token makes a name fit for a key.
+// token replaces each character of a name that NATS does not allow in a key by an underscore.
 func token(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {

@@ -11,8 +11,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
 
-// TestAKilledEndPoisonsNoName kills an end at each of its steps. The next user of the name gets results, old or new,
-// and never an outcome without its body.
+// TestAKilledEndPoisonsNoName kills a coordinator at each step of End. The next coordinator of the name goes on with
+// all results or begins anew, and never finds an outcome without its body.
 func TestAKilledEndPoisonsNoName(t *testing.T) {
 	t.Parallel()
 	for steps := range 5 {
@@ -55,7 +55,7 @@ func TestAKilledEndPoisonsNoName(t *testing.T) {
 	}
 }
 
-// If a coordinator was killed after its results were stored, the next one finds them. Otherwise that one begins anew.
+// If a coordinator is killed after it has stored where its results are, the next one finds them, unless it starts over.
 func TestWhereTheResultsAreIsKept(t *testing.T) {
 	t.Parallel()
 	a := served(t).Access
@@ -112,8 +112,8 @@ func TestNothingIsLeft(t *testing.T) {
 	require.Equal(t, 3, count(), "of the other alone")
 }
 
-// TestACoordinatorThatWasReplacedEndsNothing checks that a coordinator does not end what another has begun under the
-// name. While both do the same work, the first one ends it.
+// TestACoordinatorThatWasReplacedEndsNothing checks that a replaced coordinator cannot end a later coordination of the
+// same name.
 func TestACoordinatorThatWasReplacedEndsNothing(t *testing.T) {
 	t.Parallel()
 	a := served(t).Access
@@ -133,7 +133,7 @@ func TestACoordinatorThatWasReplacedEndsNothing(t *testing.T) {
 	doOne(t, third, join(t, a, "x"), u)
 }
 
-// TestAWorkerThatComesBackAfterTheEnd checks that it learns of the end at once, whatever it asks first.
+// TestAWorkerThatComesBackAfterTheEnd checks that a worker learns of the end at once, whatever it asks first.
 func TestAWorkerThatComesBackAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	comesBackAfterTheEnd(t, served(t).Access)

@@ -114,9 +114,9 @@ func writeAside(path string, text []byte) error {
 	return os.Rename(aside, path)
 }
 
-// removeState removes what Serve made in a state folder, and the folder if nothing else is in it. The caller holds the
-// mark's lock and releases it afterwards. The mark is removed last, so that if the process is killed the folder is
-// still ours.
+// removeState removes what Serve made in a state folder, and the folder if nothing else is in it. The mark goes last:
+// if the process is killed before, the folder still counts as ours. The caller holds the mark's lock and releases it
+// afterwards.
 func removeState(dir string) error {
 	errs := []error{os.RemoveAll(filepath.Join(dir, storeDir))}
 	for _, name := range []string{natsFile, TokenFile, natsFile + ".new", TokenFile + ".new", markFile} {

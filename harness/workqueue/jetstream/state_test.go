@@ -11,8 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
 
-// The state folder may have other files of its owner, which stay. For a folder of the server's own see the fleets of
-// harness/cli.
+// Other files in the state folder stay when the server's state is removed.
 func TestTheEndOfAServerRemovesItsOwnFilesOnly(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -53,7 +52,7 @@ func TestAnAddressThatCannotBeLeavesNoFolder(t *testing.T) {
 	require.NoDirExists(t, dir)
 }
 
-// If a folder's files cannot be written, no server is left either.
+// If Serve cannot write its files into the folder, it also ends the server that it has started.
 func TestAServerThatCannotBeFoundEnds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -43,7 +43,8 @@ func messages(t *testing.T, q *jetstream.Queue) uint64 {
 	return s.CachedInfo().State.Msgs
 }
 
-// A coordinator that takes over puts all its units again, at any time.
+// A coordinator that takes over puts all its units again. A unit that is waiting, handed out or done is not added a
+// second time.
 func TestAUnitIsInTheStreamOnce(t *testing.T) {
 	t.Parallel()
 	a := served(t).Access
@@ -62,7 +63,7 @@ func TestAUnitIsInTheStreamOnce(t *testing.T) {
 	put(u, 1, "when it has an outcome")
 }
 
-// A unit's body is removed with its outcome. A result's body stays for a coordinator that takes over.
+// A unit's body is removed when the unit has an outcome. A result's body stays, for a coordinator that takes over.
 func TestTheBodyOfAUnitGoesWithItsOutcome(t *testing.T) {
 	t.Parallel()
 	a := served(t).Access
@@ -155,7 +156,7 @@ func TestDisputesDoNotOverwriteEachOther(t *testing.T) {
 	require.Len(t, disputed(t, q), units)
 }
 
-// take puts units that are not there, and lets a worker take all units.
+// take puts that many units and lets a worker take all of them.
 func take(t *testing.T, q *jetstream.Queue, a jetstream.Access, worker string, units int) (jobs []workqueue.Job) {
 	t.Helper()
 	w := join(t, a, worker)

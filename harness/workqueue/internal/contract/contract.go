@@ -254,8 +254,8 @@ func aLateResultOfAUnitGivenUp(t *testing.T, open Open) {
 	require.True(t, outcome(t, q, unit("1")).GivenUp(), "the first outcome stays")
 }
 
-// cutOff opens a queue with one unit, which the worker takes and then says nothing. late is the worker's job. The next
-// worker gets the unit when the lease ends.
+// cutOff opens a queue with one unit. The worker takes the unit and then falls silent, so the next worker gets it when
+// the lease ends. late is the silent worker's job.
 func cutOff(t *testing.T, open Open,
 	worker string) (as func(string) workqueue.Queue, q workqueue.Queue, late workqueue.Job) {
 	t.Helper()
@@ -263,8 +263,8 @@ func cutOff(t *testing.T, open Open,
 	return as, q, take(t, as(worker))
 }
 
-// aLateFail checks that a worker that fails a unit after its lease does not end the last try, which another worker has
-// begun.
+// aLateFail has a worker that fails a unit after its lease has ended. This must not end the try that another worker has
+// begun since.
 func aLateFail(t *testing.T, open Open) {
 	as, q, late := cutOff(t, open, "a")
 	require.NoError(t, take(t, as("b")).Fail(t.Context(), "x"))
@@ -274,7 +274,7 @@ func aLateFail(t *testing.T, open Open) {
 	require.Equal(t, result("y"), outcome(t, q, unit("1")).Result)
 }
 
-// aLateGiveBack checks that the try still counts if a worker gives its unit back after the lease has ended.
+// aLateGiveBack has a worker that gives its unit back after the lease has ended. Its try counts as failed all the same.
 func aLateGiveBack(t *testing.T, open Open) {
 	as, q, late := cutOff(t, open, "a")
 	next := take(t, as("b"))
