@@ -15,8 +15,8 @@ import (
 
 // This file compares what a failover cost, and the writes of the old primary after the promotion.
 
-// minority compares the number of client commands that the old primary executed after the promotion of the new one with
-// what the observer saw.
+// minority checks the number of client commands that the old primary executed after the promotion of the new one
+// against what the observer saw.
 func (c *comparison) minority() {
 	n, unsure := 0, 0
 	demoted := c.o.roles[c.p.old]
@@ -43,8 +43,8 @@ func (c *comparison) minority() {
 	}
 }
 
-// downtime compares the longest time in which no node accepted a write with what the observer saw. took is when the new
-// primary accepted its first.
+// downtime checks the longest time in which no node accepted a write against what the observer saw. took is when the
+// new primary accepted its first.
 func (c *comparison) downtime(took time.Time) {
 	if took.IsZero() {
 		require.False(c, c.f.Servers.Seen)
@@ -61,7 +61,7 @@ func (c *comparison) downtime(took time.Time) {
 	c.length(analysis.NoWrites, c.f.Servers.Length(), c.f.Servers.Length(), from, to)
 }
 
-// outage compares the time in which no connected client was answered with what the observer saw: the longest time
+// outage checks the time in which no connected client was answered against what the observer saw: the longest time
 // without an executed command, until the new primary executed its first.
 func (c *comparison) outage() {
 	var cutOff []int

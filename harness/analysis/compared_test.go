@@ -68,7 +68,7 @@ func (o *truth) roleAt(node string, t time.Time) (last role) {
 	return last
 }
 
-// comparison compares the figures of one failover with the truth.
+// comparison checks the figures of one failover against what the observer saw.
 type comparison struct {
 	*testing.T
 	h     harness.History

@@ -67,7 +67,7 @@ func (s *observedSystem) Stop() error {
 	return s.Cluster.Stop()
 }
 
-// faulty is one fault of a run whose failover is compared.
+// faulty is one fault of a test's run. The figures of the failover that it causes are checked.
 type faulty struct {
 	make func(on nemesis.Subject) harness.Nemesis
 	with func(s *observedSystem) harness.Nemesis // used instead of make, if not nil
@@ -172,7 +172,7 @@ func compareFailovers(t *testing.T, rate float64, faults []faulty) {
 	require.GreaterOrEqual(t, len(found), certain, "faults that led to a failover: %v", h.Faults)
 }
 
-// scene is a run whose failovers are compared.
+// scene is a run whose failovers are checked against what the observer saw.
 type scene struct {
 	rate   float64 // operations a second
 	faults []faulty

@@ -124,7 +124,7 @@ func (o *truth) observe(t *testing.T, c *cluster.Cluster, dir string, cut bool) 
 	o.watching.Go(func() { o.beat(ctx) })
 }
 
-// end stops the observer. After it the truth may be read.
+// end stops the observer. Only then may its results be read.
 func (o *truth) end() {
 	o.stop()
 	o.watching.Wait()

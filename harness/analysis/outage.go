@@ -110,8 +110,8 @@ func (w *failoverMeters) open(t time.Duration) {
 	}
 }
 
-// costsFrom returns the earliest time that can be a cost of the takeover: the start of its cause or, without a cause,
-// the earliest time at which the primary can have fallen silent.
+// costsFrom returns the time from which waiting can be a cost of the takeover: the start of its cause or, without a
+// cause, the earliest time at which the primary can have fallen silent.
 func (t *takeover) costsFrom(c cause) time.Duration {
 	if len(c.faults) == 0 {
 		return max(t.previous, c.start-t.downAfter-missedWithin)
@@ -241,8 +241,8 @@ func (t *takeover) oldDemotedAt() time.Duration {
 	return harness.Forever
 }
 
-// measure adds an operation of a client that was not cut off to the times without an answer and without a write. node
-// executed or refused it. refused is true for a refusal that counts as an answer.
+// measure counts an operation of a connected client for the longest time without an answer and the longest without a
+// write. node executed or refused it. refused is true for a refusal that counts as an answer.
 func (m *failoverMeter) measure(op harness.Op, node string, refused bool) {
 	gapStart, done := m.costStart, m.recovered < op.Return
 	if m.previousMeter != nil && op.Return <= min(m.previousMeter.recovered, m.previousMeter.ends()) {

@@ -90,7 +90,7 @@ func (k kind) isOf(entries ...string) bool {
 	return slices.ContainsFunc(entries, func(e string) bool { return strings.HasPrefix(k.entry, e) })
 }
 
-// fault returns a fault of that kind that stays in force for last.
+// fault returns a fault of that kind that stays in force for the time last.
 func (k kind) fault(last time.Duration) nemesis.Configured {
 	for _, e := range nemesis.Entries() {
 		if e.Name == k.entry {

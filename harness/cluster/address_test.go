@@ -43,7 +43,7 @@ func (n *taken) free(addr string) error {
 	return ln.Close()
 }
 
-// listening needs no Accept: nobody connects.
+// listening is a listener on a taken address. It has no Accept, since no test connects.
 type listening struct {
 	net.Listener
 	n    *taken
@@ -120,7 +120,7 @@ func TestAVersionThatNeverComesIsNotWaitedFor(t *testing.T) {
 	require.Less(t, time.Since(began), 30*time.Second)
 }
 
-// The version of a Redis counts even if another process still holds its output open, as a child of this process may on
+// The version of a Redis is read even if another process still holds its output open, as a child of this process may on
 // a busy machine.
 func TestAVersionIsTakenThoughTheOutputStaysOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "redis-server")

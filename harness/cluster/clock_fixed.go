@@ -13,7 +13,7 @@ import (
 )
 
 // FixedClock is the time of day of all Redis nodes of a cluster. It stands still until Set moves it. The nodes'
-// monotonic clocks run on, with which nodes measure intervals, such as a turn of the event loop. FixClocks makes it.
+// monotonic clocks run on: nodes measure intervals by them, such as a turn of the event loop. FixClocks makes it.
 type FixedClock struct{ pages [][]byte }
 
 // ErrClock says that nodes' clocks cannot be fixed, for example because their redis-server loads no library.

@@ -21,7 +21,6 @@ import (
 var ample = cluster.Machine{SoftFiles: 20_300, HardFiles: 20_300, MostFiles: 1 << 20, Ports: 28_232, Backlog: 4096,
 	Memory: 8 << 30}
 
-// checkOf returns the check called name.
 func checkOf(t *testing.T, all []cluster.Check, name string) cluster.Check {
 	t.Helper()
 	i := slices.IndexFunc(all, func(c cluster.Check) bool { return c.Name == name })
@@ -87,7 +86,8 @@ func TestEachLimitSaysWhatIsShortAndHowToRaiseIt(t *testing.T) {
 	require.Equal(t, "open files: 20300, enough for 20000 clients", checkOf(t, all, "open files").String())
 }
 
-// TestMostIsTheLastThatIsNotShort checks that one more client makes each limit with a Most short.
+// TestMostIsTheLastThatIsNotShort checks each limit at the number of clients in Most: one more client makes the limit
+// short.
 func TestMostIsTheLastThatIsNotShort(t *testing.T) {
 	for _, masters := range []int{1, 5} {
 		for _, c := range (cluster.Options{}).ChecksOn(ample, masters) {

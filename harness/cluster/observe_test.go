@@ -101,8 +101,8 @@ func TestANodeThatStandsStillTakesNoWrites(t *testing.T) {
 	eventually(t, func() bool { return len(ev.Of(p, harness.EventWritable)) == 2 }, "it takes them again")
 }
 
-// TestLooksLeaveNoTrace checks that the writes of the observer and of AcceptsWrites are neither stored nor replicated.
-// If all connections are closed, the observer's included, the node still counts as writable.
+// TestLooksLeaveNoTrace checks that the writes with which the harness tests a node are neither stored nor replicated.
+// If all connections are closed, also those of the harness, the node still counts as writable.
 func TestLooksLeaveNoTrace(t *testing.T) {
 	c := cluster.Sentinel(cluster.Options{})
 	ev := up(t, c)

@@ -47,7 +47,7 @@ type Options struct {
 type AOF string
 
 // Policies of the append-only file. Without the file a node that is killed restarts empty. AOFEverySec and AOFNoSync
-// differ only if the whole machine dies, which it does not here.
+// differ only if the whole machine dies, and no fault does that.
 const (
 	NoAOF       AOF = "" // no append-only file
 	AOFAlways   AOF = "always"

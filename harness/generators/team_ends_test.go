@@ -63,8 +63,8 @@ func TestAGeneratorThatIsKilledLeavesNothingValid(t *testing.T) {
 	})
 }
 
-// TestNobodyWaitsForAGeneratorThatIsKnownToHaveEnded checks that the others end their load in good order, and are told
-// that the run is over.
+// TestNobodyWaitsForAGeneratorThatIsKnownToHaveEnded checks that the other generators end their load in good order, and
+// are told that the run is over.
 func TestNobodyWaitsForAGeneratorThatIsKnownToHaveEnded(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		post, lost, number := generators.NewMemory(), make(chan generators.EndedError, 1), 0

@@ -215,8 +215,8 @@ type lookingLinks struct {
 
 func (l *lookingLinks) Probe(context.Context, string, string) error { return <-l.errs }
 
-// TestGeneratorsLookAgainWhileTheyDiffer checks that a probe which fails in only one of two generators does not count
-// as a cut.
+// TestGeneratorsLookAgainWhileTheyDiffer checks that a link does not count as cut if a probe fails in only one of two
+// generators.
 func TestGeneratorsLookAgainWhileTheyDiffer(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		links := &lookingLinks{errs: make(chan error, 100)}

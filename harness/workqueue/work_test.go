@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// deafJob is a unit whose queue answers nothing.
+// deafJob is a unit of a queue that never answers.
 type deafJob struct{ workqueue.Job }
 
 func (deafJob) Unit() workqueue.Unit { return workqueue.Unit{Kind: "x"} }
@@ -26,7 +26,7 @@ func (deafJob) Alive(ctx context.Context) error {
 
 func (j deafJob) GiveBack(ctx context.Context, _ time.Duration) error { return j.Alive(ctx) }
 
-// deafQueue hands out one such unit.
+// deafQueue hands out a deafJob, and then never answers.
 type deafQueue struct{ workqueue.Queue }
 
 func (deafQueue) Withdraw(ctx context.Context, _ string) error {

@@ -97,7 +97,7 @@ func (l *line) exchange(t *testing.T, request, reply string) {
 	l.answer(t, reply)
 }
 
-// TestWhoAnswersAGroup also reports reads and refusals.
+// TestWhoAnswersAGroup checks that reads and refusals count as answers too.
 func TestWhoAnswersAGroup(t *testing.T) {
 	var told []string
 	all := newServices(1, func(kind string, _ int, node string) { told = append(told, kind+" "+node) })

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reply is an error reply.
 type reply string
 
 func (r reply) Error() string { return string(r) }

@@ -164,8 +164,8 @@ func TestAFailoverOfTheirs(t *testing.T) {
 	require.EqualValues(t, 0, d.Admin[1].DBSize(t.Context()).Val())
 }
 
-// TestEveryVariantKeepsToItsPrefix runs every variant that a plan allows on an external Redis, on a Redis that would
-// allow any command.
+// TestEveryVariantKeepsToItsPrefix runs, on a Redis without restrictions, every variant that a plan allows on an
+// external Redis.
 func TestEveryVariantKeepsToItsPrefix(t *testing.T) {
 	d := clientstest.Start(t, clientstest.Options{})
 	ran := 0

@@ -122,8 +122,8 @@ func (c *dialed) withSocket(do func(*net.TCPConn) (int, error)) (int, error) {
 	return n, err
 }
 
-// send starts to send the queued bytes to the socket, unless that is under way already, and then the end of the
-// opener's direction. It does nothing while toxiproxy has to send them. The caller holds c.mu.
+// send makes a goroutine send the queued bytes to the socket, and after them the end of the opener's direction. It does
+// nothing while a goroutine is at it already, or toxiproxy has to send them. The caller holds c.mu.
 func (c *dialed) send() {
 	switch {
 	case c.sender || c.broken != nil || c.route != direct || c.tcp == nil || len(c.out) == 0 && !c.outEnd:

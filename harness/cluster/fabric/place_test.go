@@ -41,7 +41,7 @@ func TestAPlaceNobodyListensAt(t *testing.T) {
 	require.ErrorContains(t, err, "no host of the fabric")
 }
 
-// TestErrorsNameNoAddress: what clients met is published, and must not say where hosts are.
+// TestErrorsNameNoAddress checks errors of clients. They are published, and must not say where hosts are.
 func TestErrorsNameNoAddress(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

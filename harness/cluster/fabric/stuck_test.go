@@ -47,7 +47,7 @@ func flood(to io.Writer) chan error {
 	return end
 }
 
-// The first toxic of a link does not have to wait for a connection that is not read: until then, no bytes go through
+// The first toxic of a link does not have to wait for a connection that is not read: before it, no bytes go through
 // toxiproxy.
 func TestAToxicTakesAConnectionThatNobodyReads(t *testing.T) {
 	fromBoth(t, func(t *testing.T, w world) {

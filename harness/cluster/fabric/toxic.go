@@ -25,7 +25,6 @@ type toxic struct {
 	cuts  bool // it ends connections while in force
 }
 
-// bothWays returns the directions of a connection.
 func bothWays() []stream.Direction { return []stream.Direction{stream.Upstream, stream.Downstream} }
 
 // toxicOf returns the toxic for a link fault. For withholding and refusing, which the link does itself, it returns an

@@ -88,7 +88,7 @@ func TestAStreamOfSomebodyElse(t *testing.T) {
 	}
 }
 
-// A coordination of another version is refused by name, on both sides.
+// A coordinator or worker of another version refuses a coordination, and its error names both versions.
 func TestACoordinationOfAnotherFormat(t *testing.T) {
 	t.Parallel()
 	a := served(t).Access
@@ -212,7 +212,7 @@ func TestANATSThatGoesAway(t *testing.T) {
 	require.Equal(t, "r", string(outcome(t, q, u).Body))
 }
 
-// TestSecretsAreKept searches everything that a server leaves in its folder, except the token's file.
+// TestSecretsAreKept looks for the token in all files that a server leaves in its folder, except the token's own.
 func TestSecretsAreKept(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -26,7 +26,7 @@ import (
 // asServer is the environment variable that makes the test binary a NATS server, so that it can be killed.
 const asServer = "DOUBLEGRANT_TEST_AS_NATS"
 
-// serverOptions configures such a process.
+// serverOptions configures a process that is a NATS server.
 type serverOptions struct {
 	Name, Store   string
 	Port, Cluster int

@@ -19,8 +19,8 @@ type Raw struct {
 // RawOf returns the connection of a coordinator or a worker.
 func RawOf(q *Queue) Raw { return Raw{q.nc, q.js, q.keys, q.objects} }
 
-// FetchSettled reads the body of a unit that has an outcome, and so no body any more. It reports whether it learns of
-// the outcome.
+// FetchSettled asks for the body of a unit that has an outcome. The body is gone by then. It reports whether the
+// outcome is noticed.
 func FetchSettled(ctx context.Context, q *Queue, id string) (bool, error) {
 	err := (&job{q: q, id: id}).fetch(ctx)
 	return errors.Is(err, errHasOutcome), err

@@ -83,8 +83,8 @@ func disputed(t *testing.T, q workqueue.Queue) []string {
 	return ids
 }
 
-// The usual case, leases and late results. make test-long runs the whole contract. Tests of lost servers are in other
-// files.
+// This tests the usual case, leases and late results. make test-long runs the whole contract. Tests of lost servers are
+// in other files.
 func TestOneServer(t *testing.T) {
 	t.Parallel()
 	contract.Test(t, contract.InRealTime, oneServer, "each unit has one outcome", "a lease ends",

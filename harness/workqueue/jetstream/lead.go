@@ -129,8 +129,8 @@ func (q *Queue) Results(ctx context.Context) (dir string, err error) {
 	return dir, err
 }
 
-// mark is set on everything that doublegrant creates in a NATS, so that it never touches anything else of the same
-// name.
+// mark is set on everything that doublegrant creates in a NATS. It touches nothing of the same name that lacks the
+// mark.
 var mark = map[string]string{"doublegrant": "coordination"}
 
 // notOurs returns an error that wraps ErrOther if the stream exists and was created by something else.

@@ -42,7 +42,7 @@ func TestNoPasswordIsShown(t *testing.T) {
 	}
 }
 
-// TestNoSecretOfALibrarysErrorIsShown looks for secrets however the library has split the URL.
+// TestNoSecretOfALibrarysErrorIsShown has error texts of libraries that quote a part of the URL or the token.
 func TestNoSecretOfALibrarysErrorIsShown(t *testing.T) {
 	t.Parallel()
 	a := jetstream.Access{URL: "nats://user:canary1@canary2%40@h1,nats://canary3@h2", Token: "canary4"}

@@ -33,8 +33,8 @@ func slowAndFast(t *testing.T, body []byte) (q, slow, fast *jetstream.Queue, u w
 	return q, slow, fast, u
 }
 
-// nobodyElse checks that a worker gets no unit during at, while another worker does the only one for more than two
-// leases.
+// nobodyElse checks that a worker gets no unit while at runs. In at, another worker does the only unit, for longer than
+// two leases.
 func nobodyElse(t *testing.T, asks *jetstream.Queue, at func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -74,7 +74,7 @@ func TestAServerThatCannotBeFoundEnds(t *testing.T) {
 	require.NoError(t, again.Stop())
 }
 
-// An address that is taken leaves no new folder, and keeps what an earlier server has left.
+// If the address is taken, Serve leaves no new folder behind, and keeps what an earlier server has left.
 func TestATakenAddressLeavesWhatWasThere(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

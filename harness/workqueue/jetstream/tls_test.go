@@ -71,7 +71,7 @@ func credentials(t *testing.T) (operator *jwt.OperatorClaims, accounts server.Ac
 	return operator, accounts, system, file
 }
 
-// TestTLSAndCredentials checks that a server that requires both is reached only with both.
+// TestTLSAndCredentials checks that a server that requires TLS and credentials is reached only with both.
 func TestTLSAndCredentials(t *testing.T) {
 	t.Parallel()
 	cert, ca := certificate(t)

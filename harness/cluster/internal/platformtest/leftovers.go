@@ -98,8 +98,8 @@ func (p Platform) OrphansAreRemovedAndNothingElse(t *testing.T, kinds ...string)
 	Whole(t, c)
 }
 
-// awaitNothing waits until nothing remains except the cluster in the folder own. Files and hosts must be gone already.
-// The kernel may not have ended the nodes of a dead harness yet.
+// awaitNothing checks that nothing remains except the cluster in the folder own. It waits only for processes, since the
+// kernel may not have ended the nodes of a dead harness yet.
 func (p Platform) awaitNothing(t *testing.T, own string) {
 	t.Helper()
 	for _, what := range p.Remains(t, os.TempDir(), own) {
