@@ -36,8 +36,8 @@ type ClassDoc struct {
 	Class    Class
 	Meaning  string   // in one line, without a full stop
 	Harm     string   // what it means in production
-	Remedy   string   // what to do about it; a sentence that says "failover" is about nothing else
-	MendedBy []string // variants of package workloads that follow Remedy, which names each of them
+	Remedy   string   // what to do about it; a sentence that has the word "failover" is about failovers only
+	MendedBy []string // variants of package workloads that follow Remedy; Remedy names each of them
 }
 
 // RemedyWithoutFailover returns Remedy for a run in which no failover can have caused the violation.

@@ -26,7 +26,7 @@ func TestCommentsNameWhatExists(t *testing.T) {
 	require.Empty(t, all.stale())
 }
 
-// TestStaleCommentsAreSeen checks that names of what is gone are found, and that names of what is there are not.
+// TestStaleCommentsAreSeen checks that the missing declarations and files that comments name are found, and no others.
 func TestStaleCommentsAreSeen(t *testing.T) {
 	root := t.TempDir()
 	for file, text := range map[string]string{
@@ -69,7 +69,7 @@ func f() {
 	}, all.stale())
 }
 
-// examples are names of files that users of doublegrant may have.
+// examples are names of files in a user's module, which comments may name although this module lacks them.
 var examples = []string{"main.go", "mylock.go", "mylock_test.go", "yours.go", "yours_test.go"}
 
 // fileName matches the name of a Go file, with or without a folder.
@@ -79,8 +79,8 @@ var fileName = regexp.MustCompile(`[\w./-]*\w\.go\b`)
 type comments struct {
 	files    map[string]bool              // by path from the root
 	declared map[string]map[string]bool   // by folder: "Name", "Type.Method", "Type.Field"
-	embeds   map[string]bool              // folder and type of structs and interfaces that embed another type
-	imports  map[string]map[string]string // by folder: paths, by the name that each has there
+	embeds   map[string]bool              // structs and interfaces that embed another type, as "folder.Type"
+	imports  map[string]map[string]string // by folder and name: the path of the package that is imported by that name
 	groups   []commentGroup
 }
 
@@ -98,7 +98,7 @@ func commentsOf(root string) (*comments, error) {
 	return all, eachGoFile(root, all.read)
 }
 
-// read adds the file name, which is at the path at.
+// read adds the comments and declarations of a Go file. name is its path from the root, and at its path on disk.
 func (c *comments) read(name, at string) error {
 	positions := token.NewFileSet()
 	file, err := parser.ParseFile(positions, at, nil, parser.ParseComments|parser.SkipObjectResolution)
@@ -189,7 +189,7 @@ func typeName(t ast.Expr) string {
 	return ""
 }
 
-// stale lists what comments name and is not there: links first, then files.
+// stale lists the links and files in comments that do not exist.
 func (c *comments) stale() (found []string) {
 	for _, g := range c.groups {
 		var links, files []string
@@ -210,7 +210,7 @@ func (c *comments) stale() (found []string) {
 	return found
 }
 
-// hasFile reports whether a file is in the folder, or where its path leads from the folder or from a parent of it.
+// hasFile reports whether a file that a comment names exists, seen from the folder or from one of its parents.
 func (c *comments) hasFile(folder, name string) bool {
 	if slices.Contains(examples, name) || c.files[path.Join(folder, name)] {
 		return true
@@ -254,7 +254,7 @@ func (c *comments) staleLinks(g commentGroup) (found []string) {
 	return found
 }
 
-// has reports whether a folder declares what a link names. A member of a type that embeds others may be theirs.
+// has reports whether a folder declares what a link names. A type that embeds another one may have any member.
 func (c *comments) has(folder string, l *comment.DocLink) bool {
 	names := c.declared[folder]
 	if l.Recv == "" {

@@ -50,10 +50,10 @@ var effectNames = [...]string{
 	"holds-writes",
 }
 
-// Has reports whether e contains every effect of all.
+// Has reports whether e has every effect of the set all.
 func (e Effects) Has(all Effects) bool { return e&all == all }
 
-// Any reports whether e contains at least one effect of some.
+// Any reports whether e has at least one effect of the set some.
 func (e Effects) Any(some Effects) bool { return e&some != 0 }
 
 // list lists the effects of the set in the order of their declaration.

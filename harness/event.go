@@ -27,13 +27,13 @@ const (
 	// EventFollows: the node, a replica, follows the node at the address in Detail, such as "127.7.2.1 6379".
 	EventFollows = "follows"
 	// EventOffset: Detail is the node's offset in the replication stream, in bytes. It is exact for a replica that was
-	// just promoted. For a former primary it is the last offset that the node reported, up to 20 ms before it stopped
-	// being a primary or answering.
+	// just promoted. For a former primary it is the last offset that it reported, at most 20 ms before it was demoted
+	// or stopped answering.
 	EventOffset = "offset"
 	// EventDownAfter: a Sentinel considers a node down after it has not answered for the time in Detail, such as "1s".
 	EventDownAfter = "down-after"
-	// EventLoad: the load of the machine during the last minute, when the Sentinel Node missed a primary. Detail has the
-	// number of processes that ran or waited for a core, and the number of cores: "12.3 on 2 cores".
+	// EventLoad: the Sentinel Node has reported that a primary is down. Detail has the machine's load in the minute
+	// before: the number of processes that ran or waited for a core, and the number of cores: "12.3 on 2 cores".
 	EventLoad = "load"
 	// EventSubscriptionLost: the subscription to the messages of the Sentinel Node is lost from At on. Detail says why.
 	// EventSubscriptionBack: the subscription is back.

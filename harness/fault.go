@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Fault is the record of one injected fault. It is written when the fault begins, and again when it bites, is proved,
+// Fault is the record of one injected fault. It is written when the fault begins, and again when it acts, is proved,
 // heals and ends. So a run that is killed leaves what was known at that moment. Start is always set. Active, Heal and
 // End are 0 until they happen.
 type Fault struct {
@@ -16,7 +16,7 @@ type Fault struct {
 	Effects Effects       `json:"effects,omitempty"` // what it does to its targets; 0: not declared
 	Targets []string      `json:"targets,omitempty"` // nodes or links
 	Start   time.Duration `json:"start"`             // just before the first action
-	Active  time.Duration `json:"bit"`               // when a probe had shown that it bites; 0: the record stops before
+	Active  time.Duration `json:"bit"`               // when a probe had shown that it acts; 0: the record stops before
 	Heal    time.Duration `json:"heal"`              // when the heal began; 0: the record stops before
 	End     time.Duration `json:"end"`               // when the system was whole again; 0: never seen
 	Proved  bool          `json:"proved"`            // whether its effect was seen

@@ -67,7 +67,7 @@ func TestAFaultIsOnRecordFromItsFirstMomentOn(t *testing.T) {
 	})
 }
 
-// declared is a strike that declares its effects.
+// declared is a nemesis that declares its effects.
 type declared struct{ strike }
 
 func (declared) Effects() harness.Effects { return harness.StopsProcess }

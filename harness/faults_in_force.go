@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// faultsInForce tracks the faults of all sequences of a run: the faults in force, and those that have healed while the
-// system is not whole yet, because other faults are in force.
+// faultsInForce tracks the faults of a run that are in force, and those that have healed while others in force kept the
+// system from being whole.
 type faultsInForce struct {
-	recovering chan struct{} // holds a token while the run waits for a whole system: no fault begins then
+	recovering chan struct{} // serves as a lock: no fault begins while the run waits for a whole system
 
 	mu     sync.Mutex
-	faults []*Fault      // in order of Start; a sequence changes its own, and may read only the Names of others
+	faults []*Fault      // in order of Start; only Name may be read of a fault that another goroutine runs
 	fewer  chan struct{} // closed, and replaced, when a fault ends
 	healed []Fault       // healed faults that still lack their End
 	begun  int           // number of faults so far
@@ -26,8 +26,8 @@ func newFaultsInForce() *faultsInForce {
 	return &faultsInForce{recovering: make(chan struct{}, 1), fewer: make(chan struct{})}
 }
 
-// begin sets the fault's Start and Number and adds it to the faults in force. If the run waits for the system to be
-// whole, begin first waits for the same.
+// begin sets the fault's Start and Number and adds it to the faults in force. If the run is waiting for the system to
+// be whole, begin waits until it is.
 func (o *faultsInForce) begin(f *Fault, clock Clock) {
 	o.recovering <- struct{}{}
 	defer func() { <-o.recovering }()
@@ -54,8 +54,8 @@ func (o *faultsInForce) end(f *Fault) (last bool) {
 	return len(o.faults) == 0
 }
 
-// waitForLater waits until no fault that began after f is in force. It waits at most for the time within. So when the
-// faults of several sequences have to heal at once, the last to start heals first.
+// waitForLater waits until no fault that began after f is in force, but no longer than within. So when all faults of a
+// run have to heal at once, the last to start heals first.
 func (o *faultsInForce) waitForLater(f *Fault, within time.Duration) {
 	late := time.NewTimer(within)
 	defer late.Stop()

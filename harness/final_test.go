@@ -47,7 +47,7 @@ func TestFinalReadsHaveTheTimeThatTheyAreGiven(t *testing.T) {
 	})
 }
 
-// A run that is interrupted while its final reads wait stops waiting, but still reads.
+// The final reads of an interrupted run stop waiting, but still read.
 func TestAnInterruptEndsTheWaitOfTheFinalReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())

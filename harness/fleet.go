@@ -20,7 +20,7 @@ import (
 type Fleet struct {
 	mu     sync.Mutex
 	groups map[int]*fleetGroup
-	epoch  int  // number of starts and ends of loads so far, so that an undo of one run does nothing in the next
+	epoch  int  // number of starts and ends of loads so far, by which undoOnce knows that its load has ended
 	inUse  bool // a run uses the fleet
 }
 

@@ -88,7 +88,7 @@ func (c *crew) spec() harness.Spec {
 	return s
 }
 
-// strike is a nemesis of a few lines.
+// strike is a nemesis made of a name and a function.
 type strike struct {
 	name string
 	do   func(ctx context.Context, rng *rand.Rand) (harness.Injection, error)

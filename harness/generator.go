@@ -51,10 +51,9 @@ type Feed struct {
 
 // Record adds operations to the record. It blocks while the writer of the record is behind.
 //
-// The operations of one worker come in the order of their calls. If a Call is earlier than the worker's previous Call,
-// Record moves it to the previous Call, since an operation certainly begins after the worker's previous one. The caller
-// promises that no operation in a later call returns before mark. Record returns an error if an operation breaks the
-// promise of an earlier call, since the record is out of order then.
+// The operations of one worker come in the order of their calls. Record moves a Call that is earlier than the worker's
+// previous Call to that time, since a worker's operations follow each other. The caller promises that no operation in a
+// later call returns before mark. Record returns an error if an operation breaks the promise of an earlier call.
 func (f *Feed) Record(ops []Op, mark time.Duration) error {
 	for i := range ops {
 		worker := f.meta.Worker(ops[i].Client)

@@ -100,8 +100,8 @@ func TestAFeedThatBreaksItsPromiseEndsTheRun(t *testing.T) {
 	})
 }
 
-// TestARecordEndsWhereAGeneratorIsLost checks that no later operations of other generators are recorded: operations of
-// the lost one may be missing among them.
+// TestARecordEndsWhereAGeneratorIsLost checks that operations of other generators after that time are dropped, since
+// operations of the lost generator may be missing among them.
 func TestARecordEndsWhereAGeneratorIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shares := make(chan harness.Share, 2)

@@ -136,8 +136,7 @@ var allowed = []room{
 	{"harness/cmd/doublegrant", []string{"harness/cli"}},
 }
 
-// others lists the third-party libraries, with the only packages that may import each. They alone know what a library
-// does for us.
+// others lists the third-party libraries, with the only packages that may import each.
 var others = []library{
 	{"github.com/Shopify/toxiproxy", []string{"harness/cluster/fabric"}},
 	{"github.com/rs/zerolog", []string{"harness/cluster/fabric"}}, // toxiproxy's logger

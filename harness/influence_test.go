@@ -43,7 +43,7 @@ func TestHowLongAFaultExplainsWhatWentWrong(t *testing.T) {
 	}
 }
 
-// TestAnAnomalyNamesNoFaultThatWasOverLongBefore has a refuse that healed while a latency was still in force.
+// TestAnAnomalyNamesNoFaultThatWasOverLongBefore covers a fault that healed while another one was still in force.
 func TestAnAnomalyNamesNoFaultThatWasOverLongBefore(t *testing.T) {
 	const s = time.Second
 	faults := []harness.Fault{

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLinkingChangesNothing checks that process-wide changes, such as to a logger, happen only when a cluster starts. A
-// program that merely links us is not affected.
+// TestLinkingChangesNothing checks that this module changes process-wide settings, such as a logger, only when a
+// cluster starts. A program that merely links it is not affected.
 func TestLinkingChangesNothing(t *testing.T) {
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)

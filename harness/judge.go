@@ -20,13 +20,13 @@ type Judged struct {
 	Judgements []Judgement `json:"judgements"`
 	// Anomalies begins with the first of each class. The others follow in order of To, at most 100 of a class.
 	Anomalies []Anomaly     `json:"anomalies"`
-	Totals    map[Class]int `json:"totals"`    // number of violations by class, those not kept included
+	Totals    map[Class]int `json:"totals"`    // number of all violations by class, not only of those kept
 	Certified int           `json:"certified"` // number of anomalies that porcupine found illegal, too
 
 	// Situations that were met, and with Count 0 those that could have been.
 	Situations []Situation `json:"situations,omitempty"`
 
-	// Findings counts double grants and lost writes, in order of At and Class, those not kept in Anomalies included.
+	// Findings counts double grants and lost writes, kept or not, in order of At and Class.
 	Findings []Finding `json:"-"`
 }
 

@@ -134,7 +134,7 @@ func TestACheckerReadsTheHistoryAgain(t *testing.T) {
 	}
 }
 
-// A checker that is not asked makes the verdict neither valid nor unknown.
+// A judgement that is NotNeeded makes the verdict neither valid nor unknown.
 func TestWhoWasAskedNothingDecidesNothing(t *testing.T) {
 	unasked := checking{"unasked", func(harness.History, func(harness.Anomaly)) harness.Judgement {
 		return harness.Judgement{NotNeeded: true, Reason: "too large"}
@@ -167,7 +167,7 @@ func TestWhatTimesInDoubtShowIsTakenBack(t *testing.T) {
 	require.Contains(t, j.Judgements[2].Reason, "generator 2: it jumped")
 }
 
-// TestFoundSaysWhenViolationsCameAbout has more double grants than are kept.
+// TestFoundSaysWhenViolationsCameAbout checks that Findings counts all double grants, not only those kept.
 func TestFoundSaysWhenViolationsCameAbout(t *testing.T) {
 	const ms, sec = time.Millisecond, time.Second
 	lost := harness.Anomaly{Class: harness.LostWrite, From: 11 * sec, To: 20 * sec}

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOnlyTheCommandAndItsTestsLinkWhatIsHeavy checks everything that is linked into the programs and test binaries of
-// this module, not only their own imports.
+// TestOnlyTheCommandAndItsTestsLinkWhatIsHeavy checks which programs and test binaries of this module link the
+// libraries of Docker and NATS, directly or through other packages.
 func TestOnlyTheCommandAndItsTestsLinkWhatIsHeavy(t *testing.T) {
 	cmd := exec.Command("go", "list", "-deps", "-test", "-f",
 		`{{if eq .Name "main"}}{{.ImportPath}} {{join .Deps " "}}{{end}}`, "./...")

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Listener is a [ClientTime] that decides when an adapter reads a message of its subscription. The
-// explorer has one.
+// Listener is a [ClientTime] that decides when an adapter reads a message of its subscription. The explorer has one.
 type Listener interface {
 	ClientTime
 	// AwaitMessage does what the function AwaitMessage does.

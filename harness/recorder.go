@@ -19,12 +19,11 @@ const (
 
 // recorder takes operations from many workers and passes them to a Store in order of Return.
 //
-// A worker's cost is one uncontended lock and an append. The writer finds the order by a watermark: every operation
-// that returned before the watermark is in a slot. A worker that is about to take the Return of an operation first
-// stores a time in its slot's field completing. That time is not later than the Return. When the operation is in the
-// slot, the worker clears the field. The writer reads the clock, and after that every slot's field. An operation that
-// the writer does not see yet returns later than the clock reading, or not before the time in its slot's field. So the
-// watermark is the earliest of these times.
+// A worker's cost is one uncontended lock and an append. The writer passes on the operations that returned before the
+// watermark: the earliest Return that an operation may have that is not in a slot yet. To find it, the writer reads the
+// clock, and then the field completing of every slot. A worker sets this field to the current time before it takes the
+// Return of an operation, and clears it when the operation is in the slot. The watermark is the earliest of these
+// times.
 //
 // A slow store slows the workers down: a worker waits while too many of its operations wait for the writer.
 type recorder struct {
@@ -189,8 +188,7 @@ func (s *slot) drain(to *[]Op) {
 // takeBefore removes the pending operations that returned before mark and returns them in order of Return. The result
 // is valid until the next call.
 //
-// It sorts indexes, so that each operation is copied once. While a silent generator holds the mark back, each flush
-// only compares the pending operations with the mark, and copies none.
+// It sorts indexes, so that each operation is copied once. If none returned before mark, it copies nothing.
 func (r *recorder) takeBefore(mark time.Duration) []Op {
 	r.order = r.order[:0]
 	for i := range r.pending {

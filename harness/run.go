@@ -19,7 +19,7 @@ const stopGrace = 30 * time.Second
 type Result struct {
 	Meta    Meta
 	History History
-	Notes   []string // remarks that the history does not hold: which watchers fell behind
+	Notes   []string // remarks that are not in the history, such as which watchers fell behind
 	Judged
 }
 

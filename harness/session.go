@@ -9,12 +9,12 @@ import (
 // goroutine that runs the client uses it.
 type Session struct {
 	Group int        // client group from 0; it decides on which side of a partition the worker is
-	Rand  *rand.Rand // the worker's own stream of the run's seed
+	Rand  *rand.Rand // the worker's own random numbers, which follow from the run's seed
 
 	id      int
 	workers int
 	time    Timeline
-	// In an open loop, due is when the step's first operation is due, until that operation begins. Otherwise it is 0.
+	// when the step's first operation is due, in an open loop; 0: it has begun, or the loop is closed
 	due time.Duration
 }
 

@@ -3,9 +3,8 @@ package harness
 // SituationName names a situation in which locks, filters or sequences are known to fail.
 type SituationName string
 
-// The situations of locks. A lease ended inside if it ended while the owner still went on as the owner: its next extend
-// or release came too late. The last instant of a lease is its last twentieth, up to the latest possible end of the
-// lease.
+// The situations of locks. A lease "ended inside" if its owner called an extend or release only after its end. The last
+// instant of a lease is the last twentieth of its time, and lasts until the lease has certainly ended.
 const (
 	AcquiresAtOnce       SituationName = "two acquires pending at once"
 	LeaseEndedInside     SituationName = "lease ended inside"                       // before an extend or release

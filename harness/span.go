@@ -9,7 +9,7 @@ type Span struct {
 	Kind   SpanKind      `json:"kind,omitempty"` // CertainHold is left out
 	From   time.Duration `json:"from"`           // on the run's clock
 	To     time.Duration `json:"to,omitempty"`   // 0: no recorded event ends it
-	// Until is what ends a CertainHold. It is empty for the other kinds, each of which has one end.
+	// Until is what ends a CertainHold. It is empty for the other kinds, which can end in one way only.
 	Until SpanEnd `json:"until,omitempty"`
 }
 
@@ -29,12 +29,12 @@ const (
 	PastLease SpanKind = "past"
 	// NextOwner: a later owner had been granted the lock, and wrote. The span ends with the Call of the stale write.
 	NextOwner SpanKind = "next"
-	// LargestToken: the owner's fencing token had been given out. The span ends when another acquire got a token that is
-	// not larger: at the acquire's Return, or at the earliest end of its lease if that comes first. If times were widened,
-	// the span ends at the acquire's Call.
+	// LargestToken: the owner's fencing token had been given out. The span ends when another acquire got a token that
+	// is not larger: at the acquire's Return, or at the earliest end of its lease if that comes first. In a history
+	// with Meta.Widened it ends at the acquire's Call.
 	LargestToken SpanKind = "token"
-	// StillHeld: the owner certainly had the lock. The span ends with the Return of another owner's acquire, which was
-	// called before the span began. So the other owner must have been granted the lock first.
+	// StillHeld: the owner certainly had the lock. The span ends with the Return of another owner's acquire, whose Call
+	// was before the span. So the other owner must have been granted the lock first.
 	StillHeld SpanKind = "still"
 )
 

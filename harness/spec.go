@@ -142,8 +142,8 @@ func (s Spec) meta(clock Clock, groups int) Meta {
 	return m
 }
 
-// Streams of the seed. Each worker has the stream of its number. From these numbers on there is one for each sequence
-// of faults, and one for each workload's Finish.
+// First numbers of the seed's streams for sequences of faults and for the Finish of workloads. The stream of a worker
+// has the worker's number.
 const (
 	nemesisStream = 1 << 63
 	finishStream  = 1<<63 + 1<<32

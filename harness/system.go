@@ -73,7 +73,7 @@ type Rider struct {
 //  5. System.AwaitWhole, if no other fault is in force.
 type Nemesis interface {
 	Name() string
-	// Inject breaks the system and returns once a probe has shown that the fault bites. If Inject returns an error, the
+	// Inject breaks the system and returns once a probe has shown that the fault acts. If Inject returns an error, the
 	// Heal of the Injection undoes what Inject had done before.
 	Inject(ctx context.Context, rng *rand.Rand) (Injection, error)
 }
@@ -84,8 +84,7 @@ type Injection struct {
 	Groups  []int  // client groups on the minority side of a partition
 	Frozen  []int  // client groups that can do nothing while the fault is in force
 	Bite    string // what the probe saw
-	// Prove waits for the fault's consequence, such as a promotion, and says what it saw. nil: the bite is proof
-	// enough.
+	// Prove waits for the fault's consequence, such as a promotion, and says what it saw. nil: Bite is proof enough.
 	Prove func(ctx context.Context) (string, error)
 	// Touched says what the fault has done to the system's own traffic. It is called once, just before the heal. An
 	// error says that there was no traffic to touch: then the fault is not proved, whatever probes saw. nil: traffic is
@@ -98,9 +97,9 @@ type Injection struct {
 // TimedFault is one fault of a sequence.
 type TimedFault struct {
 	Nemesis Nemesis
-	// After is the calm before the fault, in which this sequence has no fault; 0: Spec.QuietPeriod. For the first fault of
-	// a sequence the calm begins with the load. For later faults it begins with the heal of the previous fault. If no
-	// fault of another sequence was in force at that heal, it begins when the system is whole again.
+	// After is the calm before the fault, in which this sequence has no fault; 0: Spec.QuietPeriod. It begins with the
+	// load, or with the heal of the previous fault. If that heal left no fault in force, it begins when the system is
+	// whole again.
 	After time.Duration
-	For   time.Duration // how long the fault stays in force, from its bite to its heal
+	For   time.Duration // how long the fault stays in force, from the end of Inject to its heal
 }

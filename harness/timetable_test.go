@@ -22,7 +22,7 @@ type diary struct {
 	*fake
 	mu    sync.Mutex
 	lines []string
-	inAll map[string]int // faults in force, by name
+	inAll map[string]int // number of faults in force, by name
 }
 
 func newDiary() *diary { return &diary{fake: &fake{}, inAll: map[string]int{}} }
@@ -49,7 +49,7 @@ func (d *diary) heals() (all []string) {
 	return all
 }
 
-// AwaitWhole is called only while no fault is in force.
+// AwaitWhole returns an error if a fault is in force.
 func (d *diary) AwaitWhole(context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -62,7 +62,7 @@ func (d *diary) AwaitWhole(context.Context) error {
 	return d.wholeErr
 }
 
-// fault returns a nemesis that writes to the diary. then, if not nil, probes for its bite.
+// fault returns a nemesis that notes its injection and heal in the diary. It first calls then, unless that is nil.
 func (d *diary) fault(name string, then func(ctx context.Context) error) harness.Nemesis {
 	return strike{name, func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
 		d.count(name, 1)
@@ -86,12 +86,12 @@ func (d *diary) count(name string, by int) {
 	d.inAll[name] += by
 }
 
-// until waits for a line of the diary, as a nemesis waits for its bite.
+// until returns a function that waits for a line of the diary.
 func (d *diary) until(line string) func(context.Context) error {
 	return func(ctx context.Context) error { return await(ctx, func() bool { return d.has(line) }) }
 }
 
-// untilThen returns n, whose heal waits for a line.
+// untilThen returns a nemesis like n that waits for a line of the diary before it heals.
 func (d *diary) untilThen(line string, n harness.Nemesis) harness.Nemesis {
 	return strike{n.Name(), func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
 		inj, err := n.Inject(ctx, rng)
@@ -166,7 +166,7 @@ func TestASequenceThatFailsEndsTheOthersAndAllHeal(t *testing.T) {
 	})
 }
 
-// Alone, it ends the run.
+// The fault is recorded as not proved, and the next one of its sequence is injected.
 func TestAFaultThatCannotBeInjectedBesideOthersDoesNotEndTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDiary()
@@ -241,8 +241,8 @@ func TestAnInterruptedRunHealsWhatCameLastFirst(t *testing.T) {
 	})
 }
 
-// Two sequences whose faults heal and begin at about the same time, over and over: every fault has its record and its
-// End, and AwaitWhole is never called while one of them is in force.
+// Faults of two sequences heal and begin at about the same time, over and over. Each has its record and its End, and
+// AwaitWhole is never called while one of them is in force.
 func TestFaultsThatBeginWhileOthersMend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const faults = 100

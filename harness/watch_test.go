@@ -76,7 +76,7 @@ func TestWatchersFindWhileTheLoadGoesOn(t *testing.T) {
 	})
 }
 
-// A violation that a fault may explain is reported with its final class, in which no release is to blame.
+// A stolen release that a fault may explain is reported at once as a double grant, which is its class in the verdict.
 func TestWhatIsToldHasTheClassThatItKeeps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
