@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cli"
 )
 
-// A results folder that is none, that is cut short, or that a newer program wrote is one line, and no verdict.
+// A results folder that cannot be read is reported on one line, without a verdict.
 func TestAResultsFolderThatCannotBeReadIsOneLine(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

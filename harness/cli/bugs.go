@@ -48,8 +48,8 @@ type shownBugs struct {
 }
 
 // listBugs prints bugs as a table. If the version in use is known for at least one bug, the table has a column for
-// these versions. Without a terminal, the class, conditions and issues of a bug stand below its row. So all names stay
-// whole. The lines below a row have at most 120 columns.
+// these versions. Without a terminal, the class, conditions and issues of a bug stand below its row, in lines of at
+// most 120 columns, so that no name is broken.
 func (a *app) listBugs(all []bugs.Match) error {
 	if a.json {
 		return a.printJSON(listedBugs{reports.HeadOf("bugs"), all})

@@ -11,7 +11,7 @@ import (
 
 const acquired = `{"client":1,"kind":"acquire","key":"k","arg":"a","ttl":1000,"call":1,"return":5,"outcome":"ok"}`
 
-// changed returns acquired with texts replaced: pairs are a text and its replacement, in turn.
+// changed returns the history acquired with texts replaced. pairs has each text before its replacement.
 func changed(pairs ...string) string { return strings.NewReplacer(pairs...).Replace(acquired) }
 
 // checked runs check on a history, and returns what it printed and its exit code.
@@ -21,8 +21,7 @@ func checked(t *testing.T, model, history string) (out, errs string, code int) {
 	return run(t, "check", "--history", p.write("mine.jsonl", history), "--model", model, "--results", p.dir)
 }
 
-// An impossible history gets no verdict but the exit code of wrong usage, and one line that says what is wrong, where,
-// and what to do.
+// An impossible history is wrong usage. One line says what is wrong, where, and what to do.
 func TestHistoriesThatCannotBe(t *testing.T) {
 	const wholeNumber = "want a whole number, below 2^63"
 	for _, c := range []struct{ model, history, want string }{

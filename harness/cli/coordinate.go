@@ -138,7 +138,7 @@ func (f *coordinateFlags) inProcess(cmd *cobra.Command) bool {
 // coordinated is a suite or a search that workers do.
 type coordinated struct {
 	// do hands the suite or search to the workers of q. It returns when they have done everything, or when ctx is
-	// canceled. It calls ready with the results folder, as soon as the folder is complete or lacks only its final name.
+	// canceled. It calls ready with the path of the results folder, once all of its files are written.
 	do func(ctx context.Context, q workqueue.Queue, seed uint64, ready func(dir string) error) error
 
 	// show prints the results in dir, which an earlier coordinator wrote before it was killed. It returns false if dir has
@@ -295,9 +295,8 @@ func (a *app) showKept(ctx context.Context, q *jetstream.Queue, do coordinated) 
 type asWorker func(name string) (q workqueue.Queue, leave func(), err error)
 
 // withLocalWorkers runs do while n workers of this process take units. If do succeeds, it ends the coordination. others
-// says whether workers of other processes can join. The failure of a worker cancels ctx, with one exception: a worker
-// gets no more work because it failed where others did not. Such an end cancels ctx only if no worker is left and no
-// others can join.
+// says whether workers of other processes can join. A worker that fails cancels ctx. A worker that may not go on, since
+// it failed where others did not, cancels ctx only if it was the last and others is false.
 func (a *app) withLocalWorkers(
 	ctx context.Context, n int, others bool, as asWorker, q workqueue.Queue, work *coordinate.Work,
 	do func(context.Context) error,

@@ -197,9 +197,8 @@ func TestAWorkerThatIsNotWanted(t *testing.T) {
 	require.Contains(t, f.coordinator.output.String(), "run the same command again to continue")
 }
 
-// TestANATSThatGoesAwayEndsBoth checks that both commands exit with code 3. The loss is reported once, not by each
-// worker of the process. A search under several regimes ends with the regime that first notices, which may be the next
-// one.
+// TestANATSThatGoesAwayEndsBoth checks that coordinator and worker exit with code 3, and that the loss is reported
+// once, not by each worker of the process. A search under several regimes does not go on with the later regimes.
 func TestANATSThatGoesAwayEndsBoth(t *testing.T) {
 	t.Parallel()
 	state := filepath.Join(t.TempDir(), "state")

@@ -18,7 +18,7 @@ import (
 // manyOps is more operations than a run of the tour makes.
 const manyOps = 987_654
 
-// toldTour returns the tour with as much in each line as it may have.
+// toldTour returns a tour in which every line is as long as it can be.
 func toldTour() (s story) {
 	for _, p := range plan.Demo().Pairs {
 		s.pairs = append(s.pairs, toldScene(p))
@@ -79,7 +79,7 @@ func TestTheTourFitsOneScreen(t *testing.T) {
 	require.NotContains(t, text, "valid", "what one search or load does not break, another may")
 }
 
-// The line of the table and the steps on the whiteboard are of one counterexample, though another one is smaller.
+// The tour shows the steps of the counterexample that its table names, even if the search found a smaller one.
 func TestTheTourTellsTheCounterexampleOfItsTable(t *testing.T) {
 	s := toldTour()
 	found := &s.pairs[0].searched.Result.Counterexamples

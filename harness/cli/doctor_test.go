@@ -63,8 +63,7 @@ func TestDoctorMindsDockerOnlyIfAsked(t *testing.T) {
 	refused(t, nil, map[string]string{"choose process or docker": "doctor --on moon"})
 }
 
-// TestDoctorFindsNothingMissing runs doctor on this machine, where the other tests run. It looks for the usual Docker,
-// if there is one.
+// TestDoctorFindsNothingMissing runs doctor on this machine, with Docker if there is one.
 func TestDoctorFindsNothingMissing(t *testing.T) {
 	t.Parallel()
 	newPlace(t).ends(0, "doctor")
@@ -106,7 +105,7 @@ func TestDoctorCleansUpAfterTheDeadAndSparesTheLiving(t *testing.T) {
 	require.Len(t, here.folders(), 2, "and that of the run under way")
 }
 
-// occupySubnet takes a subnet below the given one, as a run does.
+// occupySubnet takes a subnet, as a run does, with a number below the given one.
 func occupySubnet(t *testing.T, below int) (int, net.Listener) {
 	t.Helper()
 	for x := below - 1; x >= 10; x-- {

@@ -16,8 +16,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// apart starts doublegrant in namespaces of its own, after the shell commands before. It kills the background process
-// that these may leave ($!). It skips the test where namespaces cannot be made.
+// apart runs the shell commands before, and then doublegrant, in new Linux namespaces. In the end it kills the
+// background process that the commands started, if any. It skips the test where namespaces cannot be made.
 func apart(t *testing.T, namespaces, before string, args ...string) process {
 	t.Helper()
 	if out, err := exec.Command("unshare", namespaces, "true").CombinedOutput(); err != nil {
@@ -29,7 +29,7 @@ func apart(t *testing.T, namespaces, before string, args ...string) process {
 		append([]string{namespaces, "sh", "-c", shell, os.Args[0]}, args...)...))
 }
 
-// somebodyAt starts another Redis at all addresses of a network of its own.
+// somebodyAt returns shell commands for apart that start another Redis on the port, at all addresses.
 func somebodyAt(port string) string {
 	return `ip link set lo up && { redis-server --port ` + port + ` --bind 0.0.0.0 --save "" >/dev/null & } && ` +
 		`until redis-cli -p ` + port + ` ping >/dev/null 2>&1; do sleep 0.05; done`

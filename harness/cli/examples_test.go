@@ -20,8 +20,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// examples lists the examples for shards and the Kubernetes manifests, with how often each starts which command of
-// doublegrant.
+// examples lists the examples for shards and the Kubernetes manifests, with how many times each runs a command.
 var examples = map[string]map[string]int{
 	"suite/examples/github.yaml": {"suite": 1, "merge": 1},
 	"suite/examples/gitlab.yaml": {"suite": 1, "merge": 1},
@@ -155,7 +154,7 @@ func bytesOf(t *testing.T, amount any) int64 {
 	return n * unit
 }
 
-// TestResultsHaveRoomInPods checks that pods have as much space as the packages that make and move results allow.
+// TestResultsHaveRoomInPods checks that pods have enough memory and disk space for the largest allowed results.
 func TestResultsHaveRoomInPods(t *testing.T) {
 	const gib = 1 << 30
 	for name, needs := range map[string]struct{ memory, tmp int64 }{

@@ -359,8 +359,8 @@ func noSituation(name string, existing []harness.SituationName) error {
 }
 
 // setBounds translates the values of flags into bounds of a search. The bound of a flag that was not given stays 0, so
-// that the variant's default applies. The flags about lost answers and commands are an exception: if one of them was
-// given, the bounds of the others mean never.
+// that the variant's default applies. But if a flag about lost answers or commands was given, those that were not mean
+// never.
 func setBounds(cmd *cobra.Command, b *interleave.Bounds) {
 	given := func(f interleave.Bound) bool { return cmd.Flags().Changed(f.Flag) }
 	apart := slices.ContainsFunc(b.Fields(), func(f interleave.Bound) bool { return f.SeparatePart && given(f) })

@@ -45,8 +45,8 @@ func TestLongASavedSearchGoesOnToTheSame(t *testing.T) {
 	}
 }
 
-// goesOn runs a search whole, and again in parts, of which one is killed. Both have to give the same result. The given
-// limits end the first two parts.
+// goesOn runs a search whole, and again in parts. Both have to give the same result. The limits first and then end the
+// first two parts, and a kill ends the third.
 func goesOn(t *testing.T, line, first, then string) {
 	t.Helper()
 	p, search := newPlace(t), strings.Fields(line)
@@ -115,8 +115,8 @@ func TestLongWorkersComeToTheSameOfAProgram(t *testing.T) {
 		filepath.Join(clients, "lock.py"), cli.ExitMet, 110)
 }
 
-// sameByWorkers requires that one and two workers end a search with this code and the same result. The search has more
-// than least schedules, so that it takes more than one piece.
+// sameByWorkers requires that one and two workers end a search with the same result and this exit code. The search must
+// have more than least schedules, so that it takes more than one piece.
 func sameByWorkers(t *testing.T, search string, code, least int) {
 	t.Helper()
 	p := newPlace(t)

@@ -49,7 +49,7 @@ func secrets(d *clientstest.Deployment) []string {
 	return all
 }
 
-// haveNone searches for secrets in texts that belong to what.
+// haveNone fails the test if one of the texts contains a secret. what says where the texts are from.
 func haveNone(t *testing.T, secrets []string, what string, texts ...string) {
 	t.Helper()
 	for _, s := range secrets {
@@ -77,8 +77,8 @@ func filesHaveNone(t *testing.T, secrets []string, dir string) (files int) {
 	return files
 }
 
-// tellsNothing searches for secrets in the output and in all files of the results, including the packed histories.
-// These have to have events.
+// tellsNothing searches for secrets in the output and in all files of the results. These include the packed histories,
+// which must have events.
 func tellsNothing(t *testing.T, d *clientstest.Deployment, p place, printed ...string) {
 	t.Helper()
 	all, events := secrets(d), 0

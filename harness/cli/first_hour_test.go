@@ -2,7 +2,7 @@ package cli_test
 
 import "testing"
 
-// What a new user gets wrong in the first hour is one line that says what was meant.
+// A mistake that new users easily make is answered with one line that says what they may have meant.
 func TestWhatIsEasilyMistakenIsOneLineWithTheRemedy(t *testing.T) {
 	refused(t, map[string]string{
 		"take.lua":      "return 1",

@@ -26,7 +26,7 @@ func TestARunByGeneratorsOfThisMachine(t *testing.T) {
 	p.ends(cli.ExitInvalid, "check", "results/latest")
 }
 
-// TestAGeneratorThatIsKilled checks that the record is then incomplete, which proves nothing.
+// TestAGeneratorThatIsKilled checks that the run fails without a violation, since its record is incomplete.
 func TestAGeneratorThatIsKilled(t *testing.T) {
 	t.Parallel()
 	p := start(t, "run", "lock/set-nx-px", "--generators", "3", "--clients", "30", "--rate", "300", "--pacing",

@@ -29,8 +29,8 @@ var skeletons = []struct{ name, probe, packages string }{
 	{"suite", "true", ""},
 }
 
-// Every skeleton is green by the commands that are printed, in an empty folder. With a release that deletes the lock of
-// any owner, the same commands show it.
+// Every skeleton passes by the commands that init prints, in an empty folder. If its release deletes the lock of any
+// owner, the same commands find the violation.
 func TestLongSkeletons(t *testing.T) {
 	testenv.NeedLong(t)
 	path := withProgram(t)
@@ -74,7 +74,7 @@ func (p place) replacesModule() {
 	}
 }
 
-// standsInForJedis makes what Maven would copy into the folder lib. Debian lacks Jedis.
+// standsInForJedis puts a library into the folder lib, where Maven would copy Jedis, which Debian lacks.
 func (p place) standsInForJedis() {
 	p.Helper()
 	out, code := p.shell("mkdir lib classes; javac -d classes $(find " + filepath.Dir(clients) +
@@ -82,7 +82,7 @@ func (p place) standsInForJedis() {
 	require.Zero(p, code, out)
 }
 
-// makeBlind makes each script there compare with a value that is never the lock's, and do its work if they differ.
+// makeBlind changes the comparison with the owner in each script there, so that it succeeds for every owner.
 func (p place) makeBlind() {
 	p.Helper()
 	const right, blind = "== ARGV[1]", "~= ARGV[2]"

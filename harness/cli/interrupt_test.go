@@ -52,7 +52,7 @@ func TestCtrlCEndsARunInGoodOrder(t *testing.T) {
 	}
 }
 
-// TestTheSecondCtrlCEndsTheProcessAtOnce sends it while the first still ends the run in good order.
+// TestTheSecondCtrlCEndsTheProcessAtOnce sends a second Ctrl-C while the first still ends the run in good order.
 func TestTheSecondCtrlCEndsTheProcessAtOnce(t *testing.T) {
 	t.Parallel()
 	p := start(t, "run", "sequence/incr", "--topology", "sentinel", "--duration", "1m")
@@ -83,7 +83,7 @@ func TestSearchesThatWereInterruptedHaveTheirRows(t *testing.T) {
 	require.Regexp(t, `\d+ of \d+ searches were not made, or ended early`, out)
 }
 
-// TestAnInterruptedSuiteNamesTheRunItWasIn checks that it names the run's folder, too.
+// TestAnInterruptedSuiteNamesTheRunItWasIn checks that the run's folder is named, too.
 func TestAnInterruptedSuiteNamesTheRunItWasIn(t *testing.T) {
 	t.Parallel()
 	file := newPlace(t).write("mine.yaml", `

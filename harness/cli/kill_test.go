@@ -39,8 +39,8 @@ func underLoad(p process) {
 	time.Sleep(rand.N(500 * time.Millisecond)) // the moment is random, not awaited
 }
 
-// TestLongTheRecordOfAKilledRunIsThereUpToTheLastMoment kills runs with a rate too low to fill a batch or a frame. So
-// what is recorded was written because time passed. If only size triggered writes, the record would be minutes behind.
+// TestLongTheRecordOfAKilledRunIsThereUpToTheLastMoment kills runs with a rate too low to fill a buffer. If the record
+// were written only when a buffer is full, it would be minutes behind.
 func TestLongTheRecordOfAKilledRunIsThereUpToTheLastMoment(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()

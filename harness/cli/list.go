@@ -106,8 +106,8 @@ func (l listing) choose(words []string) (out listing, err error) {
 	return out, nil
 }
 
-// chooses reports whether one of words selects the entry called name: by the name, or because the word is part, which
-// names all variants, all faults or all regimes.
+// chooses reports whether one of words selects the entry called name. part is the word for all entries of its kind,
+// such as faults.
 func (l listing) chooses(words []string, name, part string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return w == part || l.means(w, name) })
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cli"
 )
 
-// Every command has a page. Formatters take it without a word, and it is the same on every machine.
+// Every command has a page. Formatters accept it without a warning, and it is the same on every machine.
 func TestManualPages(t *testing.T) {
 	t.Parallel()
 	p, elsewhere := newPlace(t), newPlace(t, "HOME=/nowhere", "COLUMNS=40", "USER=somebody", "TZ=Asia/Tokyo")

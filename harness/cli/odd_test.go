@@ -28,7 +28,7 @@ func TestAReplayThatNoLongerFailsSaysToSearchAgain(t *testing.T) {
 		". If the code has changed since, this may be mended: search again to be sure.")
 }
 
-// A script that always gives the same answer gets a word that says so, beside its counterexample.
+// If a script always gives the same answer, a note beside its counterexample says so.
 func TestAScriptThatAlwaysAnswersTheSameIsNoted(t *testing.T) {
 	p := newPlace(t)
 	for source, noted := range map[string]bool{

@@ -135,7 +135,7 @@ func TestTheCommandThatRepeatsARunRepeatsTheLimitOfItsFailover(t *testing.T) {
 // asOneLine returns text with each stretch of blanks and line ends as one blank.
 func asOneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// rate means the same in a plan and as a flag: an aim, which says nothing of the pacing.
+// A rate means the same in a plan and as a flag. Neither decides whether operations are due at fixed times.
 func TestARateHasOneMeaning(t *testing.T) {
 	t.Parallel()
 	const flags = "--topology standalone --clients 10 --duration 300ms --seed 7"
@@ -148,7 +148,7 @@ func TestARateHasOneMeaning(t *testing.T) {
 	require.False(t, verdictIn(t, p.read("results/latest/verdict.json")).Meta.Open)
 }
 
-// The commands below a counterexample come to the same steps, and the one below a search to the same search.
+// The commands below a counterexample repeat its steps, and the command below a search repeats the search.
 func TestTheCommandsOfASearchComeToTheSame(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{

@@ -65,8 +65,8 @@ func inAnEmptyFolder(m *testing.M) (code int) {
 	return code
 }
 
-// shareClocks makes all commands load one clock library, instead of compiling one each. Without a compiler the commands
-// report that themselves.
+// shareClocks compiles the library that sets clocks once, for all commands. Without a compiler it does nothing, and the
+// commands report that themselves.
 func shareClocks() (remove func()) {
 	library, err := cluster.CompileClocks(context.Background())
 	if err != nil {
@@ -114,7 +114,7 @@ func newPlace(t *testing.T, more ...string) place {
 	return place{t, dir, append(append(os.Environ(), asCommand+"=1", "TMPDIR="+dir), more...)}
 }
 
-// newShortPlace returns a place with a short path, whatever the test is called. The paths of sockets are short.
+// newShortPlace returns a place with a short path, since the paths of sockets in it have to be short.
 func newShortPlace(t *testing.T, more ...string) place {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "cli-")
@@ -176,7 +176,7 @@ func (p place) write(name, text string) (path string) {
 // start starts doublegrant there.
 func (p place) start(args ...string) process { return p.startAs(exec.Command(os.Args[0], args...)) }
 
-// startAs starts doublegrant there by a command that runs the test binary in the end, such as a shell.
+// startAs starts doublegrant there by a command, such as a shell, that runs the test binary.
 func (p place) startAs(cmd *exec.Cmd) process {
 	p.Helper()
 	started := process{place: p, Cmd: cmd, output: &output{}}

@@ -14,7 +14,7 @@ type trial struct {
 	exits   string             // the exit codes that it may have, such as 0|2; empty: 0
 	long    bool               // only TestLongReadmes runs it
 	cannot  string             // why it cannot run here; its commands and flags are checked
-	before  string             // shell lines that make what the text takes for granted
+	before  string             // shell lines to run first, such as ones that write a file that the text mentions
 	instead []string           // pairs of printed text and what runs instead, such as a shorter time
 	by      func(place, block) // tries an indented block as a whole, or a fenced one
 }
@@ -88,7 +88,7 @@ func fenceOf(line string) (fence, lang string, is bool) {
 	return "```", cmp.Or(lang, "text"), is
 }
 
-// newBlock returns a block with the trial of its longest key.
+// newBlock returns a block with its trial: in table, the one of the longest key with which the block begins.
 func newBlock(lang, text string, table map[string]trial) block {
 	b := block{lang: lang, text: text}
 	for key, t := range table {

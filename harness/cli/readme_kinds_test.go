@@ -38,7 +38,7 @@ func goCommand(p place, line string) (out string, code int) {
 	return p.shell("export GOWORK=off GOFLAGS=\"-mod=mod -vet=off -trimpath '-ldflags=-s -w'\"; " + line)
 }
 
-// testFile is a block that is a test of a lock, perhaps without its first lines: it passes.
+// testFile tries a block with a test of a lock, perhaps without its first lines. The test has to pass.
 func testFile(p place, b block) {
 	goModule(p)
 	text := b.text
@@ -50,7 +50,7 @@ func testFile(p place, b block) {
 	require.Zero(p, code, out)
 }
 
-// statement is a block that is one statement of a test. It compiles.
+// statement tries a block with one statement of a test. It has to compile.
 func statement(p place, b block) {
 	goModule(p)
 	p.write("mylock_test.go", "package mylock\n\nimport (\n\"testing\"\n\"github.com/redis/go-redis/v9\"\n"+
@@ -61,7 +61,7 @@ func statement(p place, b block) {
 	require.Zero(p, code, out)
 }
 
-// methods is a block that lists methods of a user's type. They make it what the test takes.
+// methods tries a block that lists methods of a user's type. Package granttest has to accept a type with these methods.
 func methods(p place, b block) {
 	goModule(p)
 	var interfaces []string
@@ -80,8 +80,8 @@ func methods(p place, b block) {
 	require.Zero(p, code, out)
 }
 
-// failedTest is a block that shows how the test of a lock fails. The lock of the module deletes blindly then. The test
-// looks for the shortest schedule to the end, however busy the machine is.
+// failedTest tries a block with the output of a failing test, by testing a lock that deletes blindly. The search has a
+// minute for the shortest schedule, so that a busy machine finds it too.
 func failedTest(p place, b block) {
 	goModule(p)
 	p.write("mylock_test.go", `package mylock
@@ -106,7 +106,7 @@ func TestMyLock(t *testing.T) {
 	require.Empty(p, misfit(b.text, out), "the README prints this line; go test prints\n%s", out)
 }
 
-// suiteIn is a block that is a suite. It is written there and can be read.
+// suiteIn returns a function that writes a block with a suite to file. It has to be readable.
 func suiteIn(file string) func(place, block) {
 	return func(p place, b block) {
 		_, err := suite.Read(p.write(file, b.text))
@@ -114,7 +114,7 @@ func suiteIn(file string) func(place, block) {
 	}
 }
 
-// suiteRun is a block that is a suite. Each run of it is as expected.
+// suiteRun runs a block with a suite. Each run has to be as expected.
 func suiteRun(p place, b block) {
 	text := strings.NewReplacer(b.instead...).Replace(b.text)
 	p.write("mine.yaml", text)
@@ -122,7 +122,7 @@ func suiteRun(p place, b block) {
 	require.Zero(p, code, out)
 }
 
-// planFile is a block that is a plan. It can be read, and is possible.
+// planFile reads a block with a plan, which has to be possible.
 func planFile(p place, b block) {
 	read, err := plan.ReadPlan(p.write("plan.yaml", b.text))
 	require.NoError(p, err)
@@ -130,8 +130,8 @@ func planFile(p place, b block) {
 	require.NoError(p, err)
 }
 
-// workflow is a block of steps for GitHub Actions, or of a job. Each step uses an action or runs commands; those of
-// doublegrant exist, and none hides its exit code.
+// workflow checks a block with steps for GitHub Actions. Each step uses an action or runs commands. Those of
+// doublegrant have to exist, and none may hide its exit code.
 func workflow(p place, b block) {
 	var doc struct {
 		Steps []struct {
@@ -150,7 +150,7 @@ func workflow(p place, b block) {
 	}
 }
 
-// external is a block with commands for a Redis that is there already. The test has one, with TLS and the least rights.
+// external runs a block with commands for a Redis that is there already. It starts one, with TLS and minimal rights.
 func external(p place, b block) {
 	d := clientstest.Start(p.T, clientstest.Options{Rules: leastRules, TLS: true})
 	for name, from := range map[string]string{"ca.pem": "ca.pem", "client.pem": "client.pem", "client.key": "client.key"} {
@@ -168,12 +168,12 @@ func external(p place, b block) {
 	require.Zero(p, code, out)
 }
 
-// leastRights is a block with the ACL rules that a run needs. Tests of an external Redis run with them.
+// leastRights compares a block of ACL rules with those under which tests of an external Redis run.
 func leastRights(p place, b block) {
 	require.Equal(p, "ACL SETUSER tester on >SECRET "+leastRules, strings.Join(strings.Fields(b.text), " "))
 }
 
-// historyFolder is a block that lists the files of a history.
+// historyFolder checks that the history of a run has the files that the block lists.
 func historyFolder(p place, b block) {
 	p.ends(0, "run", "sequence/incr", "--clients", "5", "--rate", "200", "--pacing", "closed", "--duration", "300ms",
 		"--calm", "100ms")
@@ -184,7 +184,7 @@ func historyFolder(p place, b block) {
 	}
 }
 
-// historyLines is a block of lines in the text form of a history. A check reads them.
+// historyLines has doublegrant check a block of lines in the text form of a history.
 func historyLines(p place, b block) {
 	out, errs, code := p.command("check", "--history", p.write("mine.jsonl", b.text+"\n"), "--model", "lock")
 	require.Contains(p, []int{cli.ExitMet, cli.ExitUnknown}, code, "%s%s", out, errs)

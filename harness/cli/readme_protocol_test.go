@@ -16,8 +16,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/clients/clientstest"
 )
 
-// conversation is a block of lines to an adapter, which begin with "> ", and of its answers, which begin with "< ".
-// The adapter answers with the same fields. Answers without a line between them may come in any order.
+// conversation returns a function that tries a block of lines to an adapter, which begin with "> ", and of its answers,
+// which begin with "< ". The adapter has to answer with the same fields. Answers without a line between them may come
+// in any order.
 func conversation(adapter string) func(place, block) {
 	return func(p place, b block) {
 		pythonWithRedis(p.T)
@@ -39,8 +40,7 @@ func conversation(adapter string) func(place, block) {
 	}
 }
 
-// exchange sends the block's lines and compares the answers. Redis is killed before the answer that does not know what
-// happened.
+// exchange sends the block's lines and compares the answers. It kills Redis before a line whose answer is info.
 func exchange(p place, b block, redis *clientstest.Deployment, in io.Writer, answers *bufio.Reader) {
 	p.Helper()
 	lines := strings.Split(b.text, "\n")
@@ -81,8 +81,8 @@ func firstJSON(p place, line string) string {
 	return string(value)
 }
 
-// fieldsOf returns id, the names of the other fields of a line, and the question or outcome that it has. A field that
-// is null, false or 0 counts as missing, except ok.
+// fieldsOf returns what must be the same in two answers: id, the question or the outcome, and the names of all fields
+// that are not optional.
 func fieldsOf(p place, line string) string {
 	p.Helper()
 	var all map[string]any
@@ -93,8 +93,8 @@ func fieldsOf(p place, line string) string {
 	return fmt.Sprint(all["id"], all["ask"], all["ok"], slices.Sorted(maps.Keys(all)))
 }
 
-// announcements is a block of commands by which a test that drives itself announces what it does. A client that says so
-// whatever SET answers is found to break a lock.
+// announcements tries a block of commands by which a test announces its operations. They announce a lock whatever SET
+// answers, so a search has to find a double grant.
 func announcements(p place, b block) {
 	var commands []string
 	for line := range strings.Lines(b.text) {

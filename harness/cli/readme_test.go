@@ -158,8 +158,8 @@ func (p place) shell(lines string) (out string, code int) {
 	return string(text), cmd.ProcessState.ExitCode()
 }
 
-// What names something of this project in a shell line: the arguments of doublegrant, also in a container, a target of
-// make, and the pattern of tests of a package.
+// Patterns of what a shell line names of this project: the arguments of doublegrant, also in a container, a target of
+// make, and the tests of a package.
 var (
 	ofDoublegrant = regexp.MustCompile(`(?m)(?:^|[;&(] *)doublegrant ([^;&|)#\n]+)|` +
 		`docker run [^;&|\n]*? doublegrant/harness:local ([^;&|#\n]+)`)

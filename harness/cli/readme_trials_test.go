@@ -8,15 +8,15 @@ const (
 	testsOfOurs  = "it runs this project's tests"
 )
 
-// What the text around a block takes for granted.
+// Shell lines that prepare what the text around a block mentions.
 const (
 	aClone      = `ln -sfn "$ROOT/workloads" workloads`
 	scriptFiles = `doublegrant init lua`
 	aSuite      = `cp "$GIVEN"/* .`
 )
 
-// trials says how blocks of READMEs are tried that are not a command that runs within seconds and exits with 0. Keys
-// are a README, and how a block or command begins.
+// trials says how the blocks and commands of READMEs are tried, unless they run within seconds and exit with 0. Keys
+// are a README, and the beginning of a block or command.
 var trials = map[string]map[string]trial{
 	"README.md": {
 		"doublegrant explore lock/set-nx-px-blind-del": {exits: "1"},

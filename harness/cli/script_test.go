@@ -107,8 +107,8 @@ func refuses(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// again CODE PATTERN FILE...: each command line after the pattern in the last output is in all of the files as well. A
-// shell that runs it as printed exits with the code.
+// again CODE PATTERN FILE...: each command line that follows the pattern in the last output is in all of the files,
+// too. Run by a shell, it exits with the code.
 func again(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: again CODE PATTERN FILE...")
@@ -142,8 +142,7 @@ func verdict(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// says PATTERN: the last output, as one line with single spaces, matches the regular expression. Text breaks its lines
-// anywhere between words.
+// says PATTERN: the last output matches the regular expression, once line breaks are replaced by single spaces.
 func says(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 1 {
 		ts.Fatalf("usage: says PATTERN")
@@ -182,7 +181,7 @@ func links(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// wordOfTheReadme returns the counterexample that the project's README shows.
+// wordOfTheReadme returns the recipe that the project's README shows.
 func wordOfTheReadme(t *testing.T) string {
 	t.Helper()
 	readme, err := os.ReadFile(filepath.Join(source, "../../README.md"))
