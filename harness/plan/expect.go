@@ -95,8 +95,7 @@ func flawConditions(v workloads.Variant) (all []workloads.Condition) {
 
 // certainlyFound reports whether a run that certainly meets the condition also shows the class for certain. A run with
 // a failover does, unless the variant waits for acknowledgements of replicas. A node that restarts without its data has
-// certainly lost every number and every write. Whether it held a lock in use, or a message that comes again, is not
-// certain.
+// certainly lost every number and every write. It may have held no lock and no message at that moment.
 func certainlyFound(v workloads.Variant, c workloads.Condition, class harness.Class) bool {
 	switch c {
 	case workloads.Failover:

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFaultsThatMayTouchSomebodyAreLeftAlone has faults that touch traffic only after a failover, or only for some
-// draws.
+// TestFaultsThatMayTouchSomebodyAreLeftAlone checks that a fault is allowed if it touches traffic only after a
+// failover, or only for some random choices of hosts.
 func TestFaultsThatMayTouchSomebodyAreLeftAlone(t *testing.T) {
 	for _, text := range []string{
 		"faults:\n  - fault: cut\n    to: nodes\n",

@@ -85,7 +85,7 @@ func observeAll(t *testing.T, topology string, stages int, all []FaultPlan) {
 	side("calm", on, calm)
 }
 
-// movesPrimary reports whether Sentinels have to notice the fault.
+// movesPrimary reports whether Sentinels may replace the primary because of the fault.
 func movesPrimary(t *testing.T, p FaultPlan, on blueprint) bool {
 	f, err := p.findFault("fault", p.Fault, on)
 	require.NoError(t, err)
@@ -115,7 +115,7 @@ func everyPlan(t *testing.T, topology string) []FaultPlan {
 	})
 }
 
-// plansOn lists those of the forms of each fault that are possible on the topology.
+// plansOn lists the forms of all faults that are possible on the topology. The function forms lists those of one fault.
 func plansOn(t *testing.T, topology string, forms func(nemesis.Entry) []FaultPlan) (all []FaultPlan) {
 	on, err := parseTopology(topology)
 	require.NoError(t, err)
@@ -129,7 +129,7 @@ func plansOn(t *testing.T, topology string, forms func(nemesis.Entry) []FaultPla
 	return all
 }
 
-// everyLink lists each form on each kind of links; ways of cutting are tried on one kind.
+// everyLink lists the first form with each pair of ends, and all forms from clients to the primary.
 func everyLink(forms []FaultPlan, e nemesis.Entry) (all []FaultPlan) {
 	for i, p := range forms {
 		for _, ends := range [][2]string{

@@ -18,20 +18,20 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// observer looks at a cluster without using the harness. It reads /proc, and opens plain connections: to nodes past the
-// fabric, or over the fabric in a host's place.
+// observer looks at a cluster without using the harness. It reads /proc and opens plain connections: to nodes directly,
+// or over the fabric, which breaks links, with the address of a host.
 type observer struct {
 	*testing.T
 	dir    string            // of the cluster, each node in a folder of its own
 	at     map[string]string // real addresses of nodes, by their names
-	masked map[string]string // where the fabric listens for them
+	masked map[string]string // addresses at which the fabric listens for them, by their names
 }
 
 const (
 	lookFor   = 300 * time.Millisecond // for an answer; who needs one looks again
 	lookLong  = 30 * time.Second       // for an answer that can be asked for once only
 	lookEvery = 30 * time.Millisecond
-	// with a fault, its heal, and each look: elections may fail again and again on a busy machine
+	// bound of each wait: on a busy machine, elections may fail again and again
 	patience = 3 * time.Minute
 )
 

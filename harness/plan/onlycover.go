@@ -7,8 +7,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// OnlyCover returns a remark if the load is not thorough although some behaviour cannot be searched, so that only this
-// load covers it. Otherwise it returns "".
+// OnlyCover returns a remark if some behaviour cannot be searched, so that only a load covers it. It is empty if there
+// is no such behaviour, or if the load is thorough.
 func (r Resolved) OnlyCover() string {
 	what := ""
 	switch {

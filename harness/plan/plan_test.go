@@ -65,7 +65,7 @@ func TestDefaultsFitTheVariant(t *testing.T) {
 	require.Equal(t, 500.0, r.Rate)
 }
 
-// A thorough load has a quota and a bound, and only what no search can look at is remarked upon.
+// A thorough load has a quota and a time limit. Any other load gets a remark if no search covers its variant.
 func TestALoadIsThoroughOrSaysWhatItIsTheOnlyCoverFor(t *testing.T) {
 	thorough := resolved(t, Plan{Variant: "lock/redlock", Thorough: true})
 	require.Equal(t, thoroughWithin, thorough.Duration)

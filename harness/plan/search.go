@@ -32,8 +32,8 @@ type Search struct {
 
 	Skew time.Duration `json:"skew,omitempty" yaml:"skew,omitempty"`
 
-	// AtMostOnce accepts that a user's filter loses the message of a worker that crashed or got no answer, if the
-	// filter claims in one step. Searches of the catalogue report that loss, as documented.
+	// AtMostOnce accepts that a user's filter without Confirm loses the message of a worker that crashed or got no
+	// answer. Searches of the catalogue report that loss, as documented.
 	AtMostOnce bool `json:"atMostOnce,omitempty" yaml:"-"`
 
 	MaxSchedules int `json:"maxSchedules,omitempty" yaml:"maxSchedules,omitempty" zero:"default"`

@@ -70,8 +70,8 @@ func TestASearchIsMetOnlyByWhatIsDocumented(t *testing.T) {
 	require.True(t, e.Met(result(true, harness.StolenRelease)), "a theft is a double grant")
 }
 
-// Clients of a user's own lock or filter ask for no whole number of seconds, unless the user says otherwise. So one
-// that cuts its lease down to seconds is found.
+// In a search of a user's own lock or filter, the lease has a fraction of a second, unless the user names a lease. So a
+// lock that rounds its lease down to seconds is found.
 func TestASearchOfOnesOwnCutsNoLeaseToSeconds(t *testing.T) {
 	script := func(as workloads.Family) Search {
 		return Search{Script: &workloads.Script{As: as, Name: "mine", Source: "return 1"}}

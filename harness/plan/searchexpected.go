@@ -48,8 +48,8 @@ const (
 	ownWindow = 2*workloads.ExploredLease + 500*time.Millisecond
 )
 
-// lease returns the lease or window that clients request; 0 means the lease or window of the variant's program. An
-// adapter that announces its operations knows its lease itself.
+// lease returns the lease or window that clients request; 0: the default of searches. An adapter that announces its
+// operations chooses its lease itself.
 func (s Search) lease(v workloads.Variant) time.Duration {
 	switch ttl := cmp.Or(s.TTL, v.Lease); {
 	case ttl != 0 || !s.IsCustom() || s.Adapter != nil && s.Adapter.Announces:

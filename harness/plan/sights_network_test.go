@@ -13,8 +13,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// link returns a link that the fault strikes. It chooses hosts for both ends, as the fault did. If these are not those
-// of the injection, it returns errNotYet, and the next look chooses again.
+// link returns a link that the fault strikes. It draws hosts for both ends, as the fault did. If it draws others than
+// the fault, it returns errNotYet, so that the caller tries again.
 func (s *scene) link() (harness.Link, error) {
 	on := blueprint{name: Sentinel, redis: 3, sentinels: 3, group: clientGroups, primaries: 1}
 	if n := s.count("s"); n == 0 {
@@ -33,7 +33,7 @@ func (s *scene) link() (harness.Link, error) {
 	return harness.Link{}, errNotYet
 }
 
-// nodes lists the Redis nodes, r, or the Sentinels, s.
+// nodes lists the Redis nodes for the letter r, and the Sentinels for s.
 func (s *scene) nodes(letter string) (all []string) {
 	for node := range s.at {
 		if strings.HasPrefix(node, letter) {
@@ -118,7 +118,7 @@ var closesLate = onLine(func(s *scene, conn *line) error {
 	return want(closed(err) && took >= s.f.Delay, "it ended after %v: %v", took, err)
 })
 
-// apart checks of a partition which hosts it separates, which still reach each other, and what follows.
+// apart checks that a partition cuts the links that it should and no others, and that primaries are as expected.
 func apart(s *scene) error {
 	cut, open := s.drawn()
 	if err := errors.Join(s.all(open, true), s.all(cut, false)); err != nil {
@@ -189,7 +189,7 @@ func (s *scene) drawn() (cut, open []harness.Link) {
 	return cut, open
 }
 
-// together checks that nothing is cut any more. The primary that nobody outside could reach has given way.
+// together checks that nothing is cut any more and, with Sentinels, that a primary that was isolated has been replaced.
 func together(s *scene) error {
 	cut, open := s.drawn()
 	if err := s.all(append(cut, open...), true); err != nil || s.count("s") == 0 {

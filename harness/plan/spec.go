@@ -79,7 +79,7 @@ func (r Resolved) lastCalm() time.Duration {
 // reacquireTime is the time to take locks again after their leases ended.
 const reacquireTime = time.Second
 
-// finalReads bounds the final reads and probes, together with the lease or window if the plan names one. Default leases
+// finalReads bounds the final reads and probes. A lease or window that the plan names is added to it. Default leases
 // and windows are shorter than this bound.
 const finalReads = 30 * time.Second
 

@@ -21,7 +21,7 @@ func TestWhatACrashLeavesMarkedIsStillMarkedInTheEnd(t *testing.T) {
 	require.Zero(t, window(Plan{Variant: "dedup/set-nx-ex"}), "the workload's own")
 }
 
-// The processes of adapters pass the fabric by only while no fault can strike a link.
+// Clients connect to nodes directly, without the fabric that breaks links, only if no fault can strike a link.
 func TestPlansThatLeaveNodesAlone(t *testing.T) {
 	for want, all := range map[bool][][]string{
 		true:  {nil, {"crash-clients-group"}, {"freeze-clients-group", "skew-clients-group"}},

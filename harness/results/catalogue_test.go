@@ -38,8 +38,7 @@ var large = []string{
 	"lock/watch-multi",
 }
 
-// isForeign reports whether a variant is a library of another language. Every schedule of those is really run, by
-// processes.
+// isForeign reports whether a variant is a library of another language, whose searches take long.
 func isForeign(t *testing.T, id string) bool {
 	v, err := workloads.Find(id)
 	require.NoError(t, err)
@@ -47,8 +46,8 @@ func isForeign(t *testing.T, id string) bool {
 	return foreign
 }
 
-// TestAClaimHolds is a sample of the next one: transcripts of harness/cli have a lock and a sequence.
-// TestTheSmallestCounterexamples is one of what has to be found.
+// TestAClaimHolds is a quick sample of TestLongEveryDeclaredFlawIsFoundAndEveryClaimHolds. Transcripts of harness/cli
+// have others.
 func TestAClaimHolds(t *testing.T) {
 	requireMet(t, plan.Search{Variant: "dedup/claim-confirm", Bounds: interleave.Bounds{Clients: 2}, For: boundedBy})
 }

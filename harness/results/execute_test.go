@@ -18,9 +18,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// gentle is a rate in operations a second. Every machine reaches at least a tenth of it, so that a load that should be
-// valid is.
-// Its clients meet often enough.
+// gentle is a rate in operations a second. Every machine reaches the tenth of it that a valid load needs. Clients meet
+// often enough at this rate.
 const gentle = 1000
 
 // until lets a plan that has to find something take as long as it needs.

@@ -133,7 +133,7 @@ func TestPlansThatGeneratorsCannotHave(t *testing.T) {
 	}
 }
 
-// TestAGeneratorKnowsTheRunsRedis from another that answers at the same address on its own machine, and from none.
+// TestAGeneratorKnowsTheRunsRedis covers a generator that reaches another Redis at the same address, or none.
 func TestAGeneratorKnowsTheRunsRedis(t *testing.T) {
 	c := clustertest.Start(t, cluster.Standalone(cluster.Options{}))
 	r, err := c.Connect(0)

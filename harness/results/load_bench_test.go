@@ -50,8 +50,8 @@ func BenchmarkLoad(b *testing.B) {
 		s.bareLoop, s.harness)
 }
 
-// BenchmarkLinks puts the harness's load over the fabric, without a fault, beside that without a fabric and that over a
-// toxiproxy as it comes.
+// BenchmarkLinks compares the load of the harness without a fabric, over the fabric without a fault, and over an
+// unmodified toxiproxy.
 func BenchmarkLinks(b *testing.B) {
 	s := startDirect(b)
 	compareRates(b, []string{"no fabric", "fabric", "stock toxiproxy"},
@@ -87,13 +87,13 @@ func compareRates(b *testing.B, names []string, ways ...rate) {
 
 func dashed(name string) string { return strings.ReplaceAll(name, " ", "-") }
 
-// median returns the middle value. It sorts of.
+// median sorts a list and returns its middle value.
 func median(of []float64) float64 {
 	slices.Sort(of)
 	return of[len(of)/2]
 }
 
-// warmFor and lastFor return longer times for thousands of clients, whose connections have to be opened first.
+// warmFor returns the length of the warm-up, and lastFor that of a measurement. Thousands of clients take longer.
 func warmFor(clients int) time.Duration { return loadWarm * time.Duration(1+clients/1000) }
 func lastFor(clients int) time.Duration { return warmFor(clients) + loadFor - loadWarm }
 

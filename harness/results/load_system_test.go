@@ -23,7 +23,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// direct is one Redis that clients reach directly, or over what dial puts between.
+// direct is one Redis, reached by connections of dial: directly, or over the fabric or a proxy.
 type direct struct {
 	at   string // its address
 	sha  string // of the script
@@ -77,7 +77,7 @@ func (s *direct) overFabric(b *testing.B) *direct {
 	}}
 }
 
-// overToxiproxy returns the same Redis, reached over toxiproxy as it comes.
+// overToxiproxy returns the same Redis, reached over an unmodified toxiproxy.
 func (s *direct) overToxiproxy(b *testing.B) *direct {
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
 	proxy := toxiproxy.NewProxy(server, "redis", "127.6.2.2:6379", s.at)

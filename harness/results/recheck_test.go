@@ -115,7 +115,7 @@ func TestAHistoryThatNeverEndsCanBeInterrupted(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// If a history holds confirms, a claim waits for a confirm that is under way, whatever the first line promises.
+// If a history has confirms, one under way may explain a second claim, even if the first line lists no confirms.
 func TestCheckTextWaitsForConfirms(t *testing.T) {
 	const (
 		firsts = `{"client":0,"kind":"claim","key":"m","result":"first","ttl":1000,"call":0,"return":10,"outcome":"ok"}` + "\n" +
@@ -142,7 +142,7 @@ func TestCheckTextWaitsForConfirms(t *testing.T) {
 	}
 }
 
-// A confirm by client -1 still explains a claim after thousands of operations of the workers.
+// A confirm by client -1 still explains a second claim after thousands of operations of the workers.
 func TestCheckTextWaitsForConfirmsOfTheHarness(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`{"meta":{"workers":2}}` + "\n")
@@ -162,7 +162,7 @@ func TestCheckTextWaitsForConfirmsOfTheHarness(t *testing.T) {
 	require.NotEqual(t, harness.Invalid, rep.Judged.Verdict, rep.Judged.Summary())
 }
 
-// A new client may carry the token of one that had no answer to its release, and that release may be executed late.
+// A new client may be the worker of an earlier one whose release is executed late. The number of workers tells.
 func TestCheckTextAsksWhoANewClientIs(t *testing.T) {
 	const text = `{"client":0,"kind":"acquire","key":"l","arg":"a","ttl":1000,"call":0,"return":10,"outcome":"ok"}` +
 		"\n" +

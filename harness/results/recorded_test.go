@@ -23,7 +23,7 @@ func TestARunThatRecordedNothing(t *testing.T) {
 	require.True(t, out.Recorded())
 }
 
-// The word of a counterexample of granttest names the test that replays it.
+// The error for a recipe that granttest printed names the test that replays it.
 func TestAWordOfAGoTestNamesTheTest(t *testing.T) {
 	_, err := searchOf(interleave.Recipe{Program: "lock TestMyLock"}, ReplayOptions{})
 	require.ErrorContains(t, err, "of the Go test TestMyLock of a lock: go test -run '^TestMyLock$' -granttest.replay=")
