@@ -52,8 +52,7 @@ func oddIf(yes bool) error {
 	return nil
 }
 
-// TestUntilTheContextEnds checks the error: the last one that the end of the context did not cause says what was
-// missing.
+// TestUntilTheContextEnds checks that the error says what was missing: cond's last error before the end of the context.
 func TestUntilTheContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Millisecond)

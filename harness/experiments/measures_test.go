@@ -82,8 +82,8 @@ func TestEveryLostWriteOfJepsensRunIsCounted(t *testing.T) {
 	}
 }
 
-// TestWhoFollowsLateIsNotSaidToLoseNothing has clients of the majority that lose writes for a second after the
-// promotion.
+// TestWhoFollowsLateIsNotSaidToLoseNothing checks that writes are counted that clients of the majority lose for a
+// second after the promotion.
 func TestWhoFollowsLateIsNotSaidToLoseNothing(t *testing.T) {
 	got := measuredOn(t, partitioned(func(c int, at time.Duration) bool {
 		return c >= 2 && at > 8*time.Second && at < 9*time.Second

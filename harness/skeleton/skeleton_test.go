@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/skeleton"
 )
 
-// The module that is written asks for the Go that doublegrant needs, and for the version that wrote it if there is one.
+// The module of the Go skeleton requires the Go that doublegrant needs, and this version of doublegrant if it has one.
 func TestTheModuleOfTheGoSkeleton(t *testing.T) {
 	ours, err := os.ReadFile("../../go.mod")
 	require.NoError(t, err)
@@ -44,7 +44,7 @@ func TestEachSkeletonHasWhatItNames(t *testing.T) {
 	}
 }
 
-// A file that is there already is never changed, not even a link that leads nowhere, and nothing is written beside it.
+// An existing file is never changed, not even a dangling link, and nothing is written beside it.
 func TestNothingIsWrittenOverAFile(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Symlink("nowhere", filepath.Join(dir, "b")))

@@ -35,7 +35,7 @@ type Collection struct {
 type collected struct {
 	tally.Run
 	number int    // of the repetition, from 0
-	folder string // with the run's files on the worker's machine, as the run's Command spells the path
+	folder string // path of the run's files on the worker's machine, as it is in the run's Command
 }
 
 // platformServer is the server of the first repetition on a platform, and the worker that ran it.

@@ -121,7 +121,8 @@ func TestShardsAreOneSuiteAgain(t *testing.T) {
 	require.Equal(t, out, again)
 }
 
-// TestASoakInShardsHasTheOrderOfOneMachine, pass by pass, in the order of the file, and in each run's repetitions.
+// TestASoakInShardsHasTheOrderOfOneMachine checks the order of merged runs: by pass, by the suite's file, by
+// repetition.
 func TestASoakInShardsHasTheOrderOfOneMachine(t *testing.T) {
 	t.Parallel()
 	shards := madeShards()
@@ -224,7 +225,7 @@ func TestShardsThatDoNotBelongTogetherAreRefusedByName(t *testing.T) {
 	}
 }
 
-// TestARecordThatWasChangedIsNotMerged: records come from other machines.
+// TestARecordThatWasChangedIsNotMerged covers changed records, since records come from other machines.
 func TestARecordThatWasChangedIsNotMerged(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(all []*shardMade){

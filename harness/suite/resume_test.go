@@ -44,7 +44,7 @@ func TestAFingerprintIsOfWhatIsRun(t *testing.T) {
 	require.NotEqual(t, of, fingerprintOf(t, there, text), "the script is another")
 }
 
-// readBack reads a record of these lines as one to go on with.
+// readBack reads a record with these lines.
 func readBack(t *testing.T, lines string) recorded {
 	t.Helper()
 	was, err := readRecord(strings.NewReader(lines), nil)

@@ -90,7 +90,7 @@ func TestShardsEndAtAboutTheSameTime(t *testing.T) {
 		"runs of no length are dealt out by number")
 }
 
-// TestAShardKeepsWhatARunIs: its seeds, its place, and the fingerprint of the whole suite.
+// TestAShardKeepsWhatARunIs checks that runs in shards keep seeds, order, and the whole suite's fingerprint.
 func TestAShardKeepsWhatARunIs(t *testing.T) {
 	t.Parallel()
 	s, err := suiteOf(t, mixed)

@@ -52,8 +52,8 @@ func TestARecordIsReadAsFarAsItGoes(t *testing.T) {
 	require.Equal(t, tally.NotRun, was.out.Ending(), "a suite that was killed in its first run")
 }
 
-// TestAKilledSuiteNamesTheRunItWasIn: the newest folder with a plan and no verdict, and none if the suite came to its
-// end.
+// TestAKilledSuiteNamesTheRunItWasIn checks that this is the newest folder with a plan and no verdict. A suite that
+// came to its end names none.
 func TestAKilledSuiteNamesTheRunItWasIn(t *testing.T) {
 	dir := t.TempDir()
 	write := func(path, text string) {

@@ -114,7 +114,7 @@ func TestASuiteThatIsInterruptedSumsUpWhatItHas(t *testing.T) {
 	require.Equal(t, out.Ended, recordOf(t, dir)["end"][0]["reason"])
 }
 
-// TestAShardGoesOnWithTheSeedsOfItsRepetitions, which are those of one machine.
+// TestAShardGoesOnWithTheSeedsOfItsRepetitions checks that a resumed shard has the same seeds as one machine has.
 func TestAShardGoesOnWithTheSeedsOfItsRepetitions(t *testing.T) {
 	whole := short(t, "  - {name: seeded, variant: sequence/digits-compare, times: 4, seed: 70, expect: valid}\n")
 	s, err := whole.Shard(tally.Shard{Number: 1, Of: 2})

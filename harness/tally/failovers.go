@@ -70,7 +70,7 @@ type Distribution struct {
 }
 
 // Mean is a mean per failover with its 95 % confidence interval, Low to High. High is -1 if there is no upper bound:
-// after a single failover, and if none had a violation, since the next failover may have thousands.
+// after a single failover, or if none had a violation. The next one may then have thousands.
 type Mean struct {
 	Name string  `json:"name"`
 	Of   int     `json:"of"` // number of failovers

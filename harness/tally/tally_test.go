@@ -59,7 +59,7 @@ func TestACaseCountsAllRunsAndListsSome(t *testing.T) {
 	require.Equal(t, 3*MaxFailures-5, others)
 }
 
-// TestMemoryIsComparedAfterTheWarmUp ignores what the first minutes took, and a peak in between.
+// TestMemoryIsComparedAfterTheWarmUp checks that neither the first minutes nor a single peak counts as growth.
 func TestMemoryIsComparedAfterTheWarmUp(t *testing.T) {
 	grows := func(by func(i int) int64) (m Memory) {
 		for i := range 100 {

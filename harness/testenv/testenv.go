@@ -61,8 +61,7 @@ func LeftOut(t testing.TB, what, remedy string) {
 	t.Skipf("%s: %s", what, remedy)
 }
 
-// Noting returns t with another Skipf. Before that skips the test, it notes what is left out and the remedy, as LeftOut
-// does.
+// Noting returns t with another Skipf, which first notes what is left out and the remedy, as LeftOut does.
 func Noting(t testing.TB, what, remedy string) testing.TB { return noting{t, what, remedy} }
 
 type noting struct {

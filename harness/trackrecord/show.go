@@ -24,8 +24,8 @@ type Ending string
 
 // The endings.
 const (
-	Shown   Ending = "shown"     // the bug was found as the entry states, and the other version holds
-	Refuted Ending = "refuted"   // another class or none was found, or the other version has the bug too
+	Shown   Ending = "shown"     // the bug was found as the entry states, and not in the version that should lack it
+	Refuted Ending = "refuted"   // another class or none was found, or the version that should lack the bug has it
 	Unsaid  Ending = "undecided" // a search or run could tell nothing
 	Missing Ending = "missing"   // a version, an interpreter, a package or a server is missing
 )
@@ -36,7 +36,7 @@ type Outcome struct {
 	Ending Ending   `json:"ending"`
 	Why    string   `json:"why,omitempty"` // empty if it was shown
 	Shown  Trial    `json:"shown"`
-	Holds  *Trial   `json:"holds,omitempty"` // of the version that has to hold; nil: none, or not reached
+	Holds  *Trial   `json:"holds,omitempty"` // of the version that should lack the bug; nil: none, or not reached
 }
 
 // Trial is a search or run of one build.

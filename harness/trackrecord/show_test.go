@@ -17,7 +17,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads/bugs"
 )
 
-// TestLongBugsShowAsStated shows a part of the table, another with each seed.
+// TestLongBugsShowAsStated shows some bugs of the table, others with each seed.
 func TestLongBugsShowAsStated(t *testing.T) {
 	testenv.NeedLong(t)
 	all, err := bugs.All()
@@ -49,7 +49,7 @@ func TestWhatIsMissingIsAnOutcome(t *testing.T) {
 	require.Contains(t, out.Why, "install Go")
 }
 
-// What the go command says of a version that is not to be had fits into one line, without its progress.
+// The go command's error for a version that does not exist becomes one line, without its progress.
 func TestARefusedVersionIsOneLine(t *testing.T) {
 	t.Parallel()
 	said := "go: downloading a.b/c v1.0.0\n" +
@@ -58,7 +58,7 @@ func TestARefusedVersionIsOneLine(t *testing.T) {
 	require.Empty(t, refusal(nil))
 }
 
-// A version that no proxy has is an outcome, so that the other entries go on, and it says what to do.
+// A version that no proxy has ends with Missing, so that other bugs are still shown. The reason says what to do.
 func TestAVersionThatIsNotToBeHad(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("GOPROXY", "off")
@@ -99,7 +99,7 @@ func TestEveryRunOfTheTableIsPossible(t *testing.T) {
 	}
 }
 
-// A program is made once, and what fails leaves nothing behind that would be taken for it.
+// A program that cannot be made leaves nothing behind. Two processes may make the same program.
 func TestAProgramIsMadeAsAWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "bugs", "one")

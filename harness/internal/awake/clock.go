@@ -15,9 +15,9 @@ const (
 	Standstill = 500 * time.Millisecond
 )
 
-// Clock counts the time in which this process was awake. Its goroutine takes a reading every tick. If there was no
-// reading for long, nothing in this process ran: the process was suspended, or the machine stood still or was too busy.
-// So at most step of the time between two readings counts as awake.
+// Clock counts the time in which this process was awake. Its goroutine takes a reading every tick. A long time without
+// a reading means that nothing in this process ran: it was suspended, or the machine stood still or was too busy. Of
+// such a time only step counts as awake.
 type Clock struct {
 	began time.Time
 	stop  chan struct{}

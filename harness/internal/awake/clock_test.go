@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A long time without a reading is a standstill, and only one step of it counts. A short wait on a busy machine is not
-// a standstill.
+// A long time without a reading is a standstill, of which only step counts as awake. A short wait on a busy machine is
+// not a standstill.
 func TestTimeInWhichNobodyReadsTheClockIsNoTimeAwake(t *testing.T) {
 	c := &Clock{}
 	for _, at := range []struct {

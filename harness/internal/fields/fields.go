@@ -47,7 +47,7 @@ func (p Place) Has(field string) bool {
 // Line returns the place of one field.
 func (p Place) Line(field string) Place { return Place{file: p.file, line: p.lines[field]} }
 
-// WithDefaults returns p with a line for each field that only the file of the defaults sets: the line in that file.
+// WithDefaults returns p with the lines of fields that the file of the defaults sets and the file of p does not.
 func (p Place) WithDefaults(defaults Place) Place {
 	lines := maps.Clone(defaults.lines)
 	if lines == nil {

@@ -6,5 +6,5 @@ import (
 	"github.com/doublegrant/doublegrant/harness/granttest"
 )
 
-// No order of commands breaks the lock, and no load, as far as this one shows.
+// TestLock runs every interleaving of three clients, and then a short load.
 func TestLock(t *testing.T) { granttest.Lock(t, New) }
