@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCommentsNameWhatExists checks the files and the declarations that comments of this module name.
+// TestCommentsNameWhatExists checks that the files and declarations exist that comments of this module name.
 func TestCommentsNameWhatExists(t *testing.T) {
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)

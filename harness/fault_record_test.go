@@ -33,8 +33,8 @@ func (l *faultLog) last() harness.Fault {
 	return l.records[len(l.records)-1]
 }
 
-// TestAFaultIsOnRecordFromItsFirstMomentOn reads the record during the injection, the proof and the heal. If the run
-// were killed then, the record would have the fault with everything known so far.
+// TestAFaultIsOnRecordFromItsFirstMomentOn reads the record during the injection, the proof and the heal. Each time it
+// has what is known of the fault by then, as it should if the run is killed.
 func TestAFaultIsOnRecordFromItsFirstMomentOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &faultLog{Store: harness.NewMemory()}

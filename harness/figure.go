@@ -9,8 +9,7 @@ type Figure struct {
 	Unit  string  `json:"unit,omitempty"`
 }
 
-// Metric declares a figure. Each figure is declared once: its checker makes the figure from the Metric, and readers
-// look it up with the same Metric.
+// Metric declares a figure. A checker makes the figure from its Metric, and readers look it up with the same Metric.
 type Metric struct {
 	Checker string // name of the checker that reports it; empty: several do
 	Name    string
@@ -30,8 +29,8 @@ func (m Metric) In(group int) Metric {
 	return m
 }
 
-// Figure returns the metric's value. It returns an error if the metric's checker did not run. It also returns one if
-// the checker omitted the metric, unless the metric is Sparse: then the value is 0.
+// Figure returns the metric's value. It returns an error if the metric's checker did not run or omitted the metric. A
+// Sparse metric that was omitted is 0, not an error.
 func (j Judged) Figure(m Metric) (float64, error) {
 	ran := false
 	for _, g := range j.Judgements {

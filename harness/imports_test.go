@@ -220,7 +220,7 @@ func TestImportsPointDownwards(t *testing.T) {
 
 func distinct(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
 
-// libraryOf returns the name of the library with the path, or the path itself if no row matches.
+// libraryOf returns the name of the library with the path, or the path itself if no library has it.
 func libraryOf(path string) string {
 	for _, l := range others {
 		if path == l.name || strings.HasPrefix(path, l.name+"/") {

@@ -51,8 +51,7 @@ func writeFile(t *testing.T, at, text string) {
 	require.NoError(t, os.WriteFile(at, []byte(text), 0o644))
 }
 
-// initsOf finds the packages below root that have an init function, with a file of each that has one. Tests are left
-// out.
+// initsOf finds the packages below root that have an init function, each with a file that has one. Tests are left out.
 func initsOf(root string) (map[string]string, error) {
 	found := map[string]string{}
 	err := eachSource(root, func(name, path string, file *ast.File) {

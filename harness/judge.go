@@ -41,8 +41,8 @@ type Finding struct {
 // memory.
 const findingsWithin = 10 * time.Millisecond
 
-// finding returns the Finding that counts the anomaly, without a Count. At is the time when the violation was complete.
-// For a lost write, it is when the first of the anomaly's writes was acknowledged.
+// finding returns the Finding that counts the anomaly, with Count 0. At is the time when the violation was complete or,
+// for a lost write, when the first of the anomaly's writes was acknowledged.
 func (a Anomaly) finding() Finding {
 	at := a.To
 	if a.Class == LostWrite && len(a.Ops) > 0 {

@@ -102,7 +102,7 @@ func TestAnomaliesAreCountedCappedSortedAndAttributed(t *testing.T) {
 	require.Equal(t, "invalid (500 double-grant)", j.Summary())
 }
 
-// again ranges over the history twice, and stops the first pass early.
+// again is a checker that ranges over the history twice, and stops the first time early.
 type again struct{ first, second []harness.Op }
 
 func (a *again) Name() string { return "again" }

@@ -40,7 +40,7 @@ const (
 	LinkSlowClose   LinkFaultKind = "slow-close"
 )
 
-// Bounds of link faults. Beyond most of them the effect is too small, or too large, to be observed.
+// Bounds of link faults. Outside of most of them the effect would be too small, or too large, to be observed.
 const (
 	leastLatency, mostLatency     = time.Millisecond, time.Minute
 	leastBandwidth, mostBandwidth = 1000, 50_000_000
@@ -50,8 +50,8 @@ const (
 	leastClose, mostClose         = 10 * time.Millisecond, time.Minute
 )
 
-// Withhold stops bytes and ends of connections where they are. After the heal they all flow on. To a patient client, a
-// network that loses packets looks like this: commands that waited are executed late.
+// Withhold stops bytes and ends of connections where they are. After the heal they all flow on. So commands that waited
+// are executed late, as in a network that loses packets.
 func Withhold() LinkFault { return LinkFault{Kind: LinkWithhold} }
 
 // Drop loses bytes in both directions. Ends of connections still pass. A connection cannot continue after a gap, so the

@@ -20,7 +20,7 @@ const (
 // recorder takes operations from many workers and passes them to a Store in order of Return.
 //
 // A worker's cost is one uncontended lock and an append. The writer passes on the operations that returned before the
-// watermark: the earliest Return that an operation may have that is not in a slot yet. To find it, the writer reads the
+// watermark: the earliest possible Return of an operation that is not in a slot yet. To find it, the writer reads the
 // clock, and then the field completing of every slot. A worker sets this field to the current time before it takes the
 // Return of an operation, and clears it when the operation is in the slot. The watermark is the earliest of these
 // times.

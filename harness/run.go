@@ -328,7 +328,7 @@ func (r *run) finish(runCtx context.Context) error {
 // finalGrace bounds how long the final reads of an interrupted run may still wait, such as for leases to end.
 const finalGrace = 3 * time.Second
 
-// endOfWaits returns a channel that is closed when the final reads must stop waiting. That is when final ends, or
+// endOfWaits returns a channel that is closed when the final reads must stop waiting: when the context final ends, or
 // finalGrace after runCtx has ended.
 func endOfWaits(final, runCtx context.Context) <-chan struct{} {
 	ctx, cancel := context.WithCancel(final)

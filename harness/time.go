@@ -35,8 +35,8 @@ func Now(ctx context.Context) time.Time {
 	return time.Now()
 }
 
-// NowMillis returns Now in whole milliseconds since 1970, rounded down. For an algorithm that needs no finer time, it
-// makes the search smaller.
+// NowMillis returns Now in whole milliseconds since 1970, rounded down. An algorithm that needs no finer time should
+// use it, since that makes its search smaller.
 func NowMillis(ctx context.Context) int64 {
 	if t, ok := ctx.Value(clientTimeKey{}).(MillisTime); ok {
 		return t.NowMillis()

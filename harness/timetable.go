@@ -65,9 +65,8 @@ func (r *run) runTrack(ctx context.Context, track []TimedFault, rng *rand.Rand) 
 	return nil
 }
 
-// runFault does what all faults have in common: the record, the time in force, the proof and the heal. A fault that
-// cannot be injected ends the run with an error. If other faults are in force, the fault is recorded as not proved
-// instead.
+// runFault carries out one fault: it injects, records, proves and heals it. A fault that cannot be injected ends the
+// run with an error. If other faults are in force, the fault is recorded as not proved instead.
 func (r *run) runFault(ctx context.Context, timed TimedFault, inject func() (Injection, error)) (err error) {
 	f := &Fault{Name: timed.Nemesis.Name(), Effects: effectsOf(timed.Nemesis), Proof: "its injection did not end"}
 	r.inForce.begin(f, r.clock)

@@ -266,7 +266,7 @@ func TestFaultsThatBeginWhileOthersMend(t *testing.T) {
 	})
 }
 
-// A fault that waits until the system is whole again never starts if the run ends meanwhile, and leaves no record.
+// If a run ends while a fault waits for the system to be whole, the fault never starts and leaves no record.
 func TestAFaultThatCameTooLateLeavesNoRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDiary()

@@ -133,8 +133,8 @@ func (q *plenty) Lacking() string {
 	return fmt.Sprintf("only %d operations", q.seen)
 }
 
-// A load with a quota ends when the quota is filled, but not before its faults have had their time. At its bound it
-// ends without a valid verdict.
+// A load with a quota ends when the quota is filled, but not before its faults have had their time. If its time is over
+// first, it ends without a valid verdict.
 func TestALoadWithAQuotaEndsWhenItIsFilled(t *testing.T) {
 	const most = time.Hour
 	for _, x := range []struct {

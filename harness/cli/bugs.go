@@ -118,8 +118,8 @@ func isBug(arg string) bool { return strings.HasPrefix(arg, bugs.Prefix) }
 const everyBug = "all" // names all bugs together
 
 // reproduceBugs shows the named bugs one after the other. If table is not empty, it is the path of a file into which
-// reproduceBugs also writes a table of these bugs. The exit code is 1 if a bug did not show as stated. Otherwise it is
-// 3 if this machine lacks something that a bug needs, and otherwise 2 if a search for a bug was undecided.
+// reproduceBugs also writes a table of these bugs. The exit code is 1 if a bug did not show as stated, else 3 if this
+// machine lacks something, else 2 if a search was undecided.
 func (a *app) reproduceBugs(cmd *cobra.Command, names []string, table string) error {
 	ctx := cmd.Context()
 	for _, flag := range []string{"all", "list", "trials", "parallel", "seed", "on", "redis-image"} {

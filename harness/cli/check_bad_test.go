@@ -88,7 +88,7 @@ func TestHistoriesThatCannotBe(t *testing.T) {
 	}
 }
 
-// Unusual but correct histories are judged. Each is a double grant, or a single lock that is taken and released.
+// Unusual but correct histories are judged. Each has a double grant, or a single lock that is taken and released.
 func TestUnusualHistoriesAreJudged(t *testing.T) {
 	other := changed(`"client":1`, `"client":2`, `"a"`, `"b"`)
 	for name, c := range map[string]struct {

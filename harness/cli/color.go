@@ -21,8 +21,8 @@ func (c *colorFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&c.never, "no-color", false, "print without colours, as if NO_COLOR were set")
 }
 
-// resolve reports whether text written to out gets colours. Without --color and --no-color, out gets colours if it is a
-// terminal that is not dumb, and NO_COLOR is not set (no-color.org).
+// resolve reports whether text written to out gets colours. By default it does on a terminal, unless the terminal is
+// dumb or NO_COLOR is set (no-color.org).
 func (c colorFlags) resolve(out io.Writer) (on bool, err error) {
 	switch {
 	case c.always && c.never:
@@ -50,8 +50,7 @@ var (
 	ofClasses = colorOf(color.FgRed)
 )
 
-// colorOf returns a colour that is used whatever the environment says, since colorFlags has asked the environment
-// before.
+// colorOf returns a colour that ignores the environment, which colorFlags has read already.
 func colorOf(all ...color.Attribute) *color.Color {
 	c := color.New(all...)
 	c.EnableColor()

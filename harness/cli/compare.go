@@ -60,7 +60,7 @@ counts as documented.`,
 }
 
 // cases lists the runs to compare: every variant of the command line under every plan. With --regime there is one plan
-// for each regime. If the command line has no variant, each plan runs the variant that the plan file names.
+// for each regime. Without a variant on the command line, each plan runs the one in its file.
 func (a *app) cases(cmd *cobra.Command, f *compareFlags, args []string) ([]plan.Case, error) {
 	plans, err := f.plans(cmd)
 	if err != nil {

@@ -16,8 +16,7 @@ import (
 )
 
 // askExplorer searches each case for at most limit, and adds the result to the case's row. Cases with the same variant,
-// regime and lease share a search. For each search with counterexamples, askExplorer returns a line with the file of
-// the smallest one.
+// regime and lease share a search. It returns the brokenLine of each search that has one.
 func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports.Row, limit time.Duration) (
 	brokenLines []string, err error) {
 	type searchKey struct {
@@ -96,8 +95,8 @@ func classesInSteps(e reports.Exploration) string {
 }
 
 // exploreBriefly makes a search, and returns its result in a few words. For a sequence without a named regime it makes
-// a search under every regime. Then brief and worst are the result of the search with the worst verdict, the first of
-// several. met reports whether all results are as documented.
+// a search under every regime. Then brief and worst are the result of the first search with the worst verdict. met
+// reports whether all results are as documented.
 func (a *app) exploreBriefly(ctx context.Context, s plan.Search) (brief string, met bool, worst results.SearchOutcome,
 	err error) {
 	met = true

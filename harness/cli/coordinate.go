@@ -27,8 +27,8 @@ type coordinateFlags struct {
 	storeLimit int           // MiB
 }
 
-// natsFlags name an external NATS, or say how to start one. listen is the address of the started one, nats the URL of
-// the external one, and state the folder of the started one.
+// natsFlags name an external NATS by its URL, nats. Or they say how to start one: at the address listen, with its data
+// in the folder state.
 type natsFlags struct {
 	accessFlags
 	listen, nats, state string

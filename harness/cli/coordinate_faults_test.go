@@ -223,7 +223,7 @@ func TestANATSThatGoesAwayEndsBoth(t *testing.T) {
 		"it went on regime by regime: %s", said)
 }
 
-// TestTheJoinLineOfAllAddresses checks that the line names this machine, since 0.0.0.0 means nothing on another.
+// TestTheJoinLineOfAllAddresses checks that the command to join names this machine if the NATS listens on 0.0.0.0.
 func TestTheJoinLineOfAllAddresses(t *testing.T) {
 	t.Parallel()
 	host, err := os.Hostname()

@@ -118,8 +118,7 @@ func (s scene) often() string {
 	return says
 }
 
-// articleNumber has 17 digits, which a double cannot hold. It is the example in the article from which the tour takes
-// the script that compares numbers as doubles.
+// articleNumber has 17 digits, which a double cannot hold. It is from the article that has the tour's script.
 const articleNumber = 16081817202494579
 
 // comparisons explains two wrong ways to compare numbers, as text and as doubles, with an example of each. After each

@@ -230,9 +230,8 @@ func libraryFinding() finding {
 	return withInterpreters(f, used, replacements)
 }
 
-// interpreters finds the interpreters, such as python3, that run the catalogue's variants in other languages. used
-// lists their paths. Where the first interpreter in the PATH lacks a library, a variant runs with a later one:
-// replacements maps the path of the first to the command of the later one.
+// interpreters finds the interpreters, such as python3, that run the catalogue's variants in other languages. used has
+// their paths. If the first in the PATH lacks a library, replacements maps its path to the command of a later one.
 func interpreters() (used []string, replacements map[string]string) {
 	replacements = map[string]string{}
 	for _, v := range workloads.Catalogue() {

@@ -121,8 +121,8 @@ func occupySubnet(t *testing.T, below int) (int, net.Listener) {
 // lockOf returns the address at which the owner of a subnet listens.
 func lockOf(x int) string { return fmt.Sprintf("127.%d.0.1:6378", x) }
 
-// TestDoctorRemovesContainersWhoseSubnetNobodyHolds is about containers of another machine or user. Doctor sees neither
-// their files nor their processes, but shares their network.
+// TestDoctorRemovesContainersWhoseSubnetNobodyHolds covers containers of another machine or user. Doctor sees their
+// network, but not their files and processes.
 func TestDoctorRemovesContainersWhoseSubnetNobodyHolds(t *testing.T) {
 	t.Parallel()
 	for x := 251; ; {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Doctor has one line for all libraries, with the command that installs them. Into the image nothing can be installed.
+// Doctor has one line for all libraries, with the command that installs them. In the image nothing can be installed.
 func TestMissingLibrariesAreOneLine(t *testing.T) {
 	missing := []error{errors.New("lib/a: missing: on Debian, apt-get install python3-rq python3-redis"),
 		errors.New("lib/b: missing: on Debian, apt-get install python3-redis")}

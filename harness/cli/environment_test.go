@@ -87,7 +87,7 @@ func TestARedisThatNeverTellsItsVersionIsNamed(t *testing.T) {
 	require.Regexp(t, "(?m)^BAD  redis-server   .*does not answer --version within 20s: ", out)
 }
 
-// A full disk ends a run early. The run judges what was recorded, and says why it is not more.
+// A full disk ends a run early. The run judges what was recorded, and says why it ended.
 func TestARunOnAFullDiskExitsByItsVerdict(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -100,7 +100,7 @@ func TestCommandsOfExamplesExist(t *testing.T) {
 	}
 }
 
-// nameOfCommand returns the name of the command in words, and checks that the command and its flags exist.
+// nameOfCommand returns the name of a command line's command, and checks that the command and its flags exist.
 func nameOfCommand(t *testing.T, example string, words []string) string {
 	t.Helper()
 	root := (&app{}).root()

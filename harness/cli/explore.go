@@ -359,8 +359,8 @@ func noSituation(name string, existing []harness.SituationName) error {
 }
 
 // setBounds translates the values of flags into bounds of a search. The bound of a flag that was not given stays 0, so
-// that the variant's default applies. But if a flag about lost answers or commands was given, those that were not mean
-// never.
+// that the variant's default applies. But as soon as one flag about lost answers or commands is given, the others of
+// these default to never.
 func setBounds(cmd *cobra.Command, b *interleave.Bounds) {
 	given := func(f interleave.Bound) bool { return cmd.Flags().Changed(f.Flag) }
 	apart := slices.ContainsFunc(b.Fields(), func(f interleave.Bound) bool { return f.SeparatePart && given(f) })

@@ -99,8 +99,8 @@ func TestLongWorkersComeToTheSameAsOne(t *testing.T) {
 	require.Equal(t, cameTo(t, one), cameTo(t, two), errs)
 }
 
-// A search gives the same result with any number of workers, for a script and for an adapter, which each worker starts
-// anew.
+// A search gives the same result with any number of workers, for a script and for an adapter. Each worker starts the
+// adapter itself.
 func TestWorkersComeToTheSameOfYourOwn(t *testing.T) {
 	t.Parallel()
 	sameByWorkers(t, "explore -o json --script take.lua --as lock --release give.lua --args {owner} --args {ttl_ms} "+

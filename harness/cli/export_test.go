@@ -7,13 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Source is the folder of this package's source: TestMain sets it, and works in an empty one.
+// Source is the folder of this package's source. TestMain sets it before it changes to an empty folder.
 var Source string
 
 // SplitWords splits a command line as a shell does.
 var SplitWords = splitWords
 
-// NameOfCommand returns the name of the command in words, and checks that the command and its flags exist.
+// NameOfCommand returns the name of a command line's command, and checks that the command and its flags exist.
 var NameOfCommand = nameOfCommand
 
 // CommandNames lists the commands of doublegrant.

@@ -66,7 +66,7 @@ func (f *accessFlags) access(url string, say func(string)) (jetstream.Access, er
 	return a, nil
 }
 
-// asFleetUsage marks the errors of a coordination that the user can fix as wrong usage: a bad name, token, folder or
+// asFleetUsage makes errors of a coordination wrong usage if the user can fix them: a bad name, token, folder or
 // version.
 func asFleetUsage(err error) error {
 	for _, is := range []error{jetstream.ErrAccess, jetstream.ErrTaken, jetstream.ErrOther, jetstream.ErrFolder,

@@ -109,7 +109,7 @@ func usageText(cmd *cobra.Command, groups []flagGroup, width int) string {
 	return b.String()
 }
 
-// flagSection is a heading in a command's help, and the flags below it that the command has: at least one.
+// flagSection is a heading in a command's help, with at least one flag of the command below it.
 type flagSection struct {
 	title string
 	*pflag.FlagSet

@@ -93,8 +93,8 @@ func (a *app) init(name, dir string) error {
 	return nil
 }
 
-// cannotWrite returns the error for files that could not be written. The error is wrong usage, since another folder may
-// help, unless the disk is full or broken.
+// cannotWrite returns the error for files that could not be written. That is wrong usage, since another folder may
+// help. A full or broken disk is not.
 func cannotWrite(what string, err error) error {
 	err = fmt.Errorf("%s cannot be written: %w", what, err)
 	for _, disk := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO} {

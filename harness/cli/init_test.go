@@ -15,8 +15,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// skeletons lists what the commands of each skeleton need: a command that fails where it is not installed, and the
-// packages with it.
+// skeletons lists what the commands of each skeleton need: the packages, and a probe that fails if they are missing.
 var skeletons = []struct{ name, probe, packages string }{
 	{"go", "go version", "golang"},
 	{"python", "python3 -c 'import redis'", "python3-redis"},
@@ -102,7 +101,7 @@ func (p place) makeBlind() {
 	require.Positive(p, changed)
 }
 
-// A disk that is full is no fault of the folder. What was written by then is removed.
+// A full disk is not wrong usage. What was written by then is removed.
 func TestInitOnAFullDiskLeavesNothing(t *testing.T) {
 	disk := t.TempDir()
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=8k"); err != nil {

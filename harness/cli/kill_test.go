@@ -98,7 +98,7 @@ func underFault(p process) {
 	time.Sleep(rand.N(500 * time.Millisecond)) // the moment is random, not awaited
 }
 
-// A fault is recorded from its beginning, so that violations of a run that is killed during the fault have their cause.
+// A fault is recorded when it begins. So the record of a run that is killed later shows what caused its violations.
 func TestARunThatIsKilledUnderAFaultHasItOnRecord(t *testing.T) {
 	t.Parallel()
 	_, dir := killed(t, underFault, "run", "lock/set-nx-px", "--nemesis", "partition-primary", "--fault-for", "1m",

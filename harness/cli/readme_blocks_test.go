@@ -149,7 +149,7 @@ func shapeOf(line string) string {
 	return strings.TrimSpace(line)
 }
 
-// misfit returns the first line of want that got lacks; empty: none. Lines of want stand in got one after the other.
+// misfit returns the first line of want that got lacks; empty: none. The lines of want must follow each other in got.
 // Dots at the end of a line stand for its rest and for any lines that follow.
 func misfit(want, got string) string {
 	lines, next, anywhere := strings.Split(got, "\n"), 0, true

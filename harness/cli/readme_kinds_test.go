@@ -17,7 +17,7 @@ import (
 
 // This file tries the blocks of READMEs that are not commands.
 
-// goModule writes a module with the lock of a user, which takes this project from its folder.
+// goModule writes a module with the lock of a user, which imports this checkout of the project.
 func goModule(p place) {
 	p.Helper()
 	for _, name := range []string{"mylock.go", "mylock_test.go"} {

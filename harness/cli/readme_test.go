@@ -28,7 +28,7 @@ func TestReadmes(t *testing.T) {
 	tryReadmes(t, false)
 }
 
-// TestLongReadmes tries the sections that have a block that takes long, from their beginnings.
+// TestLongReadmes tries the sections of READMEs in which a block takes long.
 func TestLongReadmes(t *testing.T) {
 	testenv.NeedLong(t)
 	pythonWithRedis(t)
@@ -90,8 +90,7 @@ func readmeFiles(t *testing.T) (all []string) {
 	return all
 }
 
-// withProgram returns a PATH that begins with a folder in which doublegrant is this test binary, and python3 the one
-// that has redis-py.
+// withProgram returns a PATH in which doublegrant is this test binary, and python3 is one that has redis-py.
 func withProgram(t *testing.T) string {
 	t.Helper()
 	bin := t.TempDir()
@@ -167,7 +166,7 @@ var (
 	ofGoTest = regexp.MustCompile(`go test (\S+) .*-run '?(\w+)`)
 )
 
-// requireNames fails if what b names does not exist: commands of doublegrant and their flags, targets of make, tests.
+// requireNames fails if b names a command or flag of doublegrant, a target of make, or a test that does not exist.
 func (b block) requireNames(t *testing.T) {
 	t.Helper()
 	for _, m := range ofDoublegrant.FindAllStringSubmatch(b.text, -1) {

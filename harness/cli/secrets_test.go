@@ -16,7 +16,7 @@ import (
 )
 
 // givenSecret is a command line with a secret in one of the places where one can be given. Every secret has the word
-// canary in it. URL, HOST and ADMIN in it stand for those of an external Redis.
+// canary in it. In line, URL, HOST and ADMIN stand for those of an external Redis.
 type givenSecret struct {
 	place string
 	env   string            // NAME=value; empty: none
