@@ -84,8 +84,8 @@ func (e Expectation) allowsIn(j harness.Judged, c harness.Class) bool {
 	return err == nil && unanswered > 0 // if they were not counted, the class is not expected
 }
 
-// flawConditions lists the conditions of the variant's documented flaws, and then the conditions under which every
-// variant loses data, since the node itself loses it.
+// flawConditions lists the conditions of the variant's documented flaws, and then those under which a node itself loses
+// data, whatever the variant.
 func flawConditions(v workloads.Variant) (all []workloads.Condition) {
 	for _, f := range v.Flaws {
 		all = append(all, f.When)
@@ -219,8 +219,7 @@ func firstNote(j harness.Judged, class harness.Class) string {
 	return ": " + j.Anomalies[i].Note
 }
 
-// lostBesideUpdates says that other writes than the updates of resources were lost, or why that is not known. It is
-// empty if no other write was lost.
+// lostBesideUpdates says that writes were lost that no lock guards, or why that is not known. It is empty if none was.
 func lostBesideUpdates(j harness.Judged) string {
 	lost, err := j.Figure(checkers.FigureLost)
 	updates, err2 := j.Figure(checkers.FigureLostUpdates)

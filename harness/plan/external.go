@@ -98,8 +98,8 @@ func unconfinedReason(v workloads.Variant) string {
 	return ""
 }
 
-// linksOnly presents an external system to faults. The plan's faults strike only links and clients: checkTopology has
-// refused all others.
+// linksOnly is an external system as faults see it. They strike only its links and clients: checkTopology has refused
+// all others.
 type linksOnly struct {
 	*external.System
 	unsupported

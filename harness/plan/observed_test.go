@@ -58,8 +58,7 @@ func TestLongObserverSeesEveryTarget(t *testing.T) {
 }
 
 // observeAll observes faults on several clusters in parallel, since most of the time is waiting. Faults that should
-// move no primary have their own cluster with patient Sentinels. Others might replace a primary because the machine is
-// busy.
+// move no primary have their own cluster. Its Sentinels are patient, so as not to replace a primary on a busy machine.
 func observeAll(t *testing.T, topology string, stages int, all []FaultPlan) {
 	on, err := parseTopology(topology)
 	require.NoError(t, err)

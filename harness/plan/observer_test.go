@@ -78,8 +78,8 @@ func (o *observer) stopped(node string) bool {
 	return err == nil && strings.HasPrefix(rest, "T")
 }
 
-// source returns the address to dial from in a host's place. What comes from there does not count as the host's own
-// traffic, so that the observer cannot make an idle fault look active.
+// source returns an address from which the observer meets the same faults as the host. Its traffic does not count as
+// the host's own, so that an idle fault does not look active.
 func (o *observer) source(host string) net.IP {
 	ip, plane, number := strings.Split(o.at["r1"], "."), "3", ""
 	if group, ok := strings.CutPrefix(host, "g"); ok {

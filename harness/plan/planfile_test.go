@@ -89,8 +89,8 @@ func TestAPlanFileSaysWhereItIsWrong(t *testing.T) {
 	}
 }
 
-// A timetable may have repeats, parameters, a track of its own, random faults, a rider and a seed, all in one plan. A
-// plan that is written and read again is the same.
+// A timetable may have repeats, parameters, tracks, random faults, a rider and a seed, all in one plan. Written and
+// read again, the plan is the same.
 func TestATimetableOfEveryKind(t *testing.T) {
 	p, err := planOf(t, `
 variant: lock/set-nx-px-wait

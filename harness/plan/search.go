@@ -238,8 +238,8 @@ func (s Search) OwnFilter() bool {
 // atMostOnce reports whether AtMostOnce applies, which it does to users' algorithms only.
 func (s Search) atMostOnce() bool { return s.IsCustom() && s.AtMostOnce }
 
-// AcceptsLoss reports whether the search accepts that a crash or a lost answer costs a message. spec is the search's
-// own.
+// AcceptsLoss reports whether the search accepts that a crash or a lost answer costs a message. spec is the one that
+// Resolve returned.
 func (s Search) AcceptsLoss(spec explore.Spec) bool {
 	kinds := spec.Program.Kinds
 	return s.atMostOnce() && slices.Contains(kinds, harness.Claim) && !slices.Contains(kinds, harness.Confirm)

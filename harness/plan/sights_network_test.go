@@ -133,7 +133,7 @@ func apart(s *scene) error {
 	return nil
 }
 
-// all checks that all links work, or that none does. It looks at all at the same time, since silence takes a while.
+// all checks that all links work, or that none does. It tries all at the same time, since a dead link takes a while.
 func (s *scene) all(links []harness.Link, work bool) error {
 	return errors.Join(await.All(len(links), func(i int) error {
 		err := s.crosses(links[i].From, links[i].To)

@@ -141,7 +141,7 @@ func clockOff(sign time.Duration) func(*scene) error {
 	})
 }
 
-// replaced also checks that a primary among the targets is replaced, if a node is left that can be.
+// replaced adds to acts that a primary among the targets is replaced, if any node is left to be promoted.
 func replaced(acts func(*scene) error) func(*scene) error {
 	return func(s *scene) error {
 		if err := acts(s); err != nil || !slices.Contains(s.targets, s.first) || s.count("s") == 0 ||

@@ -63,8 +63,8 @@ func onRedis(ctx context.Context, c workloads.Adapter, o Options,
 	return c, err
 }
 
-// described returns an adapter with its description; nil for nil. It runs the adapter to get the description, unless
-// the adapter has one, or announces its operations and cannot be asked.
+// described returns an adapter with its description; nil for nil. It starts the adapter to get a description that is
+// missing. An adapter that announces its operations stays without one.
 func described(ctx context.Context, c *workloads.Adapter, o Options) (*workloads.Adapter, error) {
 	if c == nil || len(c.Can) > 0 || c.Announces {
 		return c, nil

@@ -17,7 +17,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// half picks from the searches of a catalogue those of this run: every second one, or all of a deep run.
+// half picks the searches of this run: every second one of all, or in a deep run all.
 func half(all []plan.Search) (picked []plan.Search) {
 	for i, s := range all {
 		if testenv.Sampled(i, 2) {
@@ -62,7 +62,7 @@ func requireMet(t *testing.T, s plan.Search) SearchOutcome {
 }
 
 // TestLongEveryDeclaredFlawIsFoundAndEveryClaimHolds goes through every interleaving of three clients, one crash and
-// one expiry. Some variants have less of these: see large, isForeign, and the Explored fields of workloads.Variant.
+// one expiry. Some variants are searched with less: see large, isForeign, and the Explored fields of workloads.Variant.
 func TestLongEveryDeclaredFlawIsFoundAndEveryClaimHolds(t *testing.T) {
 	testenv.NeedLong(t)
 	for _, s := range half((plan.Search{For: boundedBy}).Catalogue()) {
@@ -75,8 +75,8 @@ func TestLongEveryDeclaredFlawIsFoundAndEveryClaimHolds(t *testing.T) {
 	}
 }
 
-// TestLongNoVariantSurvivesTheLossOfWhatItWasToldWasWritten promotes a replica that has not heard everything, at every
-// place.
+// TestLongNoVariantSurvivesTheLossOfWhatItWasToldWasWritten promotes a replica that lacks acknowledged writes, at every
+// point of a schedule.
 func TestLongNoVariantSurvivesTheLossOfWhatItWasToldWasWritten(t *testing.T) {
 	testenv.NeedLong(t)
 	for _, s := range half((plan.Search{Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Expiries: -1, Failovers: 1,
@@ -107,7 +107,7 @@ func TestLeasesEndOnAHeldReplicaAsWell(t *testing.T) {
 		Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Failovers: 1}, For: boundedBy})
 }
 
-// TestAFastClockBreaksALockThatReadsClocks is about the one variant with deadlines of its own.
+// TestAFastClockBreaksALockThatReadsClocks searches the one variant whose clients compare deadlines with their clocks.
 func TestAFastClockBreaksALockThatReadsClocks(t *testing.T) {
 	s := plan.Search{Variant: "lock/getset-deadline", Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Expiries: -1},
 		Skew: time.Minute, For: boundedBy}

@@ -90,7 +90,7 @@ func TestAFailingRunLeavesEveryFileBehind(t *testing.T) {
 	require.True(t, again.Plan.StopOnFirst, "the plan keeps it")
 }
 
-// A single client makes the article's script repeat a number at the 79th call, on any machine.
+// A single client makes the script that compares numbers as text repeat a number at the 79th call, on any machine.
 func TestTheFirstDuplicateIsFoundAtCall79(t *testing.T) {
 	out := execute(t, plan.Plan{Variant: "sequence/string-compare-hash", Regime: "fixed", Clients: 1,
 		Duration: time.Second, Rate: -1})

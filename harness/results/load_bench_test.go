@@ -37,8 +37,8 @@ var loadClients = []int{50, 1000, 4000}
 // rate measures one way at one number of clients, in commands a second.
 type rate func(b *testing.B, clients int) float64
 
-// BenchmarkLoad puts the load of the harness beside that of redis-benchmark and of a bare loop over the same client
-// library: one script, one Redis, as many connections, no proxy, each way in turn. It prints a table for the README.
+// BenchmarkLoad compares the harness with redis-benchmark, and with a bare loop over the same client library. All use
+// one script, one Redis, as many connections and no proxy. It prints a table for the README.
 func BenchmarkLoad(b *testing.B) {
 	tool, err := exec.LookPath("redis-benchmark")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// A disk that is full before the first operation leaves a folder without a record, which no message names.
+// If the disk is full before the first operation, the folder has no record, and no message names the folder.
 func TestARunThatRecordedNothing(t *testing.T) {
 	require.False(t, Outcome{}.Recorded())
 	out := Outcome{Dir: t.TempDir()}

@@ -134,8 +134,8 @@ func (r Entry) expectsOf(out results.SearchOutcome, c harness.Class) bool {
 	return len(r.Expect.Expectation().Disallowed(found)) == 0
 }
 
-// endingOfSearch compares what the searches found with the run's expectation. If the run states no expectation,
-// documented decides. It says whether the searches found what the catalogue documents.
+// endingOfSearch compares what the searches found with the run's expectation. documented says whether they found what
+// the catalogue documents, and decides if the run states no expectation.
 func (r Entry) endingOfSearch(j harness.Judged, documented bool, sentence string) (tally.Ending, string) {
 	expected := r.Expect.Expectation()
 	switch {

@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
-// mixed has runs of many lengths, repetitions, searches, and faults that are drawn by chance, whose lengths differ.
+// mixed has runs of many lengths, repetitions, searches, and random faults of different lengths.
 const mixed = `
 defaults: {clients: 20}
 runs:

@@ -57,7 +57,7 @@ type recordHead struct {
 	Shards []tally.ShardResult `json:"shards,omitempty"` // the merged parts
 }
 
-// recordCase is a case of the suite.
+// recordCase is a case: an entry of the suite's file.
 type recordCase struct {
 	Name     string `json:"name"`
 	Variant  string `json:"variant"`
@@ -162,7 +162,7 @@ func (k keptCounts) count(r tally.Run) bool {
 	return k[kind] <= keptOfEach
 }
 
-// keptCounts counts the runs of each case and ending. Keys are "case/ending".
+// keptCounts counts runs, to bound how many folders a soak keeps. Keys are "case/ending".
 type keptCounts map[string]int
 
 func thinOut(dir string) error {

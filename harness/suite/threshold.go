@@ -43,7 +43,7 @@ func (t Threshold) bounds() (all []bound) {
 	return all
 }
 
-// String describes the bounds after another expectation: "; first write within 3s at p90". It is empty for nil.
+// String describes the bounds as an addition to an expectation: "; first write within 3s at p90". It is empty for nil.
 func (t *Threshold) String() (s string) {
 	if t == nil {
 		return ""
@@ -87,8 +87,8 @@ func (t Threshold) statistic(d tally.Distribution) (counts time.Duration, ok boo
 	return 0, false
 }
 
-// judge changes the ending of a run that was as expected, if its failovers exceed the threshold, or if they do not show
-// whether they keep it.
+// judge changes the ending of a run that was as expected, if its failovers exceed the threshold or were not measured
+// closely enough to tell.
 func (t Threshold) judge(r *tally.Run) {
 	if r.Ending != tally.Met {
 		return

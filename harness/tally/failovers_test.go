@@ -42,7 +42,7 @@ func TestFailoversAreSummedUp(t *testing.T) {
 	require.False(t, ok)
 }
 
-// TestACaseHoldsItsFailoversOnce leaves them out of the runs that it lists.
+// TestACaseHoldsItsFailoversOnce checks that the runs that a case lists do not repeat its failovers.
 func TestACaseHoldsItsFailoversOnce(t *testing.T) {
 	var c Case
 	require.Nil(t, c.SumUp())
