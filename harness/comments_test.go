@@ -91,7 +91,7 @@ type commentGroup struct {
 	text   string
 }
 
-// commentsOf reads the Go files below root, with tests.
+// commentsOf reads the comments of all Go files below root, tests included.
 func commentsOf(root string) (*comments, error) {
 	all := &comments{files: map[string]bool{}, declared: map[string]map[string]bool{}, embeds: map[string]bool{},
 		imports: map[string]map[string]string{}}

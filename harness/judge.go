@@ -179,7 +179,7 @@ func (j *judge) ops(feed <-chan []entry) iter.Seq2[Op, error] {
 	}
 }
 
-// listFindings turns the counts into a list, in order of time and class.
+// listFindings lists the findings that were counted, in order of time and class.
 func (j *judge) listFindings() {
 	for one, n := range j.findings {
 		one.Count = n

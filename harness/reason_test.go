@@ -26,7 +26,7 @@ func TestReasonsInHistoriesStay(t *testing.T) {
 	}
 }
 
-// TestReasonsStandInOnePlace searches all packages for these texts: code that spells one out would miss a change.
+// TestReasonsStandInOnePlace searches all packages for reasons that are spelled out. Such code would miss a change.
 func TestReasonsStandInOnePlace(t *testing.T) {
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)

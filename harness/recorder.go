@@ -53,7 +53,7 @@ type recorder struct {
 // slot holds the operations that one worker has queued for the writer. The writer looks at the first two fields of
 // every slot at each flush.
 type slot struct {
-	completing atomic.Int64 // 1 + a time not after the Return being taken; 0: none
+	completing atomic.Int64 // 1 + a time not later than the Return that the worker is about to take; 0: none
 	filled     atomic.Bool  // ops is not empty
 	mu         sync.Mutex
 	drained    sync.Cond

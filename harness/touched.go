@@ -10,7 +10,7 @@ type Touched struct {
 	Ended    int64 // connections that ended in the middle of their bytes, as by a limit
 }
 
-// Minus returns what was touched since the count earlier was taken.
+// Minus returns what was touched between earlier and t.
 func (t Touched) Minus(earlier Touched) Touched {
 	return Touched{
 		t.Withheld - earlier.Withheld, t.Waited - earlier.Waited, t.Reset - earlier.Reset,

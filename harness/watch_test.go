@@ -108,7 +108,7 @@ func TestWhatIsToldHasTheClassThatItKeeps(t *testing.T) {
 	})
 }
 
-// plenty is a quota of a number of operations.
+// plenty is a quota that is filled by a number of operations.
 type plenty struct {
 	of     int
 	enough func()

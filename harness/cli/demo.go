@@ -27,7 +27,7 @@ func (a *app) demoCommand() *cobra.Command {
 	return cmd
 }
 
-// scene is one search or run of the tour, with what came of it.
+// scene is one search or run of the tour, with its result.
 type scene struct {
 	plan.Scene
 	searched *reports.Exploration // nil: it was a run

@@ -22,7 +22,7 @@ func needDocker(t *testing.T) {
 	docker.Need(testenv.Noting(t, "tests of containers", "install Docker Engine, and start it"))
 }
 
-// dockerThat returns a fake Docker daemon with this handler.
+// dockerThat starts a fake Docker daemon with this handler.
 func dockerThat(t *testing.T, answer http.HandlerFunc) (host string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "d.sock")

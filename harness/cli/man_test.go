@@ -46,7 +46,7 @@ func TestManualPages(t *testing.T) {
 	}
 }
 
-// A page has the texts of the help in its groups, and no line of them is taken for a request.
+// A page has the texts of the help in its groups. No line of them is taken for a command to the formatter.
 func TestAManualPageHasTheHelp(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

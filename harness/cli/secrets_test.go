@@ -32,7 +32,7 @@ const loads = " --topology external --i-may-load HOST --clients 10 --rate 200 --
 // local are flags of a run on a Redis of this machine.
 const local = " --clients 5 --rate 200 --pacing closed --duration 300ms --calm 100ms"
 
-// nowhere is a NATS that cannot be reached, with time to try.
+// nowhere is an address that has no NATS, and a short time to try it.
 const nowhere = "127.0.0.1:1 --give-up-after 200ms"
 
 var givenSecrets = []givenSecret{

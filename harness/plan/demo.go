@@ -16,7 +16,7 @@ type Case struct {
 // Scene is one search or run of a tour.
 type Scene struct {
 	Title  string // what is shown, in at most 32 letters
-	Right  bool   // nothing may be found; else something has to be
+	Right  bool   // nothing may be found; false: something has to be
 	Search Search // without a Variant there is no search, and Plan is run
 	Plan   Plan
 	// Class of the counterexample whose steps the scene tells. If it is empty, or none of the class was found, the scene

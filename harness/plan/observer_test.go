@@ -98,7 +98,7 @@ type line struct {
 	in *bufio.Reader
 }
 
-// straight connects to the node past the fabric.
+// straight connects to the node directly, not over the fabric.
 func (o *observer) straight(node string) (*line, error) {
 	return connected(net.DialTimeout("tcp", o.at[node], lookFor))
 }
@@ -161,7 +161,7 @@ func (l *line) reply() (string, error) {
 	return head[1:], nil
 }
 
-// ask sends a command to the node itself, in a new connection past the fabric.
+// ask sends a command to the node in a new connection, not over the fabric.
 func (o *observer) ask(node string, command ...string) (string, error) {
 	l, err := o.straight(node)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// resolved resolves a plan that can be.
+// resolved resolves a plan, which has to be possible.
 func resolved(t *testing.T, p Plan) Resolved {
 	t.Helper()
 	r, err := p.Resolve()

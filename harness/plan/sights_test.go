@@ -36,7 +36,7 @@ type scene struct {
 
 var errNotYet = errors.New("not yet")
 
-// sights has a row for every fault of the list, by its name there.
+// sights says for each fault of the catalogue, by name, how an observer sees it.
 func sights() map[string]sight {
 	return map[string]sight{
 		"kill-HOST":            {nil, replaced(ended), startedAnew},

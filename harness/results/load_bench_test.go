@@ -34,7 +34,7 @@ const (
 // connects from one address, and its ports are not free again for a minute.
 var loadClients = []int{50, 1000, 4000}
 
-// rate measures one way at one number of clients, in commands a second.
+// rate measures one way to make load with a number of clients, in commands a second.
 type rate func(b *testing.B, clients int) float64
 
 // BenchmarkLoad compares the harness with redis-benchmark, and with a bare loop over the same client library. All use

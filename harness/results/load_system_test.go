@@ -58,7 +58,7 @@ func startDirect(b *testing.B) *direct {
 	return s
 }
 
-// dialing connects a group to an address without the fabric.
+// dialing returns a function that connects a group to an address without the fabric.
 func dialing(to string) func(ctx context.Context, group int) (net.Conn, error) {
 	return func(ctx context.Context, group int) (net.Conn, error) {
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(groupIP(group))}}

@@ -30,7 +30,7 @@ func TestTheModuleOfTheGoSkeleton(t *testing.T) {
 	}
 }
 
-// Each skeleton says where one's own code goes, in a file that it has.
+// Each skeleton says where the user's code goes, in one of its files.
 func TestEachSkeletonHasWhatItNames(t *testing.T) {
 	for _, s := range skeleton.All() {
 		files, err := s.Files("")

@@ -9,7 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
-// part identifies a suite as a part of a whole one.
+// part says which part of which whole suite a suite is.
 type part struct {
 	recordShard
 	fingerprint string // of the whole suite

@@ -71,7 +71,7 @@ type recordShard struct {
 	Whole []recordWhole `json:"whole"` // all runs of the suite, in its order
 }
 
-// recordWhole is a run of the whole suite that a shard is part of.
+// recordWhole is one run of the whole suite, in the record of a shard.
 type recordWhole struct {
 	Name  string `json:"name"`
 	Times int    `json:"times"` // repetitions in a pass

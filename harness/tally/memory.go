@@ -29,7 +29,7 @@ type Memory struct {
 type Curve struct {
 	All []Sample `json:"all"`
 
-	every, seen int // of seen samples, one in every is kept
+	every, seen int // one sample in every is kept; seen counts all
 }
 
 // WarmUp is for how long the harness's process may grow before growth of its memory counts.

@@ -39,7 +39,7 @@ func Markdown(w io.Writer, out Outcome) error {
 	return reports.IssueMarkdown(w, out.Shown.Search)
 }
 
-// versions lists what the build that shows the bug pins.
+// versions lists the versions that are pinned to show the bug.
 func versions(b bugs.Bug) string {
 	var all []string
 	for _, v := range pinned(b, b.Shown) {

@@ -187,7 +187,7 @@ func named(x reports.Exploration, b bugs.Bug, build bugs.Build) reports.Explorat
 	return x
 }
 
-// pinned lists the library and what else a build pins, by name.
+// pinned lists the versions of the library and of all else that a build pins, by name.
 func pinned(b bugs.Bug, build bugs.Build) []reports.Version {
 	all := []reports.Version{{Name: b.Package, Version: build.Version}}
 	for _, name := range slices.Sorted(maps.Keys(build.With)) {
