@@ -18,7 +18,7 @@ func TestMissingLibrariesAreOneLine(t *testing.T) {
 	require.Empty(t, librariesFinding(nil, false).Do)
 }
 
-// A lock in Python may be started by another interpreter than the one that has the library.
+// Doctor names the interpreters, since a lock in Python may be started by another one than has the library.
 func TestDoctorNamesTheInterpretersItLookedAt(t *testing.T) {
 	f := withInterpreters(librariesFinding(nil, false), []string{"/usr/bin/php", "/usr/bin/python3"},
 		map[string]string{"/home/me/bin/python3": "/usr/bin/python3"})

@@ -116,7 +116,7 @@ func (a *app) manPage(cmd *cobra.Command) string {
 	return b.String()
 }
 
-// roff returns text that man prints as it is: hyphens and backslashes are no markup, and no line is a request.
+// roff escapes text, so that man prints it as it is: its hyphens, backslashes and lines have no meaning to man.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`).Replace(text)
 	return strings.ReplaceAll("\n"+text, "\n.", "\n\\&.")[1:]

@@ -29,7 +29,7 @@ const asCommand = "DOUBLEGRANT_TEST_AS_COMMAND"
 // source is the folder of this package's source, and clients that of programs in Python.
 var source, clients string
 
-// TestMain runs the tests in an empty folder. Files left there were written to a place that no user asked for.
+// TestMain runs the tests in an empty folder, and fails if they leave a file there: no user asked for it.
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr))

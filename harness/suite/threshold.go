@@ -30,7 +30,7 @@ type bound struct {
 	most time.Duration
 }
 
-// bounds lists the bounds that are set. Their names are those of FailoverTimes.
+// bounds lists the bounds that are set, by the names that reports.FailoverTimes has.
 func (t Threshold) bounds() (all []bound) {
 	for _, b := range []bound{
 		{string(analysis.Accepted), t.TakesWrites}, {string(analysis.Writable), t.FirstWrite},

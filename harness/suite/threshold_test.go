@@ -83,7 +83,7 @@ func TestARunWhoseFailoversTakeTooLong(t *testing.T) {
 	require.Equal(t, "no Redis", worse.Why)
 }
 
-// TestThresholdsBoundWhatReportsMeasure finds the name of each bound among those of the reports.
+// TestThresholdsBoundWhatReportsMeasure checks that each bound has the name of a time that reports show.
 func TestThresholdsBoundWhatReportsMeasure(t *testing.T) {
 	all := Threshold{TakesWrites: 1, FirstWrite: 1, NoWrites: 1, NoAnswers: 1}.bounds()
 	require.Len(t, all, 4)
