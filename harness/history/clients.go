@@ -93,8 +93,8 @@ func (c *clients) checkNext(op harness.Op, line int) error {
 	return nil
 }
 
-// retire records the locks that the client of s holds after op, its last operation, ended in info. It also records that
-// the server may still execute op.
+// retire handles a client whose operation op has just ended in info. It records the locks that this client may still
+// hold, and that the server may still execute op.
 func (c *clients) retire(s *workerState, op harness.Op) {
 	if t := (lockToken{op.Key, op.Arg}); onLock(op) {
 		if _, earlier := c.unanswered[t]; !earlier {
@@ -119,7 +119,7 @@ func (c *clients) retire(s *workerState, op harness.Op) {
 	s.held = nil
 }
 
-// nameClient returns the name of a client. It adds the client's worker if that has another number.
+// nameClient names a client in an error. If the client is a worker under a new id, it names the worker, too.
 func (c *clients) nameClient(client int) string {
 	if w := c.meta.Worker(client); w != client {
 		return fmt.Sprintf("client %d, which is worker %d of %d,", client, w, c.meta.Workers)
@@ -153,15 +153,13 @@ func grantsLock(op harness.Op) bool {
 	return (op.Kind == harness.Acquire || op.Kind == harness.Extend) && op.Outcome == harness.OK
 }
 
-// checkOwner returns an error if op may act on a lock that another client holds, and it is not clear whether the two
-// clients are one. A client whose operation ended in info continues under a new id. So a client that first appears
-// after that info may be the same client.
+// checkOwner returns an error if op may act on a lock that another client holds, and the two clients may be one: after
+// an info a client continues under a new id.
 //
-// checkOwner looks at grants, extends and releases with a token that the client of op does not hold. It refuses op
-// while the lease of an earlier client, whose last operation ended in info, may last. If that last operation asked for
-// the same lock and token, checkOwner refuses a grant at any later time too: the server may still execute that
-// operation, and so change what op was granted. An extend or release without a token is an error if its client holds
-// the lock under a token.
+// Only an op whose token its client does not hold can be refused. checkOwner refuses it while an earlier client, whose
+// last operation ended in info, may still have the lock under that token. It refuses a grant even later if that last
+// operation asked for the same lock and token: the server may still execute it, which would change what op was granted.
+// An extend or release without a token is an error if its client holds the lock under a token.
 func (c *clients) checkOwner(s *workerState, op harness.Op) error {
 	switch {
 	case !onLock(op):

@@ -10,8 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/history"
 )
 
-// lines returns consecutive operations on the lock l, each given as "client kind token outcome", after meta data with
-// that number of workers.
+// lines returns a history of operations on the lock l, one after the other. An argument is "client kind token outcome".
 func lines(workers int, ops ...string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"meta":{"workers":%d}}`+"\n", workers)
@@ -74,7 +73,7 @@ func TestOperationsAreTheirClients(t *testing.T) {
 	}
 }
 
-// An owner with a new id is recognized by any of its locks, however many there are, as long as their leases may last.
+// An owner with a new id is recognized by any of its locks, even if it had a thousand.
 func TestAnOwnerOfManyLocks(t *testing.T) {
 	const n = 1000
 	owner := func(then string) string {
@@ -97,8 +96,8 @@ func TestAnOwnerOfManyLocks(t *testing.T) {
 	}
 }
 
-// If an operation that ended in info may be executed on what a new client was granted, it must be clear who that client
-// is.
+// An operation that ended in info may still be executed. If it could change what a new client was granted, the history
+// has to say whether the two clients are one.
 func TestANewClientUnderATokenOfALateOperation(t *testing.T) {
 	op := func(client int, kind, token string, ttl, call, ret int, outcome string) string {
 		return fmt.Sprintf(`{"client":%d,"kind":%q,"key":"l","arg":%q,"ttl":%d,"call":%d,"return":%d,"outcome":%q}`+
@@ -129,7 +128,7 @@ func TestANewClientUnderATokenOfALateOperation(t *testing.T) {
 	}
 }
 
-// A lease may last as long as if it had begun with the answer, on a clock that drifts.
+// The last instant of a lease assumes that the lease began with the answer, and that the clock drifts.
 func TestHowLongALeaseMayLast(t *testing.T) {
 	text := func(ttl, at int, extended string) string {
 		return fmt.Sprintf(`{"client":0,"kind":"acquire","key":"l","arg":"a","ttl":%d,`+
@@ -160,7 +159,7 @@ func TestHowLongALeaseMayLast(t *testing.T) {
 	}
 }
 
-// Operations of one client may overlap only where their times were widened. They keep their order.
+// Two operations of one client may overlap only in a widened history, and even there have to be called in order.
 func TestOperationsOfOneClientThatOverlap(t *testing.T) {
 	text := func(meta string, second int) string {
 		return fmt.Sprintf(`{"meta":{"name":"mine"%s}}

@@ -32,10 +32,10 @@ type encoder struct {
 	key      []byte
 }
 
-// numbered ends a text of the table that a number follows.
+// numbered is written after a text if the string goes on with a number: "lock-" of "lock-17".
 const numbered = '#'
 
-// plain ends a text of the table without a number.
+// plain is written after a text that is the whole string.
 const plain = '.'
 
 func newEncoder() *encoder { return &encoder{texts: map[string]int{}} }
@@ -88,8 +88,8 @@ func (e *encoder) add(op *harness.Op) error {
 
 func (e *encoder) int(n int64) { e.buf = binary.AppendVarint(e.buf, n) }
 
-// string writes the position of s's text in the table, counted from 1. A text that is not in the table yet is written
-// in full after a 0, and added at the end of the table.
+// string writes s: its text, and the number at its end if it has one. If the frame has the text already, string writes
+// only the text's position, counted from 1. Otherwise it writes a 0 and the text in full.
 func (e *encoder) string(s string) {
 	text, number, ok := split(s)
 	mark := byte(plain)

@@ -32,8 +32,7 @@ func Decoded(raw []byte) (ops []harness.Op, err error) {
 	return ops, nil
 }
 
-// NewQuick returns a function that reads lines with the quick reader. It reports false for a line that this cannot
-// read.
+// NewQuick returns a quick reader of lines. It reports false for a line that only the strict reader can read.
 func NewQuick() func(line []byte) (harness.Op, bool) { return newQuick().op }
 
 // Strict reads a line with the strict reader.

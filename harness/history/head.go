@@ -32,7 +32,7 @@ const (
 	maxRate      = 1e9        // largest rate of a history, in operations a second
 )
 
-// headOf reads the first line b. If it is an operation, isHead is false, and h describes a run called name by defaults.
+// headOf reads the first line b. If that is an operation, isHead is false, and h has the given name and default values.
 func headOf(b []byte, name string) (h head, isHead bool, err error) {
 	h.Meta = &harness.Meta{Name: name, Drift: defaultDrift}
 	if err := checkText(b); err != nil {

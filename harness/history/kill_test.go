@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// writeForever stores operations as a recorder does, and prints after each call the time up to which they went.
+// writeForever stores operations as a recorder does. After each call it prints the Return of the last stored operation.
 func writeForever(dir string) error {
 	s, err := history.Create(dir)
 	if err != nil {

@@ -79,7 +79,7 @@ func (l *lines) fill() (whole int, end bool, err error) {
 	return whole, false, nil
 }
 
-// atEOF reports whether the input is at its end. If not, it reads and drops a byte, so call it only before an error.
+// atEOF reports whether the input is at its end. It may drop a byte of the input, so nothing can be read after it.
 func (l *lines) atEOF() bool {
 	for next := make([]byte, 1); ; {
 		switch n, err := l.r.Read(next); {
@@ -91,8 +91,8 @@ func (l *lines) atEOF() bool {
 	}
 }
 
-// batch parses the lines in text into b, up to the first bad line. If that line is truncated, batch calls last, which
-// reports whether the input ends with text.
+// batch parses the lines in text into b, up to the first bad line. It calls last if that line is truncated and nothing
+// follows it in text. last reports whether the input ends there, too.
 func (l *lines) batch(text []byte, b *batch, last func() bool) {
 	b.line = l.n + 1
 	for len(text) > 0 && b.err == nil {

@@ -10,8 +10,8 @@ import (
 )
 
 // quickReader reads most lines of operations, several times as fast as a JSON library: see BenchmarkLine. It accepts
-// one flat object of known fields, each there once, with whole numbers. It leaves any other line to strictOp. A line
-// that it accepts is read by strictOp to the same operation.
+// one flat object of known fields, each there once, with whole numbers. Any other line is left to strictOp. What
+// quickReader accepts, strictOp would read as the same operation.
 type quickReader struct{ pool pool }
 
 func newQuick() *quickReader { return &quickReader{pool: newPool()} }

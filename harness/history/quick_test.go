@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/history"
 )
 
-// respelled lists lines with operations, good and bad, in every spelling that the quick reader meets.
+// respelled lists lines with operations, good and bad, that spell each field and each value in many ways.
 func respelled() (all []string) {
 	for _, value := range []string{
 		`0`, `-0`, `-1`, `7`, `01`, `-`, `+1`, `1.0`, `1e3`, `999999999999999999`, `1000000000000000000`,
@@ -90,7 +90,7 @@ func FuzzQuick(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line string) { agree(t, line) })
 }
 
-// Two different keys stay two keys. encoding/json would make one key of all that are not Unicode.
+// Text that is not Unicode is refused. encoding/json would replace its bytes, so that two different keys became one.
 func TestWhatIsNotUnicodeIsRefused(t *testing.T) {
 	for _, text := range []string{
 		`\ud800`, `\udfff`, `\uD83D`, `\ud800\ud800\udc00`, `\udc00\ud800`, `\ud800\u0041`, `\ud800\n`, `a\ud800`,

@@ -27,8 +27,8 @@ const (
 // the end of the run is free again.
 var ErrFull = errors.New("no space left on the disk: free some, or put the results on another disk")
 
-// Store writes a history into a folder. It implements harness.Store. WriteOps may run at the same time as another
-// method, but no two of the other Write methods at the same time.
+// Store writes a history into a folder. It implements harness.Store. WriteOps may be called while another method runs.
+// The other Write methods must be called one after the other.
 type Store struct {
 	dir       string
 	run       *file
@@ -115,7 +115,7 @@ func (s *Store) WriteEnd(e harness.End) error {
 	return errors.Join(lost, s.write(record{End: &e, Ops: stored}))
 }
 
-// takeError returns the error of the segments, but nil if a caller has had it already. The caller holds s.mu.
+// takeError returns the error of the segments, or nil if an earlier call has returned it. The caller holds s.mu.
 func (s *Store) takeError() error {
 	if s.reported || s.err == nil {
 		return nil
@@ -145,8 +145,8 @@ func (s *Store) write(r record) error {
 	return ErrFull
 }
 
-// WriteOps stores operations, without keeping the slice ops. The kernel has them after 50 ms at most. If writing fails,
-// this call or the next returns the error, and so does each later call. The operations of these calls are lost. After
+// WriteOps stores operations, without keeping the slice ops. The kernel has them after 50 ms at most. If writing
+// fails, this call or the next returns the error, and so does every later call: no further operation is stored. After
 // Close the error wraps os.ErrClosed.
 func (s *Store) WriteOps(ops []harness.Op) error {
 	s.mu.Lock()

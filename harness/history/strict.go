@@ -62,8 +62,8 @@ func refuseNullInList(d *jsontext.Decoder, _ any) error {
 	return errors.ErrUnsupported
 }
 
-// decodeStrictly reads one JSON object, and nothing else, into the struct that into points to. Fields, also of nested
-// objects, have to be known, in the same case, and there only once. Strings have to be Unicode.
+// decodeStrictly reads one JSON object, and nothing else, into the struct that into points to. Each field has to be
+// known, in the same case, and must not be repeated. This holds for nested objects, too. Strings have to be Unicode.
 func decodeStrictly(b []byte, into any, further ...json.Options) error {
 	if err := oneObject(b); err != nil {
 		return err
@@ -181,8 +181,8 @@ func unknownField(name string, t reflect.Type) error {
 	return fmt.Errorf("unknown field %q: choose one of %s%s", name, strings.Join(known, ", "), whereItBelongs(name, t))
 }
 
-// whereItBelongs says on which line the field called name belongs if t is not the type that has it. It returns "" if no
-// line has the field.
+// whereItBelongs says on which line a field belongs that was found in an object of type t, which has no such field. It
+// returns "" if no line has the field.
 func whereItBelongs(name string, t reflect.Type) string {
 	line, op := reflect.TypeFor[head](), reflect.TypeFor[opLine]()
 	if _, is := fieldOf(reflect.TypeFor[harness.Meta](), name); is && (t == op || t == line) {
