@@ -14,10 +14,10 @@ const certifyWithin = time.Second
 // keeps a bit for each operation in each state that it visits. Windows are minimal, usually a handful of operations.
 const certifyOperations = 64
 
-// certify shows the anomaly a to porcupine, and reports whether porcupine finds no order of a's operations that
-// explains their answers. In an order, a lease or window may end at any time from its earliest end on. An unanswered
-// release may be executed at any later time. If porcupine runs out of time, certify returns false. It needs only a and
-// meta, so a stored anomaly can be certified again.
+// certify asks porcupine about the anomaly a, and reports whether no order of a's operations explains their answers.
+// Porcupine may end a lease or window at any time from its earliest end on, and execute an unanswered release at any
+// later time. If porcupine runs out of time, certify returns false. It needs only a and meta, so a stored anomaly can
+// be certified again.
 func certify(a harness.Anomaly, meta harness.Meta) bool {
 	w, ok := windowOf(a.Class, a.Ops, meta)
 	return ok && len(w.operations) <= certifyOperations && askAgain(func() porcupine.CheckResult {

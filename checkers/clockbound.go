@@ -25,7 +25,7 @@ func widestClockBound(events []harness.Event) (widest time.Duration) {
 }
 
 // leasesPerClockBound is the least ratio of the shortest lease or window to the uncertainty of the clocks. With a lower
-// ratio, two owners might hold a lock at one time and not be seen.
+// ratio, a checker might miss two owners that hold a lock at one time.
 const leasesPerClockBound = 4
 
 // noteLease lowers p.shortestLease to the lease or window of x, if x was granted one and it is shorter.

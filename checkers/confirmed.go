@@ -19,9 +19,9 @@ func mayFollow(c, m harness.Op) bool {
 // confirmsKept bounds the messages in each of the three maps of confirms, at about 300 bytes a message.
 const confirmsKept = 1 << 13
 
-// confirms holds, by message, the confirms that may shorten a mark which the checker sees later. The server may execute
-// a confirm in info at any later time. It may execute an ok confirm after a mark, if that mark was called before the
-// confirm returned.
+// confirms holds, by message, the confirms that may shorten marks which come later in the history. The server may
+// execute a confirm in info at any time after its Call. It may execute an ok confirm after it has set a mark whose Call
+// is not after the confirm's Return.
 type confirms struct {
 	young, old map[string][]harness.Op // ok confirms in two generations; the old one is dropped when the young is full
 	late       map[string][]harness.Op // confirms in info
@@ -87,9 +87,9 @@ func shortestWindow(n time.Duration, byMessage map[string][]harness.Op, drift fl
 	return n
 }
 
-// earliestEnd returns the earliest end of the mark m, given the confirms that were seen before m. dependsOnDropped is
-// true if a confirm that is no longer kept may end m sooner than every kept one. Then the end is m.Call plus the
-// shortest window of a dropped confirm.
+// earliestEnd returns the earliest end of the mark m. Any confirm that came before m in the history may have shortened
+// m. If a confirm that was dropped to bound memory may have done so most, dependsOnDropped is true, and end is m.Call
+// plus the shortest window of those that were dropped.
 func (all *confirms) earliestEnd(m harness.Op, drift float64) (end time.Duration, dependsOnDropped bool) {
 	end = harness.EarliestEnd(m.Call, m.TTL, drift)
 	for _, byMessage := range [...]map[string][]harness.Op{all.young, all.old, all.late} {
@@ -112,8 +112,8 @@ func (all *confirms) earliestEnd(m harness.Op, drift float64) (end time.Duration
 	return end, false
 }
 
-// suspected is a claim that was answered "first" although earlier marks forbid that answer. If a confirm that has not
-// returned yet shortened those marks, the claim is no violation.
+// suspected is a claim that was answered "first" although earlier marks forbid that answer. It is not reported at once:
+// a confirm that has not returned yet may have shortened these marks.
 type suspected struct {
 	claim       mark
 	against     []mark // the marks that forbid the claim, the earliest againstKept of them
@@ -123,8 +123,8 @@ type suspected struct {
 // againstKept bounds suspected.against.
 const againstKept = 16
 
-// noteConfirm moves the ends of marks to where the confirm c may have put them: of the marks of its message, and of the
-// marks kept in suspected claims of that message. So c may excuse a suspected claim.
+// noteConfirm shortens the marks of the message that c confirms to the end that c may have given them. It also shortens
+// the marks that suspected claims of the message keep, so c may excuse such a claim.
 func (p *dedupPass) noteConfirm(c harness.Op) {
 	p.sawConfirm = true
 	marks := p.marks[c.Key]
@@ -140,8 +140,8 @@ func (p *dedupPass) noteConfirm(c harness.Op) {
 	p.confirmed.add(c, p.meta.Drift)
 }
 
-// shorten lowers the earliest end of m, and of the marks that m continues, to the end that the confirm c may have given
-// them.
+// shorten lowers the earliest end of m to the end that the confirm c may have given it. It also lowers the ends of the
+// marks that m continues.
 func (m *mark) shorten(c harness.Op, drift float64) {
 	m.ends = min(m.ends, endAfterConfirm(c, m.Op, drift))
 	for _, earlier := range m.continued {
@@ -179,8 +179,8 @@ func (p *dedupPass) decideBefore(low time.Duration) {
 	p.queue = p.queue[n:]
 }
 
-// decide reports the claim of s as a duplicate if a mark in s.against still forbids the answer "first". If only marks
-// that were not kept may forbid it, the claim counts as not judged.
+// decide reports the claim of s as a duplicate if a mark in s.against still forbids the answer "first". If none does,
+// but more marks than s.against can keep once did, the claim counts as not judged.
 func (p *dedupPass) decide(s *suspected) {
 	for i := range s.against {
 		if m := &s.against[i]; m.rulesOut(&s.claim) {
@@ -198,8 +198,8 @@ func (p *dedupPass) decide(s *suspected) {
 	p.messages++
 }
 
-// end decides the suspected claims that still wait, if the record is complete, or if it has no confirm and none was
-// promised. Otherwise a confirm that excuses such a claim may be missing from the record, so end returns a doubt.
+// end decides the suspected claims that are left. It returns a doubt instead if the record stops early and may lack a
+// confirm that excuses such a claim. It may lack one if it has confirms, or if confirms were promised.
 func (p *dedupPass) end(complete bool) string {
 	if complete || !p.sawConfirm && !p.promised {
 		p.decideBefore(forever)

@@ -19,14 +19,13 @@ import (
 // the server executed them. If a claim was under way for longer than its window, its mark may have come and gone before
 // the other claim was called. A claim that ended in info may or may not have set a mark.
 //
-// Where messages are confirmed, the TTL of a claim is its lease. Once the lease has ended, another claim is legitimate,
-// until the message is confirmed. An ok confirm C by any client certainly marks its Key from C.Return to C.Call +
+// Where messages are confirmed, the TTL of a claim is its lease. Once the lease has ended, the message may be claimed
+// again, until it is confirmed. An ok confirm C by any client certainly marks its Key from C.Return to C.Call +
 // TTL*(1-Meta.Drift). A claim S that was answered "first" is a violation if it returned before that end and
 //
 //   - S was called after C had returned; or
-//   - C continues the mark of a claim M, and S cannot have come before M. C continues a mark that had not ended when C
-//     returned. If that mark was set by another confirm, C also continues the marks which that confirm continues. So
-//     the message was marked from M on.
+//   - C continues the mark of a claim M, directly or through earlier confirms, and S cannot have come before M. A
+//     confirm continues a mark that had not ended when the confirm returned. So the message was marked from M on.
 //
 // A confirm replaces the mark of its message, possibly by a shorter one. So any other confirm C of a Key may let a mark
 // M of that Key end at max(C.Call, M.Call) + TTL*(1-Meta.Drift), with the TTL of C. A failed confirm does not count,
@@ -34,9 +33,9 @@ import (
 // it is executed. Sources: soundness rules 2 and 3.
 //
 // A confirm that was called early enough may excuse a claim, even if it returns after the claim. So a claim is reported
-// only when a confirm that excuses it can no longer come: once every worker has had a later operation, or at the end of
-// the record. If the workloads promise kinds, but no confirms, a claim is reported at once. If the record stops before
-// the run did, claims that still wait are doubts, unless the record has no confirm and promises none.
+// only when no confirm can excuse it any longer: once every worker has had a later operation, or at the end of the
+// record. If the workloads promise kinds, but no confirms, a claim is reported at once. If the record stops before the
+// run did, claims that still wait are doubts, unless the record has no confirm and promises none.
 //
 // The checker relies on two promises of a run. If kinds are promised and confirms are not, nobody confirms. The
 // harness, which is not one of the workers, never confirms. Histories that other programs recorded may break both
@@ -110,7 +109,7 @@ type dedupPass struct {
 	unjudged       int
 }
 
-// mark is a mark on a message. An ok claim that was answered "first" has set it, or an ok confirm.
+// mark is a mark on a message. It was set by an ok claim that was answered "first", or by an ok confirm.
 type mark struct {
 	harness.Op
 	claim     *harness.Op   // the claim that a confirm belongs to, if it is still known
@@ -157,8 +156,8 @@ func (p *dedupPass) judgeFirst(x harness.Op) {
 	p.addMark(marks, this)
 }
 
-// ruledOut checks the claim passed as this against the marks. It returns the claim as suspected if a mark forbids the
-// answer "first", else nil.
+// ruledOut compares a claim, this, with the marks of its message. If some of them forbid the answer "first", it returns
+// the claim with these marks, else nil.
 func ruledOut(marks []mark, this mark) (s *suspected) {
 	for i := range marks {
 		m := &marks[i]
@@ -177,15 +176,15 @@ func ruledOut(marks []mark, this mark) (s *suspected) {
 	return s
 }
 
-// rulesOut reports whether m forbids the answer "first" to the claim passed as this. It does if m was certainly set
-// before the claim and cannot have ended when the claim returned.
+// rulesOut reports whether m forbids the answer "first" to a claim, this. It does if m was certainly set before the
+// claim and cannot have ended when the claim returned.
 func (m *mark) rulesOut(this *mark) bool {
 	return m.ends > this.Return && m.evidenceBefore(this) != nil
 }
 
-// evidenceBefore lists the marks which show that m was set before the claim passed as this. They are m alone, or a
-// chain of marks that ends with m (see chainSince). It returns nil if nothing shows that. The caller has checked that m
-// had not ended when the claim returned.
+// evidenceBefore lists the marks which prove that the message was marked before the server executed a claim, this: m
+// alone, or a chain of marks that ends with m (see chainSince). It returns nil if they prove nothing. The caller has
+// checked that m had not ended when the claim returned.
 func (m *mark) evidenceBefore(this *mark) []*mark {
 	if m.Kind == harness.Confirm && m.Return < this.Call {
 		return []*mark{m}
@@ -193,9 +192,9 @@ func (m *mark) evidenceBefore(this *mark) []*mark {
 	return m.chainSince(this)
 }
 
-// chainSince returns a chain of marks that ends with m. The chain begins with the mark of a claim that must have come
-// before the claim passed as this. Each further mark is a confirm that continues the mark before it. chainSince returns
-// nil if there is no such chain.
+// chainSince returns a chain of marks that ends with m: the mark of a claim, then confirms, each of which continues the
+// mark before it. The first claim of the chain must have come before another claim, this. chainSince returns nil if
+// there is no such chain.
 func (m *mark) chainSince(this *mark) []*mark {
 	if m.Kind == harness.Claim && m.Return < this.ends {
 		return []*mark{m}
@@ -211,8 +210,8 @@ func (m *mark) chainSince(this *mark) []*mark {
 	return nil
 }
 
-// continueMarks records in m which of the marks the confirm m continues: those that had not ended when m returned. From
-// the beginning of a continued mark until m the message was marked, so no claim can have been answered "first".
+// continueMarks records which marks the confirm m continues: those that had not ended when m returned. From the
+// beginning of such a mark until m the message was marked, so no claim in between can have been answered "first".
 func (m *mark) continueMarks(marks []mark) {
 	for i := range marks {
 		if earlier := marks[i]; earlier.ends > m.Return && len(m.continued) < continuedKept {
@@ -259,8 +258,8 @@ func (p *dedupPass) claimOf(c harness.Op) *harness.Op {
 	return nil
 }
 
-// newMark returns the mark of x with its earliest end. If that end depends on confirms that were dropped to bound
-// memory, x counts as not judged.
+// newMark returns the mark of x with its earliest end. If a confirm that was dropped to bound memory may have moved
+// that end, x counts as not judged.
 func (p *dedupPass) newMark(x harness.Op) mark {
 	end, dependsOnDropped := p.confirmed.earliestEnd(x, p.meta.Drift)
 	if dependsOnDropped {

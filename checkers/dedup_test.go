@@ -85,7 +85,7 @@ func TestDedupDecidesOnTheWay(t *testing.T) {
 	require.Equal(t, 2, found, "nobody confirms")
 }
 
-// A confirm of the harness may be under way for longer than those of all workers, if the harness is known to confirm.
+// Where the harness may confirm, a claim is not reported while a confirm of the harness may still be under way.
 func TestDedupConfirmedByTheHarness(t *testing.T) {
 	busy := func(from time.Duration) (ops []harness.Op) {
 		for i := range time.Duration(4 * watermarkEvery) {
@@ -110,7 +110,7 @@ func TestDedupConfirmedByTheHarness(t *testing.T) {
 	require.Equal(t, 1, found(torn(ops...)), "nobody is left who could confirm in time")
 }
 
-// A claim waits for a confirm that may be called at the instant of the watermark.
+// A claim waits for a confirm that is called at the very instant up to which claims are decided.
 func TestDedupWaitsForAConfirmOfThatInstant(t *testing.T) {
 	h := drifting(0.3, of())
 	h.Meta.Workers, h.Meta.Kinds = 2, []harness.Kind{harness.Claim, harness.Confirm}
@@ -122,7 +122,7 @@ func TestDedupWaitsForAConfirmOfThatInstant(t *testing.T) {
 	p.decideBefore(forever)
 }
 
-// If more marks rule a claim out than are kept, later confirms may shorten those that were kept, and the claim is not
+// If more marks forbid a claim than are kept, and a later confirm shortens those that are kept, the claim is not
 // judged.
 func TestDedupManyMarksAgainstAClaim(t *testing.T) {
 	for n, want := range map[time.Duration]string{againstKept: "none of 1 messages",
@@ -161,7 +161,7 @@ func TestDedupOfManyMessages(t *testing.T) {
 	require.Len(t, found, 1)
 }
 
-// Of several confirms of one message, those are kept that may shorten a mark more than the others do.
+// A confirm is kept if it may shorten some mark more than every other confirm of its message does.
 func TestDedupKeepsConfirmsThatMatter(t *testing.T) {
 	runCases(t, Dedup(), []verdictCase{
 		{name: "answered later than one like it",
@@ -181,7 +181,8 @@ func TestDedupKeepsConfirmsThatMatter(t *testing.T) {
 	})
 }
 
-// If more confirms come than are kept, the checker reports no false duplicate, and says so if it matters.
+// If more confirms come than are kept, no false duplicate is reported. A claim that a dropped confirm might excuse
+// counts as not judged.
 func TestDedupManyConfirms(t *testing.T) {
 	for _, outcome := range []harness.Outcome{harness.OK, harness.Info} {
 		judge := func(window, call time.Duration) (harness.Judgement, int) {
@@ -216,7 +217,7 @@ func TestDedupManyConfirms(t *testing.T) {
 	}
 }
 
-// Of the confirms that were dropped the shortest window counts, separately for ok ones and for those in info.
+// Of the confirms that were dropped, the shortest window is remembered, separately for ok ones and for those in info.
 func TestDedupShortestOfManyConfirms(t *testing.T) {
 	var ops []harness.Op
 	for i := range time.Duration(3*confirmsKept + 1) {
@@ -230,7 +231,7 @@ func TestDedupShortestOfManyConfirms(t *testing.T) {
 	require.Empty(t, found)
 }
 
-// Each time the messages have doubled, marks that can have ended are dropped, and no others.
+// Each time the number of messages has doubled, the marks that may have ended are dropped, and no others.
 func TestMarksThatArePastAreForgotten(t *testing.T) {
 	const now = 100
 	marked := func(ends ...time.Duration) (all []mark) {

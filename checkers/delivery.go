@@ -33,10 +33,10 @@ import (
 // Where [harness.Meta].Kinds promises confirms, a claim is a lease. Then P also has to come after every lease and
 // window, as for an immortal mark.
 //
-// Neither class is reported if a claim or confirm by a client was under way when P returned. If a claim that returns
-// after P is answered "first", the message has no immortal mark. Nor is the message lost if that claim was called
-// before every lease and window had ended. A later claim excuses nothing: by then, others were told that somebody
-// delivers the message.
+// Neither class is reported if a claim or confirm by a client was under way when P returned. A claim that returns after
+// P and is answered "first" shows that the mark has ended, so it is not immortal. If that claim was called before every
+// lease and window had ended, the message is not lost either. A claim called later does not save the message: until
+// then, others were told that somebody delivers it.
 //
 // An inspection can also show an immortal mark, at any time. It is an ok Inspect by the harness that finds a mark
 // (Result) without an end (TTL 0). At least one claim or confirm may have marked the message, and none has TTL 0: a

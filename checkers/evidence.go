@@ -31,10 +31,9 @@ func certainSpan(s harness.Span) []harness.Span {
 	return []harness.Span{s}
 }
 
-// pastLease returns the spans of an anomaly in which a lock or mark outlived every lease. taker is the operation that
-// may have taken the lock or set the mark, and all leases had ended by leasesOver. The operation late still met the
-// lock or mark. The first span goes from the Call of taker to leasesOver, the second from leasesOver to the Call of
-// late. There is no second span if late was called by leasesOver.
+// pastLease returns the spans of an anomaly in which the operation late met a lock or mark after every lease had ended.
+// The first span goes from the Call of taker, which may have taken the lock or set the mark, to leasesOver, the latest
+// end of all leases. The second goes from there to the Call of late, if that is later.
 func pastLease(taker harness.Op, leasesOver time.Duration, late harness.Op) []harness.Span {
 	all := []harness.Span{{Client: taker.Client, Kind: harness.PossibleHold, From: taker.Call, To: leasesOver}}
 	if late.Call > leasesOver {

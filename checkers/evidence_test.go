@@ -152,7 +152,8 @@ func during(h harness.History, faults ...harness.Fault) harness.History {
 	return h
 }
 
-// proposals are those of the article's test: from 100 on, 23 seems larger.
+// proposals draws 23 to 100, and then 23 again, as from a script that compares strings: it takes 23 for larger than
+// 100.
 func proposals() []harness.Op {
 	return append(draws(78, testWorkers, func(i int) string { return strconv.Itoa(23 + i) }), next(0, 780, 785, "23"))
 }
@@ -235,7 +236,8 @@ var declared = []harness.Metric{
 	figureCertified, figureCertifyAsked,
 }
 
-// declaration returns the declaration of a figure. Figures of groups have the group's number in their names.
+// declaration returns the index in declared of a figure, or -1. Figures of client groups have the group's number in
+// their names.
 func declaration(checker, name string) int {
 	return slices.IndexFunc(declared, func(m harness.Metric) bool {
 		before, after, group := strings.Cut(m.Name, "%d")
@@ -244,7 +246,7 @@ func declaration(checker, name string) int {
 	})
 }
 
-// Together the histories of the evidence have all figures, so a checker that is renamed takes its figures along.
+// Every figure that figures.go declares is reported for some history of the evidence, and no other figure is.
 func TestEveryFigureIsDeclaredAndReported(t *testing.T) {
 	reported := map[int]bool{}
 	for _, e := range evidence {

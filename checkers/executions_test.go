@@ -53,9 +53,9 @@ func (e execution) explains(w world) bool {
 	return e.goOn(w, 0, make([]bool, len(e.deeds)))
 }
 
-// goOn tries each remaining deed as the next one, at now or later. Deeds of one instant may happen in any order, even
-// those of one worker. The first instant at which a deed can happen suffices: a later one only leaves less time for the
-// others.
+// goOn tries each deed that is left as the next one, at the time now or later. Deeds of one instant may happen in any
+// order, even those of one worker. Unless e.every is set, a deed is tried only at the first instant at which it can
+// happen: a later one leaves less time for the others.
 func (e execution) goOn(w world, now time.Duration, done []bool) bool {
 	finished := true
 	for i, d := range e.deeds {
@@ -109,8 +109,8 @@ func deedsOf(ops []harness.Op, meta harness.Meta, does func(harness.Op) bool) (o
 	return out
 }
 
-// lastly returns deeds with one more after all others, of no kind, which asks the server whether it may end in its
-// state.
+// lastly adds a deed of no kind after all others. A server can do it only if it may end in the state that it has by
+// then.
 func lastly(deeds []deed) []deed {
 	var end time.Duration
 	for _, d := range deeds {

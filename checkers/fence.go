@@ -23,9 +23,9 @@ import (
 //     lock until it calls a release, or until the lease can have ended. A renewal that returned in time gives the owner
 //     a new lease.
 //
-// Two different owners with one token are a violation in either order, however late they were answered. An owner is the
-// worker together with Arg. An owner may get its own token again: an acquire of a lock that it already holds grants
-// nothing new.
+// Two different owners with one token are a violation, whichever of them came first and however late it was answered.
+// An owner is the worker together with Arg. An owner may get its own token again: an acquire of a lock that it already
+// holds grants nothing new.
 //
 // Acquires in info are not judged; they may have drawn a token. A command in info by B's owner may still be executed,
 // and so may shorten B's lease. In a widened history (Meta.Widened) the time of B's release is not known well enough,
@@ -35,12 +35,12 @@ import (
 // something else makes the verdict Unknown if nothing worse was found, and so does a history without tokens. Grants
 // without a token are skipped, since another lock may have made them.
 //
-// Time is O(log n) per grant. Memory is bounded. For each key it holds the grants that had the largest token so far, at
-// most 2,048 and only those since the slowest worker's last operation. It also holds the grants that may still last,
-// each with up to 16 others that returned meanwhile. A call that was overtaken by more than those is judged at the end,
-// in a second pass over the history. With more than 1,000 such calls, or without a second pass, the verdict is Unknown.
-// Two grants with one token that were under way at the same time go unnoticed if more than 2,048 others returned
-// between them.
+// Time is O(log n) per grant. Memory is bounded. Of each key the checker keeps the grants that had the largest token so
+// far: at most 2,048, and only those since the slowest worker's last operation. It also keeps the grants that may still
+// last, each with up to 16 others that returned meanwhile. If more grants than are kept returned while a call was under
+// way, that call is judged at the end, in a second pass over the history. With more than 1,000 such calls, or without a
+// second pass, the verdict is Unknown. Two grants with one token that were under way at the same time go unnoticed if
+// more than 2,048 others returned between them.
 func Fence() harness.Checker { return fence{} }
 
 type fence struct{}
@@ -121,12 +121,12 @@ func (p *fencePass) earliestEnd(x harness.Op) time.Duration {
 	return late.endOf(x, p.meta.Drift)
 }
 
-// reportLateToken reports that the grant called first has a larger token than the grant of h. That grant came first:
-// when it returned, the owner of h still had the lock.
+// reportLateToken reports that first, a grant to another owner, has a larger token than the grant of h, although it
+// came first: when it returned, the owner of h still had the lock.
 func (p *fencePass) reportLateToken(h *fenceHold, first peak) { p.add(p.lateTokenAnomaly(h, first)) }
 
-// grantedAfter returns the time by which a grant must have returned to be certainly given before x. x is an ok acquire
-// or extend whose lease ends at until or later.
+// grantedAfter returns the time that decides what came before x: any grant that returned earlier was certainly given
+// before x. x is an ok acquire or extend whose lease ends at until or later.
 func grantedAfter(x harness.Op, until time.Duration, meta harness.Meta) time.Duration {
 	if meta.Widened {
 		return x.Call
@@ -134,18 +134,16 @@ func grantedAfter(x harness.Op, until time.Duration, meta harness.Meta) time.Dur
 	return min(x.Return, until)
 }
 
-// rejudge judges the grant x again, in the second pass. The argument before lists the grants with the largest tokens of
-// those that certainly came before x. rejudge reports x if one of them has a larger token, or the same token and
-// another owner.
+// rejudge judges the grant x again, in the second pass. The list before has those grants that certainly came before x
+// and have the largest tokens. rejudge reports x if one of these tokens is larger, or is the same and another owner's.
 func (p *fencePass) rejudge(before peaks, x peak) {
 	if a, ok := p.largerBefore(before, x.Op, x.number); ok {
 		p.add(p.regressionAnomaly(a, x))
 	}
 }
 
-// largerBefore looks in the list called before for a grant with a token larger than the argument token. Another owner's
-// grant with the same token counts, too. It returns the grant with the largest such token. The result is false if there
-// is none.
+// largerBefore returns the grant in the list before with the largest token, if that is larger than token. The same
+// token counts as larger if another owner than that of x was granted it. The result is false if there is no such grant.
 func (p *fencePass) largerBefore(before peaks, x harness.Op, token number) (harness.Op, bool) {
 	for _, a := range slices.Backward(before) {
 		switch c := a.number.compare(token); {

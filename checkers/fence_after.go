@@ -17,8 +17,8 @@ type fenceHold struct {
 	grant peak
 	until time.Duration // the earliest end of the grant and its renewals, as far as known
 	chain []link        // the grant, then its renewals; each returned before the previous lease can have ended
-	// larger has grants with a larger token that were called before this grant returned, and that returned after it but
-	// before until. If the hold lasted until such a grant returned, that grant came before this one.
+	// larger has grants with a larger token that were called before this grant returned, and returned later, but before
+	// until. Those that returned while the hold lasted came before this grant.
 	larger []peak
 	done   bool // it has ended, was reported, or was dropped to bound memory
 }
@@ -50,8 +50,8 @@ func (f *fenceHolds) begin(grant peak, until time.Duration, worker int) *fenceHo
 	return h
 }
 
-// noteGrant compares x, a grant that has just returned, with the holds of its key that may still go on. A hold may show
-// that x came before it although x returned later, so that the token of x is too large.
+// noteGrant compares x, a grant that has just returned, with the holds of its key that may still go on. If such a hold
+// proves to have lasted until x returned, x was granted first, so its token ought to be smaller.
 func (f *fenceHolds) noteGrant(x peak, meta harness.Meta) {
 	all := f.ofKey[x.Key]
 	if len(all) == 0 {
@@ -64,8 +64,8 @@ func (f *fenceHolds) noteGrant(x peak, meta harness.Meta) {
 	f.ofKey[x.Key] = all
 }
 
-// note adds x to h.larger if x has a larger token than h, and came first if h lasted beyond the Return of x. It is not
-// known yet whether h lasted so long.
+// note adds x to h.larger if its token is larger than that of h, and if x would have been granted first, provided that
+// h lasted beyond the Return of x. Whether h did is not known yet.
 func (h *fenceHold) note(x peak, meta harness.Meta) {
 	during := x.Call <= h.grant.Return && h.grant.Return <= x.Return && x.Return < h.until
 	if during && x.number.compare(h.grant.number) > 0 && ownerOf(x.Op, meta) != ownerOf(h.grant.Op, meta) &&
@@ -74,13 +74,13 @@ func (h *fenceHold) note(x peak, meta harness.Meta) {
 	}
 }
 
-// apply ends or prolongs the holds of the worker that called x. A release ends the holds of its lock and owner. A
-// renewal lets them end at newUntil, which may be earlier or later. Any other operation proves that they were not
-// released before x returned.
+// apply handles x, an operation of a worker, for the holds of that worker. A release ends the holds of its lock and
+// owner. A renewal moves their end to newUntil, which may be earlier or later. Any other operation proves that they
+// were not released before x returned.
 //
-// Another owner's grant that returned while a hold certainly lasted came before the grant of that hold. If its token is
-// larger, apply calls report with the hold and with the grant that came first. If there are several such grants, it
-// takes the one with the largest token.
+// If another owner's grant returned while a hold certainly lasted, that grant came before the grant of the hold. apply
+// calls report with the hold and with such a first grant if its token is larger. Of several it takes the one with the
+// largest token.
 func (f *fenceHolds) apply(
 	x harness.Op, newUntil func() time.Duration, meta harness.Meta, report func(h *fenceHold, first peak),
 ) {
@@ -139,8 +139,8 @@ func (h *fenceHold) evidenceUntil(t time.Duration) (all []harness.Op) {
 	return all
 }
 
-// decide reports h if a grant with a larger token returned while h certainly lasted. heldUntil is the time until which
-// h was certainly not released. So h certainly lasted until heldUntil or its earliest end, whichever comes first.
+// decide reports h if a grant with a larger token returned while h certainly lasted. h was certainly not released
+// before heldUntil, so it lasted until then or until its earliest end, whichever comes first.
 func (h *fenceHold) decide(heldUntil time.Duration, report func(h *fenceHold, first peak)) {
 	h.larger = slices.DeleteFunc(h.larger, func(a peak) bool { return a.Return >= h.until })
 	var first *peak

@@ -50,7 +50,8 @@ func TestFence(t *testing.T) {
 	})
 }
 
-// A grant that was answered while another owner still had the lock came first, even if that owner had renewed it.
+// If a grant was answered while another owner still had the lock, it was given first, even if that owner renewed its
+// lock.
 func TestFenceOfRenewedLocks(t *testing.T) {
 	back := []harness.Class{harness.FenceRegression}
 	slow := func(ret time.Duration) harness.Op { return token("2", acquire(0, "a", 1, ret, 3)) }
@@ -86,7 +87,7 @@ func TestFenceOfRenewedLocks(t *testing.T) {
 	require.Len(t, found[0].Ops, 2, "the renewal is not needed to show it")
 }
 
-// Two of many grants that were under way at once have one token.
+// If many grants are under way at the same time, and two of them get one token, these two are found.
 func TestFenceOfManyAtOnce(t *testing.T) {
 	var ops []harness.Op
 	for i := range 40 {
@@ -113,5 +114,5 @@ func TestPeaksOfEqualNumbers(t *testing.T) {
 	require.Len(t, p, 3)
 }
 
-// inMachines returns h as a history whose times were widened by what is not known of several machines' clocks.
+// inMachines marks h as widened, as a history of generators on several machines is.
 func inMachines(h harness.History) harness.History { h.Meta.Widened = true; return h }

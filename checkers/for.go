@@ -130,7 +130,7 @@ func (r role) judges(kinds []harness.Kind, tokens bool) bool {
 }
 
 // judgesAny reports whether the checker has something to judge in one of the workloads alone. The kinds of several
-// workloads are not combined: another workload's lock does not guard what a rider adds.
+// workloads are not combined: the lock of one workload does not guard what another one adds.
 func (r role) judgesAny(loads []harness.Workload) bool {
 	return slices.ContainsFunc(loads, func(w harness.Workload) bool { return r.judges(w.Kinds(), hasTokens(w)) })
 }
@@ -146,8 +146,8 @@ func roleOf(c harness.Checker) role {
 	return role{}
 }
 
-// checkersFor lists the checkers for a setting: those whose role judges accepts, then those that the setting always
-// has. If judges accepts no role, the list is empty.
+// checkersFor lists the checkers for a setting: those whose role judges accepts, and those that the setting always has,
+// such as Gates for a load. If judges accepts no role, the list is empty.
 func checkersFor(in setting, judges func(role) bool) []harness.Checker {
 	var out []harness.Checker
 	seconded := false // porcupine has a model of something that is judged

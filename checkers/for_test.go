@@ -100,7 +100,7 @@ func TestWatchersNeedNoEndOfTheRun(t *testing.T) {
 	require.Equal(t, "mutex owners fence dedup sequence holders", namesOf(Watchers(For(every))))
 }
 
-// lookedAt lists the kinds that checkers judge besides those of roles: what a lock, filter or sequence may also record.
+// lookedAt lists the kinds that no checker needs, but that checkers judge if they occur.
 var lookedAt = []harness.Kind{harness.Extend, harness.Confirm, harness.Inspect}
 
 // ofTheExplorer lists the classes that no checker finds. The explorer sees that nobody can go on and which keys scripts

@@ -25,8 +25,8 @@ import (
 //   - every fault was proved and ended;
 //   - every restart of a primary had data to lose. If acquires are promised, a lock was held through the restart and
 //     asked for afterwards. If claims are promised, a message was marked through the restart and asked for afterwards;
-//   - no Sentinel entered TILT mode, in which it does nothing, unless a fault explains that. A fault explains TILT mode
-//     if its target was the Sentinel, and it was in force, had not ended, or had healed less than a second before;
+//   - no Sentinel entered TILT mode, in which it does nothing, except by a fault. A fault with that Sentinel as its
+//     target explains TILT mode from its Start to its End, and for a second after its Heal;
 //   - there was load in each phase, see below;
 //   - the clocks of the generators, if there are any, were known to within a quarter of the shortest lease or window.
 //     Each generator had an ok operation. Contention and situations are then counted inside each generator, where times

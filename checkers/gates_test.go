@@ -189,8 +189,7 @@ func TestGates(t *testing.T) {
 	})
 }
 
-// lateLoad returns a run whose three operations come within a hundredth of a second, an hour after its start. It aimed
-// at that rate.
+// lateLoad returns a run that aimed at the given operations a second. It has only three, all an hour after its start.
 func lateLoad(aimed float64) harness.History {
 	const hour, ms = time.Hour, time.Millisecond
 	h := of(acquire(0, "a", hour, hour+ms, 5), fail(acquire(1, "b", hour, hour+2*ms, 5)),
@@ -246,7 +245,7 @@ func tilt(at time.Duration, targets ...string) change {
 	}
 }
 
-// frozen lets the fault freeze groups, so that nobody acts while it is in force. Worker 1 alone is in group 1.
+// frozen lets the fault freeze groups, and removes the operations during the fault. Worker 1 alone is in group 1.
 func frozen(groups ...int) change {
 	return func(h *harness.History) {
 		without(duringFault)(h)
@@ -254,8 +253,8 @@ func frozen(groups ...int) change {
 	}
 }
 
-// frozenAt makes the fault 4 rounds long, with one operation in it, and aims at so high a rate that the number of
-// workers decides.
+// frozenAt makes the fault 4 rounds long, with one operation in it. The run aims at so high a rate that only the number
+// of workers decides how many operations the fault needs.
 func frozenAt(h *harness.History, round time.Duration, groups ...int) {
 	f := &h.Faults[0]
 	f.Frozen, f.Heal, f.End = groups, f.Active+4*round, f.Active+4*round

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// dice makes the choices of a random history. The smallest number is the simplest choice.
+// dice makes the choices of a random history. Smaller numbers make simpler choices.
 type dice interface{ IntN(n int) int }
 
 // throws is dice whose results rapid chooses, so that it can shrink a failing history.
@@ -148,7 +148,7 @@ func (w *worker) finish(op harness.Op) harness.Op {
 	return op
 }
 
-// owner is a client of a lock that now and then forgets the token.
+// owner returns the next operation of an owner of locks, which now and then leaves out its token.
 func (w *worker) owner() harness.Op {
 	op := w.lock()
 	if w.IntN(10) == 0 {
@@ -274,7 +274,7 @@ func (w *worker) fence() harness.Op {
 
 // fenceOnce is like fence with two differences. No two operations of one worker touch in one instant, since checkers
 // leave their order open. And an owner that may still have the lock does not acquire it again, since checkers compare
-// any two of its tokens with another's, not all at once.
+// two tokens at a time.
 func (w *worker) fenceOnce() harness.Op {
 	if w.asked {
 		w.until, w.asked = max(w.until, w.now+w.lease), false
@@ -294,7 +294,7 @@ func (w *worker) fenceOnce() harness.Op {
 	return op
 }
 
-// sequence draws numbers that roughly grow with time, across the widths 9 to 10.
+// sequence draws numbers that roughly grow with time, from one digit to several, with leading zeros now and then.
 func (w *worker) sequence() harness.Op {
 	n := 3*int(w.now) + w.IntN(14)
 	return harness.Op{Kind: harness.Next, Key: "k", Result: fmt.Sprintf("%0*d", w.IntN(4), n)}

@@ -14,9 +14,9 @@ type lockToken struct{ key, token string }
 
 func lockTokenOf(op harness.Op) lockToken { return lockToken{op.Key, op.Arg} }
 
-// workerHolds has the holds that one worker was granted and has not released. An earlier hold of the same lock and
-// token stays while its overlaps are undecided: hold.previous leads to it. A hold also stays for a while after its
-// lease has ended, since its release may come late: see sweep.
+// workerHolds has the holds that one worker was granted and has not released. If it was granted a lock again under the
+// same token, hold.previous leads to the earlier hold, as long as that may be part of a violation. A hold stays for a
+// while after its lease has ended, since its release may come late: see sweep.
 type workerHolds struct {
 	latest         map[lockToken]*hold
 	sizeAfterSweep int     // holds after the last sweep
@@ -36,7 +36,7 @@ func (w *workerHolds) set(id lockToken, h *hold) {
 }
 
 // sweep drops the holds whose lease has ended by the time now, but only if the number of holds has doubled since the
-// last sweep. It keeps a hold if an overlap waits for it, or if its previous leads to a hold that is kept.
+// last sweep. It keeps a hold that may still be part of a violation, or whose previous may.
 func (w *workerHolds) sweep(now time.Duration) {
 	const few = 8 // holds that need no sweep
 	if len(w.latest) <= 2*w.sizeAfterSweep+few {
@@ -48,7 +48,7 @@ func (w *workerHolds) sweep(now time.Duration) {
 	w.sizeAfterSweep = len(w.latest)
 }
 
-// queue adds h to the holds for which an overlap waits: until it is known how long they lasted.
+// queue adds h to the holds about which the worker's next operation may tell something: how long they lasted.
 func (w *workerHolds) queue(h *hold) {
 	if !h.queued {
 		h.queued = true
@@ -56,9 +56,9 @@ func (w *workerHolds) queue(h *hold) {
 	}
 }
 
-// takeAffected empties the queue, and appends to holds those about which the worker's next operation may tell
-// something, in the order of the history. These are the holds of the queue, then latest and the holds to which its
-// previous leads. The argument latest is the latest hold of the operation's lock and token, or nil.
+// takeAffected empties the queue, and appends to holds what was in it, together with latest and the holds to which its
+// previous leads, in the order of the history. The worker's next operation may tell something about all of these.
+// latest is the latest hold of that operation's lock and token, or nil.
 func (w *workerHolds) takeAffected(holds []*hold, latest *hold) []*hold {
 	holds = append(holds, w.waiting...)
 	clear(w.waiting)

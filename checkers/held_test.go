@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// holdUntil returns a hold of the lock k under that token which no overlap awaits.
+// holdUntil returns a hold of the lock k under that token. It cannot be part of a violation.
 func holdUntil(token string, until time.Duration) *hold {
 	return &hold{indexedOp: indexedOp{op: acquire(0, token, 0, 1, until)}, until: until, lastExcluded: -1}
 }
@@ -29,7 +29,7 @@ func TestPossessionsKeepTheLatestHold(t *testing.T) {
 	require.Equal(t, []*hold{other}, w.all())
 }
 
-// Holds that have ended and that no overlap awaits are dropped.
+// Holds that have ended are dropped, except those that may still be part of a violation.
 func TestPossessionsDropWhatIsOver(t *testing.T) {
 	const few = 8
 	var w workerHolds

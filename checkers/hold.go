@@ -45,8 +45,8 @@ type hold struct {
 // noTime stands for a time that is not known. Times of a run are never negative.
 const noTime time.Duration = -1
 
-// newHold returns the hold of op, an ok acquire or extend of the owner o. The hold ends at until if nobody releases it
-// earlier. It starts a tenure.
+// newHold returns the hold of op, an ok acquire or extend of the owner o that renews no earlier hold. The hold ends at
+// until if nobody releases it earlier.
 func newHold(op indexedOp, o owner, until time.Duration) *hold {
 	h := &hold{
 		indexedOp:      op,
@@ -62,13 +62,13 @@ func newHold(op indexedOp, o owner, until time.Duration) *hold {
 	return h
 }
 
-// isAwaited reports whether an overlap is undecided until it is known how long h lasts.
+// isAwaited reports whether a possible violation depends on how long h lasts, which is not known yet.
 func (h *hold) isAwaited() bool {
 	return h.lastExcluded >= h.confirmedUntil || h.overlap.open() && h.overlap.needsSecond()
 }
 
-// excludes reports whether, by their leases alone, h and the hold called later cannot both be right: each was granted
-// before the lease of the other can have ended. The grant of later returned no earlier than the grant of h.
+// excludes reports whether the leases of h and of another hold, later, contradict each other: each was granted before
+// the lease of the other can have ended. The grant of later returned no earlier than the grant of h.
 func (h *hold) excludes(later *hold) bool {
 	return h.outlives(later) && h.certainFrom < later.untilAtReturn
 }
@@ -77,8 +77,8 @@ func (h *hold) excludes(later *hold) bool {
 // have ended.
 func (h *hold) outlives(later *hold) bool { return h.owner != later.owner && later.op.Return < h.until }
 
-// beginsAtReturnOf reports whether h becomes certain in the very instant in which the grant of later returned. If so, h
-// and later overlap only if later lasts beyond that instant.
+// beginsAtReturnOf reports whether h becomes certain in the very instant in which the grant of another hold, later,
+// returned. If so, the two overlap only if later lasts beyond that instant.
 func (h *hold) beginsAtReturnOf(later *hold) bool { return h.certainFrom == later.op.Return }
 
 // link is a grant that its owner renewed before the grant can have ended.
@@ -109,8 +109,8 @@ func (h *hold) continueFrom(previous *hold) {
 	h.certainFrom = h.links[0].op.Return
 }
 
-// evidenceAgainst lists the grants that suffice to show that h and the hold called later exclude each other: the grant
-// of h, or grants of its links, or both.
+// evidenceAgainst lists the grants that suffice to show that h and another hold, later, exclude each other: the grant
+// of h, or earlier grants that h renewed, or both.
 func (h *hold) evidenceAgainst(later *hold) []indexedOp {
 	if h.op.Return < later.untilAtReturn {
 		return []indexedOp{h.indexedOp}
@@ -138,8 +138,8 @@ type tenure struct {
 	releasedAt time.Duration // the Call of its release, or noTime
 }
 
-// alreadyCounted reports whether the violation of h, as the second hold of an overlap, was counted before. A violation
-// by an extend was counted if any hold of the same tenure was reported.
+// alreadyCounted reports whether the violation in which h is the later hold was counted before. That of an extend was
+// counted if its owner has been part of a reported violation since it got the lock.
 func (h *hold) alreadyCounted() bool {
 	return h.reported || h.op.Kind == harness.Extend && h.tenure.reported
 }
@@ -164,9 +164,9 @@ func (t *theft) mayHaveRemoved(h *hold) bool {
 // theftsKept bounds the thefts kept for one hold. The latest are kept.
 const theftsKept = 16
 
-// theftBefore returns the late release that may explain why the hold second was granted while h had the lock, or nil.
-// It takes the last release that returned before the grant of second. Without one it takes the first release that was
-// under way when that grant returned.
+// theftBefore returns the late release that may explain why another hold, second, was granted while h had the lock, or
+// nil. It takes the last release that returned before that grant did. Without one it takes the first release that was
+// under way when the grant returned.
 func (h *hold) theftBefore(second *hold) (before *theft) {
 	for _, t := range h.thefts {
 		switch {
@@ -187,14 +187,14 @@ type lock struct {
 	lateRelease     *theft     // the last late release
 }
 
-// prune drops the holds that ended before the grant x returned: no later grant can overlap them. It keeps a hold for
-// which an overlap waits.
+// prune drops the holds that ended before the grant x returned: no later grant can overlap them. It keeps a hold as
+// long as a possible violation depends on it.
 func (l *lock) prune(x harness.Op) {
 	l.holds = slices.DeleteFunc(l.holds, func(h *hold) bool { return h.until <= x.Return && !h.isAwaited() })
 }
 
-// overlapsAfter ranges over the undecided overlaps in which h may be a first hold. It leaves out those whose second
-// hold returned before the time from.
+// overlapsAfter ranges over the undecided overlaps of h with later holds. It leaves out those whose later hold returned
+// before the time from.
 func (l *lock) overlapsAfter(h *hold, from time.Duration) iter.Seq[*overlap] {
 	from = max(from, h.confirmedUntil)
 	return func(yield func(*overlap) bool) {
@@ -208,16 +208,16 @@ func (l *lock) overlapsAfter(h *hold, from time.Duration) iter.Seq[*overlap] {
 	}
 }
 
-// mayOverlapIn reports whether h may be a first hold of o. If h becomes certain in the very instant in which o's second
-// hold returned, the second hold must not have been over then: see beginsAtReturnOf.
+// mayOverlapIn reports whether h may be the earlier hold of the overlap o. If h became certain in the very instant in
+// which the later hold returned, that hold must have lasted beyond that instant.
 func (h *hold) mayOverlapIn(o *overlap) bool {
 	s := o.second
 	touchesOnly := o.secondOver && !o.widened && h.beginsAtReturnOf(s)
 	return s.seq > h.seq && h.excludes(s) && !touchesOnly
 }
 
-// sweep drops the decided overlaps once they are more than half of all. Many can pile up while one overlap waits for an
-// owner that stays silent.
+// sweep drops the decided overlaps once they are more than half of all. Many can pile up behind an overlap that is
+// undecided because an owner stays silent.
 func (l *lock) sweep() {
 	if 2*l.decidedOverlaps > len(l.overlaps) {
 		l.overlaps = slices.DeleteFunc(l.overlaps, func(o *overlap) bool { return o.decided })
@@ -237,8 +237,8 @@ func (l *lock) noteSuspectRelease(t *theft) {
 	l.lateRelease = t
 }
 
-// noteLastTheft adds the lock's last late release to h.thefts if it may have removed the lock of h. It may have done so
-// even if it returned before the acquire of h did.
+// noteLastTheft adds the lock's last late release to h.thefts if that release may have removed the lock of h. It may
+// have done so even if it returned before the acquire of h.
 func (l *lock) noteLastTheft(h *hold) {
 	if l.lateRelease != nil && l.lateRelease.mayHaveRemoved(h) {
 		h.thefts = append(h.thefts, l.lateRelease)

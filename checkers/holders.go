@@ -192,8 +192,8 @@ func (p *holdersPass) write(lock string, x harness.Op) {
 	}
 }
 
-// staleAnomaly returns the anomaly that the write x shows. g called x after its last lease had ended, and s, which was
-// granted the lock after g, had written by then.
+// staleAnomaly returns the anomaly of the write x by g. When x was called, the last lease of g had ended, and s, which
+// was granted the lock after g, had written.
 func (p *holdersPass) staleAnomaly(g *grantee, s successor, x harness.Op) harness.Anomaly {
 	return harness.Anomaly{
 		Class: harness.StaleHolder, Key: x.Key, From: g.acquire.Call, To: x.Return,
@@ -214,9 +214,9 @@ type successor struct {
 	gapBefore      bool // older entries, right before this one, were dropped
 }
 
-// successors lists the owners of one lock that have written, in order of the Return of their first write. It leaves out
-// an owner whose acquire was called no later than the acquire of an owner before it in the list. So the last owner of
-// the list to have written by some time is also the last that was granted the lock.
+// successors lists the owners of one lock that have written, in order of the Return of their first write. An owner is
+// left out if its acquire was called no later than that of an owner before it in the list. So the last owner of the
+// list to have written by some time is also the last that was granted the lock.
 type successors []successor
 
 // successorsKept is how many of a lock's latest successors remain when older ones are dropped. That happens when there

@@ -137,7 +137,7 @@ func TestHoldersAtEqualInstants(t *testing.T) {
 		"asked for its lock no later than the last")
 }
 
-// Extends without a grant do not displace a kept grant.
+// Extends by owners that were never granted the lock do not displace a grant that is kept.
 func TestHoldersExtendsOfNothing(t *testing.T) {
 	ops := []harness.Op{acquire(0, "a", 1, 2, 5)}
 	for i := range time.Duration(2 * maxUnreleased) {

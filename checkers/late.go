@@ -57,8 +57,8 @@ func (l lateCommands) endOf(x harness.Op, drift float64) time.Duration {
 	return max(x.Call, min(x.HeldUntil(drift), l.earliestEnd(x.Call)))
 }
 
-// lateKept bounds the owners whose late commands are kept, at about 200 bytes each. When another owner would exceed it,
-// all are dropped, and only hashes of the owners remain.
+// lateKept bounds the owners whose late commands are kept, at about 200 bytes each. When one more comes, all of them
+// are dropped, and only hashes of the owners remain.
 const lateKept = 1 << 14
 
 // lateOwners holds the owners of locks that have late commands. A late command may be executed at any later time, so no

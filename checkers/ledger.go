@@ -125,8 +125,8 @@ func (f *faultCounts) during(t time.Duration) bool {
 	return f.Start <= t && (t <= f.Heal || f.Heal == 0)
 }
 
-// untilNextFault returns the end of the span [from, to], moved to the start of the next fault if no fault overlaps the
-// span: a fault may lose a write that was acknowledged just before. If no fault follows either, it returns to.
+// untilNextFault returns the end of the span [from, to]. If no fault overlaps the span, it returns the start of the
+// next fault, since that may lose a write that was acknowledged just before. If there is no next fault, it returns to.
 func (l *writeCounts) untilNextFault(from, to time.Duration) time.Duration {
 	next := forever
 	for _, f := range l.faults {
@@ -168,9 +168,9 @@ func (l *writeCounts) figures() []harness.Figure {
 	return append(out, l.lostTimes()...)
 }
 
-// lostTimes returns two times in seconds from the start of a fault, and the rate of losses: when the first lost write
-// was acknowledged, and when the last was. The fault is the first one that overlaps or follows the lost writes. If a
-// write was acknowledged just before the fault, its time is negative.
+// lostTimes returns the rate of losses, and when the first and the last lost write was acknowledged, in seconds from
+// the start of a fault. The fault is the first one that overlaps or follows the lost writes. If a write was
+// acknowledged just before the fault, its time is negative.
 func (l *writeCounts) lostTimes() []harness.Figure {
 	if l.lost == nil {
 		return nil

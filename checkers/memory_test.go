@@ -17,8 +17,8 @@ const (
 	growthMost = 9 << 19 // about 50 bytes per operation, and a quarter of the size of all the evidence
 )
 
-// heapGrowth returns by how much the heap in use grows in Check between operation growthAt and the last one. The
-// operations are made while they are read.
+// heapGrowth returns how much more heap is in use after the last operation than after operation growthAt, while c
+// checks them. The operations are made while they are read.
 func heapGrowth(t *testing.T, c harness.Checker, at stream) int64 {
 	var before, after uint64
 	h := of()

@@ -20,8 +20,8 @@ type markInput struct {
 // markState lists the marks on the message in ascending order. It is never changed in place.
 type markState []int
 
-// dedupModel returns porcupine's model of one message. A claim sets a mark only while there is no mark. A confirm may
-// set a further mark.
+// dedupModel returns porcupine's model of one message. A claim sets a mark only while there is none. A confirm sets a
+// mark at any time.
 func dedupModel() porcupine.Model {
 	return newModel[markState](func(i markInput) string { return i.text })
 }

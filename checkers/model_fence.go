@@ -87,7 +87,7 @@ func tokenOf(x harness.Op) (number, bool) {
 }
 
 // largestBefore returns the largest token of the grants that came before ops[i], an ok acquire, although they returned
-// after ops[i]. They were called before ops[i] returned, and answered while the owner of ops[i] certainly held the
+// later. Such a grant was called before ops[i] returned, and answered while the owner of ops[i] certainly held the
 // lock. If there are none, largestBefore returns "".
 func largestBefore(ops []harness.Op, i int, meta harness.Meta) (largest number) {
 	if meta.Widened {
@@ -117,8 +117,8 @@ func renewedEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	return until
 }
 
-// certainEnd returns the earliest end of the hold of ops[i], an ok acquire or extend. A later acquire or extend of its
-// owner may have shortened the hold, and is not taken to prolong it. ops are in order of Return.
+// certainEnd returns the earliest end of the hold of ops[i], an ok acquire or extend. Later acquires and extends of its
+// owner may shorten the hold, and do not prolong it. ops are in order of Return.
 func certainEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	h, late := ops[i], lateCommands{}
 	until := forever
@@ -136,8 +136,8 @@ func certainEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	return min(until, late.endOf(h, meta.Drift))
 }
 
-// inGrantOrder returns ops with the time from grantedAfter in place of the Call of each ok acquire. An acquire that
-// returned before that time was certainly granted first. ops are in order of Return.
+// inGrantOrder returns ops with another Call for each ok acquire, so that the order of times is the order of grants: an
+// acquire that returned before this Call was certainly granted first. ops are in order of Return.
 func inGrantOrder(ops []harness.Op, meta harness.Meta) []harness.Op {
 	ops = slices.Clone(ops)
 	late := map[owner]lateCommands{}

@@ -28,8 +28,8 @@ type filterState struct {
 }
 
 // filterModel returns porcupine's model of a whole message where claims are confirmed. Claims exclude each other as in
-// dedupModel. A confirm forbids the answer "first" to claims that are called after the confirm has returned. If the
-// confirm continues an earlier mark, it also forbids that answer to claims that came after the mark. So a confirm is
+// dedupModel. A confirm forbids the answer "first" to claims that are called after the confirm has returned. If a mark
+// was in force until then, the confirm also forbids that answer to claims that came after this mark. So a confirm is
 // one operation, at its Return. A claim is three: at its Call, when it sets its mark, and at its Return.
 func filterModel() porcupine.Model {
 	return newModel[filterState](func(i filterInput) string { return i.text })
@@ -114,7 +114,7 @@ func filterOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation
 }
 
 // toldWhileMarked reports whether an earlier confirm forbids the answer "first" to the claim ops[i]. The confirm was in
-// force when that answer came, and continues a mark that was set before the claim.
+// force when that answer came, and the message was marked from before the claim until the confirm.
 func toldWhileMarked(ops []harness.Op, i int, meta harness.Meta) bool {
 	for k, c := range ops[:i] {
 		if c.Kind == harness.Confirm && c.Outcome == harness.OK && ops[i].Return < windowEnd(ops, k, meta) &&
@@ -125,9 +125,8 @@ func toldWhileMarked(ops []harness.Op, i int, meta harness.Meta) bool {
 	return false
 }
 
-// continuesMarkBefore reports whether the confirm ops[k] continues the mark of a claim that came before the claim
-// ops[i]. The confirm was executed while the message still had that mark, or the mark of another confirm that continues
-// it.
+// continuesMarkBefore reports whether the confirm ops[k] continues, directly or through earlier confirms, the mark of a
+// claim that came before the claim ops[i]. A confirm continues a mark that cannot have ended when the confirm returned.
 func continuesMarkBefore(ops []harness.Op, k, i int, meta harness.Meta) bool {
 	for j, b := range ops[:k] {
 		switch {

@@ -60,7 +60,7 @@ func TestDedupOperations(t *testing.T) {
 	}
 }
 
-// Operations that may happen at any later time end after everything else.
+// Operations without an end get one after everything else.
 func TestEndsOfSteps(t *testing.T) {
 	steps := withEnds([]porcupine.Operation{{Call: 1, Return: 5}, {Call: 3, Return: int64(forever)}})
 	require.Equal(t, []int64{5, 6}, []int64{steps[0].Return, steps[1].Return})

@@ -35,9 +35,9 @@ import (
 // A.Return. Holds that only touch are no violation. Intervals are closed, so operations that meet in one instant may
 // have happened in the harmless order. Porcupine reads intervals the same way. Sources: soundness rules 1, 2 and 5.
 //
-// Every acquire that overlaps an earlier hold is one violation, however many holds it overlaps. So is every extend that
-// does, unless its owner has been part of a violation since it got the lock: two owners that keep extending are not
-// counted again and again.
+// Every acquire that overlaps an earlier hold is one violation, however many holds it overlaps. An extend that overlaps
+// one is a violation, too, unless its owner has been part of a violation since it got the lock: two owners that keep
+// extending are not counted again and again.
 //
 // The class is [harness.StolenRelease] if a late release explains the overlap, otherwise [harness.DoubleGrant]. A late
 // release was answered ok, came after the last lease of its own owner, and may have removed the earlier hold. The
@@ -168,9 +168,8 @@ func (p *mutexPass) op(x harness.Op) {
 }
 
 // applyToHolds applies x to the holds of its worker. A release ends the holds of its lock and token, and an acquire or
-// extend may shorten their leases. Any other x proves that the worker's holds lasted until x returned: a worker does
-// one thing after the other, so a release can only come later. applyToHolds returns the latest hold of x's lock and
-// token, which x renews or ends, or nil if there is none.
+// extend may shorten their leases. Any other x proves that the worker's holds lasted until x returned, since a worker
+// does one thing after the other. applyToHolds returns the latest hold of x's lock and token, or nil if there is none.
 func (p *mutexPass) applyToHolds(worker int, x harness.Op) *hold {
 	w := p.holdsOf[worker]
 	if w == nil {
@@ -206,7 +205,7 @@ func (p *mutexPass) applyToHolds(worker int, x harness.Op) *hold {
 }
 
 // apply applies x to h, a hold of the same worker. It reports whether h is no longer needed: x released h, or x is a
-// new grant of the same lock and token and no overlap waits for h.
+// new grant of the same lock and token and no possible violation depends on h.
 func (p *mutexPass) apply(h *hold, x harness.Op, sameLockAndToken bool) (done bool) {
 	if sameLockAndToken && x.Kind == harness.Release {
 		p.release(h, x)
@@ -273,7 +272,7 @@ func (p *mutexPass) renew(h *hold, x harness.Op) {
 	l.sweep()
 }
 
-// remove takes h out of its lock and clears its references. Otherwise each theft would keep an earlier one in memory.
+// remove takes h out of its lock and clears its references, so that h keeps no earlier hold in memory.
 func (p *mutexPass) remove(h *hold) {
 	h.overlap = nil
 	h.thefts = nil
@@ -307,7 +306,8 @@ func (p *mutexPass) grant(worker int, x harness.Op, previous *hold) {
 	l.holds = append(l.holds, h)
 }
 
-// addHold makes h the latest hold of its lock and token, and queues it if an overlap waits for it.
+// addHold makes h the latest hold of its lock and token. It queues h if a possible violation depends on how long h
+// lasts.
 func (p *mutexPass) addHold(worker int, h *hold) {
 	w, id := entry(p.holdsOf, worker), lockTokenOf(h.op)
 	h.previous = w.latest[id]
@@ -318,8 +318,8 @@ func (p *mutexPass) addHold(worker int, h *hold) {
 	w.sweep(h.op.Return)
 }
 
-// openOverlap adds an undecided overlap, in which h is the second hold, and every earlier hold that h may overlap is a
-// first hold. If too many overlaps are undecided, it counts the grant of h as not judged instead.
+// openOverlap opens one overlap of h with all earlier holds that it may overlap. How long they last is not known yet.
+// If too many overlaps are undecided, it counts the grant of h as not judged instead.
 func (p *mutexPass) openOverlap(l *lock, h *hold) {
 	hasRoom := p.undecidedOverlaps < maxUndecided
 	var firsts, ties int

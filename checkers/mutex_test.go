@@ -152,7 +152,7 @@ func TestMutex(t *testing.T) {
 	})
 }
 
-// Renewals inside an earlier lease do not count among the 16 through which a hold is traced back.
+// A hold is traced back through up to 16 renewals. Renewals while an earlier lease goes on do not count among these.
 func TestMutexFollowsRenewals(t *testing.T) {
 	renewed := func(times int, ttl time.Duration, other harness.Op) harness.History {
 		ops := []harness.Op{acquire(0, "a", 1, 2, ttl)}
@@ -188,8 +188,7 @@ func TestMutexManyLocksOfOneWorker(t *testing.T) {
 	require.Empty(t, found)
 }
 
-// The late commands of the latest owners are kept. If an earlier owner comes back, the checker reports no violation of
-// it and says that it was not judged.
+// Only the late commands of the latest owners are kept. A new grant to an earlier owner is not judged.
 func TestMutexForgetsLateCommands(t *testing.T) {
 	forgotten := func(last ...harness.Op) harness.History {
 		ops := []harness.Op{acquire(0, "a", 0, 1, 10), info(release(0, "a", 2, 3))}
@@ -209,8 +208,8 @@ func TestMutexForgetsLateCommands(t *testing.T) {
 	})
 }
 
-// Each grant beside a silent owner waits for that owner's next operation. Then all grants for which there was room are
-// decided. The others are not judged.
+// Each grant while another owner is silent waits for that owner's next operation. Only as many grants wait as there is
+// room for. The others are not judged.
 func TestManyGrantsBesideASilentOwner(t *testing.T) {
 	for _, more := range []int{0, 5} {
 		ops, end := []harness.Op{acquire(0, "a", 0, 1, 0)}, time.Duration(10)
@@ -233,12 +232,12 @@ func TestManyGrantsBesideASilentOwner(t *testing.T) {
 	}
 }
 
-// Each client acts once, and the next one is granted its lock before its lease has ended.
+// Each client acquires the lock once, before the lease of the client before it has ended, and then stays silent.
 func oneAfterTheOther(i int, t time.Duration) harness.Op {
 	return acquire(i, strconv.Itoa(i), t, t, 15*time.Microsecond)
 }
 
-// Any of them may yet have released before, but only as many are awaited as there is room for.
+// If many owners in a row stay silent, only as many grants as there is room for wait to learn who released the lock.
 func TestMoreSilentOwnersThanThereIsRoomFor(t *testing.T) {
 	p := &mutexPass{tally: newTally(of(), func(harness.Anomaly) {}), holdsOf: map[int]*workerHolds{},
 		locks: map[string]*lock{}}
@@ -254,7 +253,7 @@ func TestMoreSilentOwnersThanThereIsRoomFor(t *testing.T) {
 	require.Equal(t, maxUndecided, p.counts[harness.DoubleGrant])
 }
 
-// With widened times it is open whether an owner had the lock for long: its hold may have ended before its own answer.
+// In a widened history a hold may have ended before the recorded Return of its own grant.
 func TestMutexInMachines(t *testing.T) {
 	run := func(ops ...harness.Op) harness.History {
 		return inMachines(of(append(ops, release(0, "a", 30, 31))...))
@@ -281,7 +280,7 @@ func TestMutexInMachines(t *testing.T) {
 	})
 }
 
-// If several owners had the lock, the earliest is named, whichever acted first.
+// If several owners had the lock, the one that was granted it first is named, whichever of them acted first afterwards.
 func TestMutexNamesTheEarliest(t *testing.T) {
 	spoke := func(client int, at time.Duration) harness.Op {
 		return on(strconv.Itoa(client), acquire(client, "z", at, at, 5))
@@ -307,7 +306,7 @@ func TestMutexOfManyOverlaps(t *testing.T) {
 	require.Len(t, found, many)
 }
 
-// Decided overlaps are dropped once they are more than half, and the others stay.
+// Decided overlaps are dropped once they are more than half of all. The others stay.
 func TestLocksDropDecidedOverlaps(t *testing.T) {
 	decided := &overlap{decided: true}
 	for n, left := range map[int]int{1: 4, 2: 4, 3: 1} {
@@ -337,7 +336,7 @@ func TestHowAHoldEnds(t *testing.T) {
 	require.Empty(t, h.span(h.op, 0), "given up at the beginning of the run")
 }
 
-// A release ends every grant that its owner renewed, so no span goes on after it.
+// A release ends every grant that its owner renewed: no span of the anomaly goes on after the release.
 func TestAReleaseEndsWhatWasRenewed(t *testing.T) {
 	ops := []harness.Op{acquire(0, "a", 0, 8, 0), acquire(1, "b", 16, 24, 0), promising(25, acquire(1, "b", 24, 24, 0)),
 		release(1, "b", 24, 32)}
@@ -348,7 +347,7 @@ func TestAReleaseEndsWhatWasRenewed(t *testing.T) {
 	}
 }
 
-// If the second hold of an overlap did not last beyond its own Return, the first holds that began in that instant are
+// If the later hold of an overlap did not last beyond its own Return, earlier holds that began in that instant are
 // ruled out. They must not be ruled out twice.
 func TestWhatMayBecomeAFirstHold(t *testing.T) {
 	second := &hold{indexedOp: indexedOp{acquire(1, "b", 5, 5, 4), 2}, owner: owner{1, "b"}, until: 9, untilAtReturn: 9,
