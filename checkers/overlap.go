@@ -44,15 +44,15 @@ func (o *overlap) needsSecond() bool {
 		(o.widened || o.ties > 0 || o.first != nil && o.first.beginsAtReturnOf(o.second))
 }
 
-// heldUntil applies what is now known of h: h was not released before t. release is the operation that released h at t,
-// or nil if none did. h is first confirmed as the second hold of its own overlap, and then as a first hold of later
+// heldUntil applies what is now known of h: it was not released before t. release is the operation that released h at
+// t, or nil if none did. h is first confirmed as the second hold of its own overlap, and then as a first hold of later
 // overlaps. So overlaps are reported in the order of the history.
 func (p *mutexPass) heldUntil(h *hold, t time.Duration, release *indexedOp) {
 	p.confirmSecond(h, t, release)
 	p.confirmFirsts(h, t, release)
 }
 
-// confirmSecond decides the overlap of h with earlier holds, if h lasted until t, beyond its own Return.
+// confirmSecond confirms h as the second hold of its overlap, if it lasted until t and that is after its own Return.
 func (p *mutexPass) confirmSecond(h *hold, t time.Duration, release *indexedOp) {
 	if o := h.overlap; o.open() && !o.secondLasted && !o.secondOver && h.op.Return < t {
 		o.secondLasted, o.releases[1] = true, release
@@ -60,9 +60,9 @@ func (p *mutexPass) confirmSecond(h *hold, t time.Duration, release *indexedOp) 
 	}
 }
 
-// confirmFirsts decides the overlaps in which h may be a first hold, given that h was not released before t. h overlaps
-// each later hold that was granted before t and before the lease of h ended. If release is not nil, it released h at t,
-// and h overlaps no hold that returned at t or later.
+// confirmFirsts confirms h as a first hold of later overlaps. h was not released before t, so it overlaps each second
+// hold that was granted before t and before the lease of h ended. If release is not nil, it released h at t, and h
+// overlaps none that returned at t or later.
 func (p *mutexPass) confirmFirsts(h *hold, t time.Duration, release *indexedOp) {
 	if h.lastExcluded < h.confirmedUntil || release == nil && t <= h.confirmedUntil {
 		return
@@ -94,9 +94,9 @@ func (o *overlap) confirmFirst(first *hold, release *indexedOp) {
 	}
 }
 
-// endedAtReturn records that h ended at t, which is no later than its own Return. So h overlaps no earlier hold that
-// becomes certain only at that Return. If times were widened, h may have ended before its Return, and confirm decides
-// by t. release is the operation that released h, or nil if none did.
+// endedAtReturn records that h ended at t, which is no later than its own Return. So h does not overlap an earlier hold
+// that becomes certain only at that Return. In a widened history h may have ended before its Return, and confirm
+// compares t. release is the operation that released h, or nil if none did.
 func (p *mutexPass) endedAtReturn(h *hold, t time.Duration, release *indexedOp) {
 	o := h.overlap
 	if !o.open() || o.secondLasted || o.secondOver {
@@ -200,7 +200,7 @@ func (o *overlap) anomaly() harness.Anomaly {
 	}
 }
 
-// describeGrant says how an operation came to hold a lock.
+// describeGrant says how the owner got the lock by op: "extended" or "was granted".
 func describeGrant(op harness.Op) string {
 	if op.Kind == harness.Extend {
 		return "extended"

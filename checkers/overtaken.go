@@ -29,9 +29,9 @@ func (l *overtakenCalls) add(x peak) {
 	}
 }
 
-// retry judges the calls in a second pass over h, if h can be read again. It calls judge for each call x, with a list
-// called before. The list has the operation with the largest number on the key of x, among the ok operations of that
-// kind that had returned before x.orderedAfter. If two owners got that number, the list has an operation of each.
+// retry judges the calls in a second pass over h, if h can be read again. For each call x it calls judge. The list
+// before has the operation that had returned the largest number on the key of x before x.orderedAfter, among the ok
+// operations of that kind. If two owners got that number, the list has an operation of each.
 func (l *overtakenCalls) retry(
 	ctx context.Context, h harness.History, kind harness.Kind, judge func(before peaks, x peak),
 ) {

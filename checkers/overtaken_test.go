@@ -16,8 +16,7 @@ func even(n int) []harness.Op {
 	return draws(n, 2, func(i int) string { return strconv.Itoa(2 * (i + 1)) })
 }
 
-// The late calls are called right after the draw with that index has returned. They return after far more than
-// peaksKept others.
+// A call that more than peaksKept others overtake is judged in a second pass, by the largest number before its Call.
 func TestACallThatThousandsOvertook(t *testing.T) {
 	const many = 6 * peaksKept
 	late := func(worker, after, less int) harness.Op {
@@ -81,7 +80,7 @@ func TestATokenThatThousandsOvertook(t *testing.T) {
 	}
 }
 
-// The watermark counts workers only. A client that is not a worker may return from a call made long before it.
+// The harness is not one of the workers, so a call of its own may have been made long before it returns.
 func TestTheHarnessThatThousandsOvertook(t *testing.T) {
 	const many, end = 6000, 60_000
 	of := func(ops ...harness.Op) harness.History {
@@ -112,7 +111,7 @@ func TestTheHarnessThatThousandsOvertook(t *testing.T) {
 	})
 }
 
-// Owners that too many others followed are not judged, and the verdict says so.
+// A write is not judged if more owners wrote while it was under way than are kept. The verdict says so.
 func TestAWriteThatThousandsOvertook(t *testing.T) {
 	ops := []harness.Op{byHarness(acquire(0, "a", 0, 1, 10))}
 	for i := range 6000 {
@@ -134,7 +133,7 @@ func TestAWriteThatThousandsOvertook(t *testing.T) {
 	}
 }
 
-// Of equal numbers that had returned, the earlier one is dropped, and no larger one with it.
+// Of the numbers that had returned before a time, only the largest is kept, with all that are equal to it.
 func TestPeaksThatAreDropped(t *testing.T) {
 	at := func(ret time.Duration, n number) peak { return peak{Op: next(0, ret, ret, string(n)), number: n} }
 	for _, c := range []struct {

@@ -164,7 +164,7 @@ func (p *ownersPass) drop(current *ownersGrant) {
 	}
 }
 
-// unanswered records x, a command of caller in info, which may be executed at any later time.
+// unanswered records x, a command by caller that ended in info. It may be executed at any later time.
 func (p *ownersPass) unanswered(l *ownersLock, caller owner, current *ownersGrant, x harness.Op) {
 	p.pending.add(x, p.meta)
 	if current != nil {
@@ -183,7 +183,7 @@ func (p *ownersPass) unanswered(l *ownersLock, caller owner, current *ownersGran
 	p.noteTaking(l, caller, x)
 }
 
-// release handles the release x. Whatever its outcome, its owner has given up the lock.
+// release handles x, a release by caller. Whatever its outcome, caller has given up the lock.
 func (p *ownersPass) release(l *ownersLock, caller owner, current *ownersGrant, x harness.Op) {
 	p.giveUp(l, caller, x)
 	if current != nil && x.Outcome == harness.Fail {
@@ -255,7 +255,7 @@ func (p *ownersPass) cameBefore(g *ownersGrant, b harness.Op, until time.Duratio
 	return g.certainFrom < grantedAfter(b, until, p.meta)
 }
 
-// isOver reports whether the last of grants to the owner o had ended, or was released, when x returned. It is true if o
+// isOver reports whether the last of the owner o's grants had ended, or was released, when x returned. It is true if o
 // has none of the grants.
 func (p *ownersPass) isOver(grants []*ownersGrant, o owner, x harness.Op) bool {
 	for _, g := range slices.Backward(grants) {

@@ -38,9 +38,9 @@ func (p *ownersPass) refuse(l *ownersLock, current *ownersGrant, x harness.Op) {
 	l.refusals = append(l.refusals, &refusal{owner: current.owner, grant: current.op, until: current.until, refused: x})
 }
 
-// refuseAcquire handles x, an acquire that failed, and drops the refusals that x explains. If the lock refused x, an
-// earlier command of x's owner may have taken the lock, so x explains refusals of that owner. If x failed for another
-// reason, it may have had the lock for a while, and explains all refusals.
+// refuseAcquire handles x, an acquire that failed, and drops the refusals that are no violation because of x. If the
+// lock refused x, an earlier command of x's owner may have taken the lock, so refusals of that owner are dropped. If x
+// failed for another reason, it may have had the lock for a while, so all are dropped.
 func (p *ownersPass) refuseAcquire(l *ownersLock, caller owner, x harness.Op) {
 	plain := x.Err == "" || x.Err == harness.Held
 	p.dropExplained(l, x, func(r *refusal) bool { return r.owner == caller || !plain })
@@ -81,8 +81,8 @@ func (p *ownersPass) noteTaking(l *ownersLock, caller owner, x harness.Op) {
 	})
 }
 
-// dropExplained drops the refusals of the lock of x for which isExplained returns true. It keeps a refusal whose
-// evidence returned before x was called.
+// dropExplained drops the refusals of the lock of x for which isExplained returns true. It keeps a refusal if the
+// acquire that showed the lock to be taken returned before x was called.
 func (p *ownersPass) dropExplained(l *ownersLock, x harness.Op, isExplained func(*refusal) bool) {
 	l.refusals = slices.DeleteFunc(l.refusals, isExplained)
 	if l.waiting == 0 {

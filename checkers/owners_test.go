@@ -119,7 +119,7 @@ func faulty(start, end time.Duration, h harness.History) harness.History {
 	return h
 }
 
-// If more refusals wait for evidence than there is room for, the later ones are not judged.
+// If there are more refusals than can wait for later operations, those beyond are not judged.
 func TestManyRefusals(t *testing.T) {
 	var ops []harness.Op
 	for i := range time.Duration(maxUndecided + 1) {
@@ -132,7 +132,7 @@ func TestManyRefusals(t *testing.T) {
 	require.Contains(t, g.Reason, "it is not known of 4097 refusals")
 }
 
-// An operation that is called at the instant at which the lock was tried may have taken it by then.
+// A refusal waits until no operation can be called any more in the instant in which the lock refused another owner.
 func TestRefusalsWaitForThatInstant(t *testing.T) {
 	found := 0
 	r := &refusal{grant: acquire(0, "a", 1, 2, 20), refused: notMine(release(0, "a", 5, 6)),
@@ -145,7 +145,7 @@ func TestRefusalsWaitForThatInstant(t *testing.T) {
 	require.Equal(t, 1, found)
 }
 
-// The harness may have taken the lock, so the checker waits for it as well.
+// An acquire of the harness may have taken the lock. A refusal is not reported before that is ruled out.
 func TestOwnersWaitForTheHarness(t *testing.T) {
 	ops := []harness.Op{acquire(0, "a", 1, 2, 20), byHarness(on("y", release(0, "y", 3, 3))),
 		notMine(release(0, "a", 5, 6)), held(acquire(2, "c", 8, 9, 20))}

@@ -26,10 +26,9 @@ var pageEnd string
 // a dark scheme, and no way to the network.
 var completePage = strings.NewReplacer("</head>", pageHead+"</head>", "</body>", pageEnd+"</body>")
 
-// WritePage writes porcupine's page of the window that shows a, as one self-contained HTML file. The page has the
-// operations, the events that the rules allow besides, such as the end of a lease, and the faults that overlap them.
-// Client ids may be in the hundred thousands, so rows are not client ids; each operation names its client. Times are
-// nanoseconds since the start of the run.
+// WritePage writes porcupine's page of the anomaly a, as one self-contained HTML file. The page has the operations,
+// events such as the end of a lease, and the faults that overlap them. Client ids may be in the hundred thousands, so
+// rows are not client ids; each operation names its client. Times are nanoseconds since the start of the run.
 //
 // Porcupine v1.3.1 puts two of its texts into the page as HTML: the descriptions of a state and of metadata. Both are
 // escaped here. The other texts reach the page as text and must not be escaped.
@@ -51,8 +50,8 @@ func WritePage(w io.Writer, a harness.Anomaly, meta harness.Meta, faults []harne
 	return nil
 }
 
-// assignRows gives each client a row of the page, in order of appearance. An operation that follows from the rules
-// alone, such as the end of a lease, gets a row of its own below the clients.
+// assignRows gives each client a row of the page, in order of appearance. Below the clients, each event that no client
+// caused, such as the end of a lease, gets a separate row.
 func assignRows(steps []porcupine.Operation) {
 	byClient := map[int]int{}
 	for _, s := range steps {

@@ -43,8 +43,7 @@ func drawn(t *testing.T, c harness.Checker, h harness.History) (string, pageData
 	return page.String(), data
 }
 
-// Keys, tokens and results come from outside. They must not reach the parts of porcupine's page that are HTML
-// unescaped.
+// Keys, tokens and results come from outside. Where porcupine puts them into the page as HTML, they must be escaped.
 func TestPagesCannotBeInjected(t *testing.T) {
 	evil := func(op harness.Op) harness.Op {
 		op.Key, op.Arg, op.Err = "key "+script, script, script
@@ -122,7 +121,7 @@ func TestDrawReportsTheWriter(t *testing.T) {
 	require.ErrorContains(t, WritePage(w, a, harness.Meta{}, nil), "checkers: draw duplicate-number: disk full")
 }
 
-// Clients have rows in order of appearance. Operations that follow from the rules alone have rows below them.
+// Clients have rows in order of appearance. Events such as the end of a lease have rows below them.
 func TestRowsOfAPage(t *testing.T) {
 	steps := []porcupine.Operation{{ClientId: 7}, {ClientId: ruleClient}, {ClientId: 3}, {ClientId: 7},
 		{ClientId: ruleClient}}

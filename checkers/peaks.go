@@ -14,7 +14,7 @@ const peaksKept = 1024
 
 // peaks finds, among the operations on one key, the one that had returned the largest number before a given time. It
 // keeps each operation whose number was larger than all earlier ones. If two owners got the same largest number, it
-// keeps one operation of each. Of the operations that returned before the watermark only the largest remains.
+// keeps one operation of each. Of the operations that returned before every later Call, only the largest remains.
 //
 // Memory is bounded even if a worker stays silent. For a time long ago, peaks may then find a smaller number than the
 // largest, but never a larger one. mayMissLarger reports whether that may be so.
@@ -28,9 +28,9 @@ type peak struct {
 	gapBefore    bool          // operations between this one and the one before were dropped
 }
 
-// addIfLarger adds x if its number is larger than all earlier ones. It also adds x if the number equals the largest so
-// far, and only one operation, of another owner, has that number. Operations have to come in order of Return. No later
-// operation of a worker is called before the time low.
+// addIfLarger adds x if its number is larger than all earlier ones. If another owner was the only one to return that
+// number, and it is the largest so far, addIfLarger adds x as well. Operations have to come in order of Return. No
+// later operation of a worker is called before the time low.
 func (p *peaks) addIfLarger(x peak, meta harness.Meta, low time.Duration) {
 	all := *p
 	if k := len(all); k > 0 {

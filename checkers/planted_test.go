@@ -60,8 +60,8 @@ var blind = map[string]planted{
 	}},
 }
 
-// The properties can fail. Each finds each defect that is planted in its checker within a thousand histories, or 5,000
-// if the defect ignores drift. Brute force alone finds it too, within more.
+// Each defect that is planted in a checker is found within a thousand histories, or 5,000 if the defect is to ignore
+// drift. Brute force without the checker's rule finds it, too, but may need more histories.
 func TestPlantedBugsAreFound(t *testing.T) {
 	for _, p := range properties {
 		defects := maps.Clone(blind)
@@ -95,10 +95,9 @@ func (p property) foundAfter(c harness.Checker, limit int) int {
 	return 0
 }
 
-// An anomaly's operations are the smallest illegal window: without any one of the grants, the others can be explained.
-// Releases stay, since a hold would look longer without its own. Operations that only name the cause are not part of
-// the window: the claim that a confirm belongs to, and the release of a stolen release with its owner's hold, which may
-// be illegal as well.
+// The operations of an anomaly are as few as possible: without any one of the grants, the others can be explained.
+// Releases stay, since a hold would look longer without its own. Operations that only name the cause do not count: the
+// claim that a confirm belongs to, and of a stolen release the late release with its owner's hold.
 func TestWindowsAreMinimal(t *testing.T) {
 	checked := map[harness.Class]int{}
 	for _, p := range properties[:5] {
@@ -130,8 +129,8 @@ func TestWindowsAreMinimal(t *testing.T) {
 	}
 }
 
-// culprit reports whether x is in a only to explain it, as a claim is whose confirm had returned when the second claim
-// was called.
+// culprit reports whether a has the claim x only as an explanation. It does if a confirm had returned before the last
+// claim of a was called: then that confirm suffices as evidence.
 func culprit(a harness.Anomaly, x harness.Op) bool {
 	if x.Kind != harness.Claim || x.Return == a.To {
 		return false
@@ -146,7 +145,7 @@ func illegal(class harness.Class, ops []harness.Op, meta harness.Meta) bool {
 	return !porcupine.CheckOperations(w.model, w.operations)
 }
 
-// A window that is not small is not shown to porcupine, and so not certified.
+// An anomaly with too many operations is not shown to porcupine, and so not certified.
 func TestCertifyIsBounded(t *testing.T) {
 	a := harness.Anomaly{Class: harness.DuplicateNumber,
 		Ops: slices.Repeat([]harness.Op{next(0, 1, 2, "1")}, certifyOperations)}

@@ -16,8 +16,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Defaults for CI, which the command line overrides: see verify-checkers in the Makefile. A failure prints the seed
-// that repeats it.
+// TestMain sets defaults of rapid's flags for CI. The command line overrides them: see verify-checkers in the Makefile.
+// A failure prints the seed that repeats it.
 func TestMain(m *testing.M) {
 	for name, value := range map[string]string{"rapid.checks": "2500", "rapid.seed": "1", "rapid.nofailfile": "true",
 		"rapid.shrinktime": "10s"} {
@@ -86,10 +86,9 @@ func leasing(d dice) []harness.Kind {
 // score counts the histories of a property.
 type score struct{ histories, violated, asked, agreed, tried int }
 
-// On every small history a checker, its rule as a list of plain comparisons, and porcupine where it has a model, agree:
-// no false alarm, no miss, and as many violations of each class as the rule counts (of extended holds, as many as it
-// allows). Each anomaly carries its spans. What a checker reports before the end of a record stays true however the
-// record goes on.
+// On every small history a checker agrees with its rule, a list of plain comparisons, and with porcupine where that has
+// a model. It finds as many violations of each class as the rule counts; for extends, the rule counts an upper bound.
+// What a checker reports before the end of a record stays true however the record goes on.
 func TestCheckersKeepTheirRules(t *testing.T) {
 	for _, p := range properties {
 		t.Run(p.name, func(t *testing.T) {
@@ -135,14 +134,14 @@ func (p property) disagreement(c harness.Checker, one history, s *score) error {
 	return p.try(one, p.objects(one, g), s)
 }
 
-// objects reports whether the checker that gave g, or the one beside it, finds a violation.
+// objects reports whether the property's checker, which judged g, or its checker beside finds a violation.
 func (p property) objects(one history, g harness.Judgement) bool {
 	return g.Verdict == harness.Invalid ||
 		p.beside != nil && p.beside.Check(context.Background(), one.h,
 			func(harness.Anomaly) {}).Verdict == harness.Invalid
 }
 
-// ask has porcupine judge each key, if it has a model for the checker, and compares with what legal says.
+// ask has porcupine judge each key, if it has a model for the checker. It returns an error if legal says otherwise.
 func (p property) ask(one history, s *score, legal func([]harness.Op) bool) error {
 	for key, its := range byKey(one.ops) {
 		k := keyOps{familyKey{familyOf(its[0].Kind), key}, its}
@@ -164,8 +163,7 @@ func (p property) ask(one history, s *score, legal func([]harness.Op) bool) erro
 	return nil
 }
 
-// try has brute force judge each key, if executions can differ, and compares with what the checker said about all of
-// them.
+// try has brute force judge each key of the history. It returns an error if the checker said otherwise of the history.
 func (p property) try(one history, invalid bool, s *score) error {
 	if p.explains == nil {
 		return nil
@@ -200,8 +198,8 @@ func countsOf(found []harness.Anomaly) counted {
 	return c
 }
 
-// misreported says which anomaly has wrong spans, and which anomaly of the first n operations of a history is missing,
-// in order, among those of the whole.
+// misreported returns an error if an anomaly has wrong spans, or if an anomaly that is found in the first n operations
+// of a history is not found in all of it.
 func (p property) misreported(one history, n int) error {
 	_, all := judgeWithin(context.Background(), p.checker, one.h)
 	for _, a := range all {

@@ -29,8 +29,7 @@ func rising(n int, first string) []harness.Op {
 // onceOnly returns h as a running load shows it: it cannot be read again.
 func onceOnly(h harness.History) harness.History { return readable(h, 1) }
 
-// readable returns a history of which only so many passes see the operations of h. Further passes see only those in
-// left.
+// readable returns a history whose first passes see the operations of h. Further passes see only those in left.
 func readable(h harness.History, passes int, left ...harness.Op) harness.History {
 	whole, n := h.Ops, 0
 	h.Ops = func(yield func(harness.Op, error) bool) {
@@ -74,8 +73,8 @@ func TestOldDuplicates(t *testing.T) {
 	}
 }
 
-// A sequence that starts again draws every number twice. All duplicates are found, those beyond the bound without their
-// first draw.
+// A sequence that starts again draws every number twice. All duplicates are counted, but only recallAtMost of them are
+// reported with their first draws.
 func TestManyOldDuplicates(t *testing.T) {
 	ops := rising(recentKept+2000, "")
 	at := time.Duration(10 * len(ops))
@@ -90,7 +89,7 @@ func TestManyOldDuplicates(t *testing.T) {
 	require.Len(t, slices.DeleteFunc(found, explained), 1500-recallAtMost)
 }
 
-// Before the watermark only the largest number counts, and it is the one that is reported.
+// Of the numbers that had returned before every later Call, only the largest is kept.
 func TestPeaksBehindTheWatermark(t *testing.T) {
 	var p peaks
 	for i := range 100 {
@@ -113,7 +112,7 @@ func TestWatermark(t *testing.T) {
 	}
 }
 
-// The watermark of widened times is never above the Call of a later operation.
+// In a widened history, too, no later operation is called before the watermark's time low.
 func TestTheWatermarkOfWidenedTimes(t *testing.T) {
 	const workers, wide = 3, 50
 	w := watermark{workers: workers, widened: true}

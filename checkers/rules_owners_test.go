@@ -43,8 +43,8 @@ func grants(x harness.Op, perhaps bool) bool {
 		(x.Outcome == harness.OK || perhaps && x.Outcome == harness.Info)
 }
 
-// lostBetween reports whether another owner had the lock between the grant ops[i] and the extend ops[j] of one owner,
-// and neither held it when the other was answered.
+// lostBetween reports whether another owner certainly had the lock between the grant ops[i] and the extend ops[j], both
+// by one owner, without both owning it at one time.
 func lostBetween(ops []harness.Op, i, j int, meta harness.Meta) bool {
 	upTo := func(k int) time.Duration { return holdEnd(ops[:k+1], k, meta) }
 	before := func(a, b int) bool {
@@ -76,7 +76,8 @@ func lostBetween(ops []harness.Op, i, j int, meta harness.Meta) bool {
 	return false
 }
 
-// sinceWhen returns the Return of the grant ops[i], or of the first of those grants that were renewed in time up to it.
+// sinceWhen returns the time from which the owner of the grant ops[i] certainly had the lock: the Return of that grant,
+// or of an earlier one that was renewed in time.
 func sinceWhen(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	j := grantBefore(ops, i, meta)
 	unanswered := func(x harness.Op) bool { return sameOwner(x, ops[i], meta) && x.Outcome == harness.Info }
@@ -86,8 +87,8 @@ func sinceWhen(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	return sinceWhen(ops, j, meta)
 }
 
-// stillTaken reports whether ops[j] was refused although its owner still had the lock by the grant ops[i], as the
-// refusal of another owner shows.
+// stillTaken reports whether ops[j] was refused although its owner still had the lock by the grant ops[i]. The lock
+// shows that it was still taken by refusing another owner afterwards.
 func stillTaken(ops []harness.Op, i, j int, meta harness.Meta) bool {
 	a, x, end := ops[i], ops[j], holdEnd(ops[:i+1], i, meta)
 	enters := 0

@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// kept is the rule of Stored. It says nothing about operations before an inspection that may have found the sequence
-// ended.
+// kept is the rule of Stored. If a sequence may have ended by the time of an inspection, the operations before are
+// ignored.
 func kept(ops []harness.Op, meta harness.Meta, c counted) {
 	num := func(s string) *big.Int {
 		if s == "" {
@@ -61,8 +61,8 @@ func kept(ops []harness.Op, meta harness.Meta, c counted) {
 	}
 }
 
-// mayEnd returns the earliest end of the sequence that ops[i], an inspection, may have met: that of what the inspection
-// ops[last] showed, or that of what a Next has begun since. A Next may set the end a little later, until it returns.
+// mayEnd returns the earliest end of the sequence, as far as the inspection ops[i] may have met it. The TTL that the
+// inspection ops[last] showed counts, and the TTL of each Next that may have set it since.
 func mayEnd(ops []harness.Op, last, i int, meta harness.Meta) time.Duration {
 	j, end := ops[last], endless
 	looked := j.Kind == harness.Inspect && j.Outcome == harness.OK

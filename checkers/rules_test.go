@@ -25,8 +25,8 @@ func (c counted) add(class harness.Class, yes bool) {
 
 const endless time.Duration = 1 << 50 // after everything in these histories
 
-// length returns the shortest time that a lease or window may last. A clock that may be wrong may end it a millisecond
-// early, as a clock that counts in milliseconds does.
+// length returns the shortest time that a lease or window may last. If clocks may be wrong, one that counts in
+// milliseconds may end it up to a millisecond early.
 func length(ttl time.Duration, drift float64) time.Duration {
 	lacks := math.Ceil(float64(ttl) * drift)
 	switch {
@@ -38,7 +38,8 @@ func length(ttl time.Duration, drift float64) time.Duration {
 	return ttl - time.Duration(lacks)
 }
 
-// longest returns the longest time that a server may keep a lease or window, which is to the end of a millisecond.
+// longest returns the longest time that a server may keep a lease or window. A server keeps it until its last
+// millisecond has passed.
 func longest(ttl time.Duration, drift float64) time.Duration {
 	if ttl == 0 {
 		return endless
@@ -73,8 +74,8 @@ func perKey(rule func(ops []harness.Op, meta harness.Meta, c counted)) func([]ha
 	}
 }
 
-// exclusive is the rule of Mutex: of two owners one came first, so its hold can have ended when the other is answered.
-// A renewed hold counts from its first grant if each renewal came in time.
+// exclusive is the rule of Mutex: two holds of different owners are a violation if each was granted before the other
+// can have ended. A renewed hold counts from its first grant if each renewal came in time.
 func exclusive(ops []harness.Op, meta harness.Meta, c counted) {
 	ends, since := make([]time.Duration, len(ops)), make([]time.Duration, len(ops))
 	for i, x := range ops {
@@ -99,7 +100,7 @@ func exclusive(ops []harness.Op, meta harness.Meta, c counted) {
 }
 
 // extended counts extends that overlap an earlier hold. Each is a double grant, unless its owner was part of one
-// already. Which of two came first may depend on who acted first, so their number is an upper bound.
+// already. Rules do not look at that, so their number is an upper bound.
 const extended harness.Class = "extended"
 
 // same reports whether a checker counted as its rule does.
@@ -210,9 +211,8 @@ func numbered(ops []harness.Op, _ harness.Meta, c counted) {
 	}
 }
 
-// fenced is the rule of Fence. A grant that returned before another owner can have lost its lock was given before that
-// owner's, and so was one that had been called before that owner's returned. Of two owners with one token the second is
-// wrong in either order.
+// fenced is the rule of Fence. A grant that was called before another one returned, and returned before that one can
+// have ended, came first, so its token must not be larger. Two owners must not get the same token, in either order.
 func fenced(ops []harness.Op, meta harness.Meta, c counted) {
 	for j, b := range ops {
 		kept, wrong := holdEnd(ops[:j+1], j, meta), false
@@ -335,7 +335,7 @@ func marksBefore(ops []harness.Op, meta harness.Meta) (m knownMarks) {
 	return m
 }
 
-// writesRule is the rule of Writes, by numbers instead of runs.
+// writesRule is the rule of Writes. It counts single writes, where the checker reports them in runs.
 func writesRule(ops []harness.Op, _ harness.Meta, c counted) {
 	var last *harness.Op
 	for _, x := range ops {

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// scaleEnv is the environment variable that names one measurement of BenchmarkScale for a process of its own: who
-// judges which history, how many operations, on how many keys.
+// scaleEnv is the environment variable that tells another process of BenchmarkScale what to measure: who judges which
+// history, how many operations, on how many keys.
 const scaleEnv = "DOUBLEGRANT_SCALE"
 
 const (
@@ -25,8 +25,8 @@ const (
 	scaleMemory = 4 << 30          // memory for porcupine, in bytes
 )
 
-// scaled lists the histories. Ten calls are under way at any time. Operation i of a batch is on the key i%keys, and
-// text is its number in decimal digits.
+// scaled lists the histories, each with ten clients for each key. at makes operation i, on the key i%keys; text is i in
+// decimal digits.
 var scaled = map[string]struct {
 	c     harness.Checker
 	class harness.Class

@@ -98,8 +98,8 @@ func (p *sequencePass) draw(x harness.Op, n number) {
 	}
 }
 
-// rejudge judges the draw x again, in the second pass. The list called before has the largest number that had been
-// returned before x was called. rejudge reports x if that number is larger than its own.
+// rejudge judges the draw x again, in the second pass. It reports x if the largest number in the list before is larger
+// than that of x: it had been returned before x was called.
 func (p *sequencePass) rejudge(before peaks, x peak) {
 	if largest := before.top(); largest.number.compare(x.number) > 0 {
 		p.add(regressionOf(largest, x))

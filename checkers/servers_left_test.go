@@ -10,11 +10,11 @@ import (
 // These servers answer the harness's probes after the load, when no client is left that could act: nothing is executed
 // after its Return.
 
-// jammedServer is a lock that is free again when its leases have ended. It is more lenient than a real one where the
-// rule of Stuck is:
+// jammedServer is a lock that is free again when its leases have ended. Like the rule of Stuck, it is more lenient than
+// a real one:
 //
 //   - a lease may begin as late as its answer came, and no release ends it;
-//   - anybody may be granted the lock, and a lock that is granted in the end may have refused everybody until then;
+//   - anybody may be granted the lock. Refusals do not count if it is granted to somebody later;
 //   - a refusal before anybody has asked for the lock shows nothing.
 type jammedServer struct {
 	until time.Duration // the end of all leases
@@ -59,14 +59,14 @@ func jammedExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 }
 
 // leftFilter is a filter together with those who claim, deliver and confirm. A message that it calls seen is marked,
-// and was delivered by the worker that marked it. It is more lenient than a real one where the rule of Delivery is:
+// and was delivered by the worker that marked it. Like the rule of Delivery, it is more lenient than a real one:
 //
-//   - a mark may end at any time, and begin as late as its answer came; a claim that is told "seen" may replace it;
+//   - a mark may begin as late as its answer came, and end at any time; a claim that is told "seen" may replace it;
 //   - the time of the delivery does not matter, nor do answers to clients before anybody had marked the message;
-//   - once a claim has got no answer, or the harness has marked the message, nobody has to deliver it. A client that
-//     claimed it and crashed, or was told to stop, has marked it, whatever later confirms say;
-//   - a message that is new in the end was not marked for ever. Nor was it lost, unless all marks had ended by then;
-//   - answers to the harness while a client is under way, or before anybody has asked, show nothing.
+//   - once a claim has got no answer, or the harness has marked the message, nobody has to deliver it. This does not
+//     hold if the client crashed or was told to stop: its claim certainly marked the message;
+//   - a message that is new in the end had no endless mark. If a mark may have been left, it was not lost either;
+//   - answers to the harness while a client is under way, or before any client has asked, show nothing.
 type leftFilter struct {
 	probes    map[int]probed // the harness's probes, by index
 	leases    bool           // confirms are promised, so claims are leases
@@ -84,7 +84,7 @@ type leftFilter struct {
 	immortal int
 }
 
-// probed describes what was asked before a probe of the harness.
+// probed describes what clients had asked before a probe of the harness.
 type probed struct {
 	says  bool // the probe shows something: a client had asked, and none was under way
 	known bool // somebody may have marked the message
@@ -122,7 +122,7 @@ func (s leftFilter) do(d deed, at time.Duration) (world, bool) {
 	return s, true
 }
 
-// judges reports whether d, a probe, shows something that nothing explains.
+// judges reports what the probe d shows: that the message is lost, or that its mark is immortal.
 func (s leftFilter) judges(d deed, at time.Duration) (lost, immortal bool) {
 	p := s.probes[d.index]
 	switch {
@@ -134,7 +134,8 @@ func (s leftFilter) judges(d deed, at time.Duration) (lost, immortal bool) {
 	return !s.delivered && !s.excused && (p.owed || !s.marked) && (!s.leases || at > s.until), p.known && at > s.until
 }
 
-// mark notes d, a claim or confirm that may have marked the message, and whether all marks before it had ended.
+// mark applies d, a claim or confirm that may have marked the message. If d was told "first", it withdraws what earlier
+// probes showed. over says that all marks before d had ended.
 func (s *leftFilter) mark(d deed, over bool) {
 	s.marked = true
 	if d.Kind == harness.Confirm {
@@ -151,8 +152,8 @@ func (s *leftFilter) mark(d deed, over bool) {
 	}
 }
 
-// obliged reports whether the client of x, a claim that marked its message, was told so, or knows that nobody will act
-// on it.
+// obliged reports whether nobody but the client of the claim x can deliver the message. That is so if x was told
+// "first", or if the client crashed or was told to stop.
 func obliged(x harness.Op) bool {
 	return x.Outcome == harness.OK || slices.Contains([]string{harness.Crashed, harness.FewAcks, "ERR"}, x.Err)
 }

@@ -8,9 +8,9 @@ import (
 )
 
 // turnServer is a lock that owners have one after the other. An owner may extend its lock even after its lease, unless
-// another owner was granted it since. As with fencedServer, whatever ends a lease may do so at its call. Another owner
-// counts only if it was answered between the two answers of the first one, and its lease had ended at the second as far
-// as known then. Otherwise Mutex may report two owners.
+// another owner had the lock in between: that one was answered between the two answers of the first, and its lease had
+// ended by the second. If it had not, Mutex judges the two. As with fencedServer, a command may end a lease as soon as
+// it is called.
 type turnServer struct {
 	granted []deed
 	// givenUp has grants that their owner may have released at the instant of its answer. The record shows later
@@ -33,16 +33,15 @@ func (s turnServer) do(d deed, at time.Duration) (world, bool) {
 	return turnServer{append(slices.Clip(s.granted), d), s.givenUp}, true
 }
 
-// gaveUp reports whether the owner of x may have released it at that instant.
+// gaveUp reports whether the owner of x may have released the lock in the instant at, in which it was answered.
 func (s turnServer) gaveUp(x deed, at time.Duration) bool {
 	return slices.ContainsFunc(s.granted, func(y deed) bool {
 		return sameHolder(x, y) && y.index >= x.index && y.Return == at && slices.Contains(s.givenUp, y.index)
 	})
 }
 
-// turnExplained is the specification of Mutex and silent reacquires together, since which of two grants came first
-// follows from both. Each extend is judged separately, with one other owner at a time: some execution has to explain
-// these two, whatever it says about others.
+// turnExplained is the specification of Mutex and silent reacquires together: both follow from the order of the grants.
+// Each extend is judged with one other owner at a time. Each such pair may need a different order.
 func turnExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 	deeds := grantDeeds(ops, meta)
 	for i, d := range deeds {
@@ -66,7 +65,7 @@ func turnExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 	return execution{deeds: deeds, every: every}.explains(turnServer{})
 }
 
-// lastGrants lists those deeds, up to the last, that their owner did not renew in time.
+// lastGrants lists the deeds up to last, by index, that their owners did not renew in time.
 func lastGrants(deeds []deed, last deed) (all []int) {
 	for i, d := range deeds {
 		renews := func(x deed) bool {
@@ -80,8 +79,8 @@ func lastGrants(deeds []deed, last deed) (all []int) {
 	return all
 }
 
-// goesOn reports whether the owner of x continued that grant: until its next one it called no release, and nothing that
-// failed or got no answer.
+// goesOn reports whether the owner of x kept that grant until its next one. In between it called no release, each of
+// its acquires was ok, and no command ended in info.
 func goesOn(x deed, deeds []deed, ops []harness.Op, meta harness.Meta) bool {
 	i := slices.IndexFunc(deeds, func(y deed) bool { return y.index > x.index && sameHolder(x, y) })
 	return i < 0 || !slices.ContainsFunc(ops[x.index:deeds[i].index], func(y harness.Op) bool {
@@ -91,8 +90,8 @@ func goesOn(x deed, deeds []deed, ops []harness.Op, meta harness.Meta) bool {
 	})
 }
 
-// passedBefore lists, for each other owner whose lease has ended when d returns, its grants that were answered between
-// the last grant of d's owner and d.
+// passedBefore lists the grants that were answered between the last grant of d's owner and d, grouped by owner. It
+// leaves out owners whose lease had not ended when d returned.
 func passedBefore(d deed, before []deed, ops []harness.Op, meta harness.Meta) (all [][]deed) {
 	for i, x := range before {
 		n := slices.IndexFunc(all, func(of []deed) bool { return sameHolder(of[0], x) })
@@ -108,7 +107,8 @@ func passedBefore(d deed, before []deed, ops []harness.Op, meta harness.Meta) (a
 	return all
 }
 
-// isOver reports whether the last of some grants to the owner of x has ended when d returns.
+// isOver reports whether the owner of x had lost the lock when d returned: the last of its grants had ended, or it had
+// called a release.
 func isOver(grants []deed, x, d deed, ops []harness.Op, meta harness.Meta) bool {
 	for _, y := range grants {
 		if sameHolder(x, y) {
@@ -120,9 +120,8 @@ func isOver(grants []deed, x, d deed, ops []harness.Op, meta harness.Meta) bool 
 	})
 }
 
-// hasLock reports whether an owner that did all this was granted a lock and has neither released it nor asked for it in
-// vain since. It is false for an owner with an acquire or extend without an answer, which may be granted the lock at
-// any later time.
+// hasLock reports whether an owner was granted a lock and has since neither called a release nor failed to acquire it.
+// It is false if an acquire or extend of the owner ended in info, since that may be granted the lock at any later time.
 func hasLock(ops []harness.Op, token string, worker int, meta harness.Meta) (has bool) {
 	for _, x := range ops {
 		switch {
@@ -139,15 +138,14 @@ func hasLock(ops []harness.Op, token string, worker int, meta harness.Meta) (has
 }
 
 // takenServer is a lock that refuses only while it is taken, and never refuses its owner. Every acquire may be granted.
-// It is more lenient than a real one:
+// Like the rule of Owners, it is more lenient than a real one:
 //
-//   - a lease may end at any time, which leaves the lock free; a refused release may leave it free as well, as it may
+//   - a lease may end at any time, which leaves the lock free. A refused release may leave it free as well, as it may
 //     have been sent twice;
 //   - a lock that was certainly released, or whose lease can have ended, may go on refusing others;
 //   - if there are two owners at once, which Mutex reports, both may be refused;
-//   - an owner without an answer may take the lock repeatedly, and one that gave it back may have had it all the while;
-//   - an owner that acquired twice may be refused a release, and so may an owner with another command without an
-//     answer.
+//   - an owner without an answer may take the lock repeatedly. One that gave it back may have had it all the while;
+//   - a release may be refused if its owner acquired twice, or if another command of that owner got no answer.
 type takenServer struct {
 	holder *deed // the owner that must not be refused, or was when the lock became free; nil: none
 	free   bool

@@ -26,15 +26,15 @@ func counterExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 	return execution{deeds: deeds, every: every}.explains(counter(-1))
 }
 
-// storedServer is what is stored for a sequence: it never goes back, unless the sequence ends. It is more lenient than
-// a real one where the rule of Stored is:
+// storedServer is what is stored for a sequence: it never goes back, unless the sequence ends. Like the rule of Stored,
+// it is more lenient than a real one:
 //
-//   - the sequence may end at any time from the earliest on, and each Next may have begun it, at its Call or after the
-//     last inspection;
+//   - the sequence may end at any time from its earliest end on. Each Next may have begun it anew, at its Call or after
+//     the last inspection;
 //   - a Next may set the TTL after it has drawn the number: until its Return, or at any later time if it is in info;
-//   - while a Next is under way for longer than its TTL, and as long as inspections lack what they lacked then, numbers
-//     need not be stored;
-//   - any drawn number may be stored: one larger than those known to be drawn shows nothing.
+//   - numbers need not be stored while a Next is under way for longer than its TTL. What an inspection lacks then, the
+//     next ones may lack as well;
+//   - any drawn number may be stored, also one that is larger than all that are known to be drawn.
 type storedServer struct {
 	facts   map[int]lookFacts // by index of the inspection
 	least   *big.Int          // the least that is stored, as inspections have shown
@@ -50,7 +50,7 @@ type storedServer struct {
 	drawn   []deed
 }
 
-// lookFacts describes an inspection as known at the end.
+// lookFacts describes an inspection with what the whole history says about it.
 type lookFacts struct {
 	mortal bool // the sequence had been seen to have a TTL
 	// slow says that a Next was under way that had been called a whole TTL before. Then nothing is said about numbers

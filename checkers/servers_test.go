@@ -60,8 +60,8 @@ func (s lockServer) other(d deed, at time.Duration) (world, bool) {
 	return lockServer{d.worker, d.Arg, s.granted(d, nil), s.late}, true
 }
 
-// granted returns leases with that of d added, if d grants one. An operation that may be executed again may be so right
-// after d.
+// granted returns leases with that of d added, if d grants one. A command of the owner that may be executed again may
+// be so right after d, and so shorten that lease.
 func (s lockServer) granted(d deed, leases []lease) []lease {
 	if d.Kind == harness.Release || d.Outcome != harness.OK {
 		return leases
@@ -75,7 +75,8 @@ func (s lockServer) granted(d deed, leases []lease) []lease {
 	return append(leases, l)
 }
 
-// leaves returns the earliest end of a lease that was asked for at call, if d is executed after it.
+// leaves returns the earliest end that d may give to a lease that was asked for at call and granted before d is
+// executed.
 func (d deed) leaves(call time.Duration) time.Duration {
 	if d.Kind == harness.Release {
 		return 0
@@ -98,8 +99,8 @@ func lockDeedsOf(ops []harness.Op, meta harness.Meta) []deed {
 }
 
 // fencedServer is a lock that draws a fencing token for each grant: a larger one than ever before, or for its owner the
-// same again. It executes an owner's requests in the order of the history. It is more lenient than lockServer: whatever
-// ends or shortens a lease may do so at its call.
+// same again. It executes an owner's requests in the order of the history. It is more lenient than lockServer: a
+// command may end or shorten a lease as soon as it is called.
 type fencedServer struct{ granted []deed }
 
 func (s fencedServer) do(d deed, at time.Duration) (world, bool) {
@@ -117,8 +118,8 @@ func (s fencedServer) do(d deed, at time.Duration) (world, bool) {
 	return s, true
 }
 
-// fenceExplained is the specification of Mutex and Fence together, since which of two grants came first follows from
-// both. The tokens of two owners are judged at a time, whatever their order says about others.
+// fenceExplained is the specification of Mutex and Fence together: both follow from the order of the grants. The tokens
+// of two owners are judged at a time, and each pair of owners may need a different order.
 func fenceExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 	deeds := grantDeeds(ops, meta)
 	for i, a := range deeds {

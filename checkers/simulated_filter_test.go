@@ -16,7 +16,7 @@ type simFilter struct {
 	newest     int  // newest message
 }
 
-// simMark exists up to the end of its last millisecond. The zero value is none.
+// simMark is a mark, which exists up to the end of its last millisecond. The zero value stands for no mark.
 type simMark struct {
 	end  int64  // end on the server's clock; 0: no end
 	by   string // its owner; "": there is no mark

@@ -128,7 +128,7 @@ func (s *simLocks) request(kind harness.Kind, key, token string, c *simClient) h
 	return op
 }
 
-// update reads what x guards and asks to write it back plus a number of its own.
+// update reads the numbers that the lock x guards, and returns the add that writes them back with one more number.
 func (s *simLocks) update(x simHolding) harness.Op {
 	number := len(s.updates)
 	r := s.resources[x.key]

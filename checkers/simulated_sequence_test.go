@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// simSequences draws numbers: the next one, or the client's proposal if that is larger. What is stored may end; the
-// drawn numbers are known beyond that.
+// simSequences draws numbers: the next one, or the client's proposal if that is larger. The stored number may end, but
+// the simulation remembers which numbers were drawn.
 type simSequences struct {
 	*simWorld
 	all map[string]*simSequence

@@ -117,8 +117,8 @@ func (s *simScore) differences(one history) string {
 	return ""
 }
 
-// No history of a correct server is invalid, whatever is late or lost, and however uncertain the clocks are that took
-// its times. Most histories show enough to be valid.
+// No history of a correct server is invalid, whatever is late or lost, and whether its times are exact or widened. Most
+// histories show enough to be valid.
 func TestSimulatedServersAreNeverInvalid(t *testing.T) {
 	atMost := 500 // histories of each server; they are ten times as long as those of the properties
 	if testenv.Deep() {
@@ -154,9 +154,8 @@ func TestSimulatedServersAreNeverInvalid(t *testing.T) {
 	}
 }
 
-// The simulation can fail. Each defect that is planted in a server is found under its class, in histories with exact
-// times and in widened ones. In histories with exact times, hundreds of operations long, the checkers count what their
-// rules do.
+// The simulation can fail: each defect that is planted in a server is found under its class, both by exact times and by
+// widened ones. The histories are hundreds of operations long.
 func TestSimulatedFlawsAreFound(t *testing.T) {
 	const least, most = 10, 300
 	for _, sim := range simulations {
@@ -199,8 +198,8 @@ func ruleOf(c harness.Checker) func([]harness.Op, harness.Meta) counted {
 	return properties[slices.IndexFunc(properties, func(p property) bool { return p.checker == c })].rule
 }
 
-// widened returns a history as generators record it whose clocks are known to within some time. The times of each
-// operation are off by up to that, and widened by it. Operations stay in the order in which their worker asked.
+// widened returns a history as several generators record it. Each generator widens the times of its operations by the
+// uncertainty of its clock. Operations stay in the order in which their worker asked.
 func widened(d dice, one history) history {
 	const most = 8 * time.Millisecond
 	groups := 1 + d.IntN(3)

@@ -67,7 +67,7 @@ type simWorld struct {
 	ops     []harness.Op // in order of Return
 }
 
-// newSimWorld draws the parameters of a world from d, one of them the seed of everything that happens in it.
+// newSimWorld draws the parameters of a world from d. A seed for everything that happens in the world is one of them.
 func newSimWorld(d dice, flaw string) *simWorld {
 	w := &simWorld{length: 20 + d.IntN(281), workers: 2 + d.IntN(6), keys: 1 + d.IntN(4), flaw: flaw}
 	w.grid = []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond / 4, 7 * time.Microsecond}[d.IntN(4)]
@@ -242,8 +242,8 @@ func (s *sending) attempt() {
 	})
 }
 
-// certain returns the answer, unless an earlier attempt makes it worthless: that attempt may have done what this one
-// was refused.
+// certain returns the answer. But if an earlier attempt got no answer, a refusal says nothing, since that attempt may
+// have succeeded. Then certain returns info.
 func (s *sending) certain(got harness.Op) harness.Op {
 	no := got.Outcome == harness.Fail || got.Kind == harness.Claim && got.Result == harness.ResultSeen
 	if s.unanswered && no {

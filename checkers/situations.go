@@ -10,9 +10,9 @@ import (
 // Situations counts the situations that a history meets. It sees the operations of a run or of an explorer's schedule
 // in order of Return, and nothing else. It skips operations of [harness.HarnessClient].
 //
-// Only what is certain is counted: a lease has ended once it can last no longer, and a lock is held while it certainly
-// is. Memory is bounded. Of very many keys only the latest 8,192 to 16,384 are watched, and of one worker the latest 8
-// locks. Counts may then be too small.
+// Only what is certain is counted: a lease has ended only after its latest end, and a lock is held only while its hold
+// is certain. Memory is bounded. Of very many keys only the latest 8,192 to 16,384 are watched, and of one worker the
+// latest 8 locks. Counts may then be too small.
 type Situations struct {
 	meta       harness.Meta
 	counts     map[harness.SituationName]*harness.Situation
@@ -163,8 +163,8 @@ func byCall(x, y harness.Op) []harness.Op {
 	return []harness.Op{x, y}
 }
 
-// isInLastInstant reports whether x, by its times, met the last twentieth of the lease or window that op asked for. x
-// does not count if it was called after that lease or window had certainly ended.
+// isInLastInstant reports whether x may have been executed in the last twentieth of the lease or window that op asked
+// for. x does not count if it was called after that lease or window had certainly ended.
 func (c *Situations) isInLastInstant(op, x harness.Op) bool {
 	end := harness.EarliestEnd(op.Call, op.TTL, c.meta.Drift)
 	return end < forever && x.Return >= end-op.TTL/20 && x.Call < leaseOver(op, c.meta.Drift)

@@ -12,7 +12,7 @@ import (
 )
 
 // A load with a quota goes on until each situation has occurred QuotaCount times, and for QuotaLeast at least. Without
-// the least time, loads of sequences would end at once.
+// QuotaLeast, loads of sequences would end at once.
 const (
 	QuotaCount = 100
 	QuotaLeast = 10 * time.Second
@@ -82,7 +82,7 @@ func wantedOf(kinds []harness.Kind) (wanted []harness.SituationName) {
 	return slices.DeleteFunc(wanted, IsByChance)
 }
 
-// QuotaLacks begins the text of Lacking. By it other packages recognise a verdict that quotes the text.
+// QuotaLacks begins the text of Lacking. Other packages look for it to recognise a verdict that quotes the text.
 const QuotaLacks = "not every situation had occurred"
 
 // Lacking names the situations that occurred too seldom. It returns "" if there are none.

@@ -10,8 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// lastingHold returns the operations of one hold that outlives its lease while others ask, from at on. They meet every
-// situation of a lock that cannot be extended.
+// lastingHold returns operations from the time at on: an owner keeps a lock beyond its lease while another one asks for
+// it. They meet every situation of a lock that cannot be extended.
 func lastingHold(i int, at time.Duration) []harness.Op {
 	token := func(who string) string { return fmt.Sprintf("%s%d", who, i) }
 	return []harness.Op{

@@ -8,9 +8,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// situationsOfShares counts the situations inside each generator's share of the workers. Times by one clock are exact
-// relative to each other. Times by two clocks are widened, so two operations may seem to meet that did not meet. A run
-// in one process is one share.
+// situationsOfShares counts the situations inside each generator's share of the workers. Only times by one clock are
+// exact relative to each other: operations of two generators may seem to overlap because their times were widened. A
+// run in one process is one share.
 type situationsOfShares struct {
 	shares []harness.Share
 	bound  time.Duration // how much an operation may have been widened

@@ -129,8 +129,8 @@ func TestSituations(t *testing.T) {
 	}
 }
 
-// A lock that is taken in the millisecond in which another's lease ends may be too early by up to a millisecond, which
-// is counted.
+// TakenAtLeaseEnd counts a lock that is taken in the millisecond in which another owner's lease ends. Redis may have
+// ended the lease too early by up to a millisecond.
 func TestALockTakenAtALeasesEnd(t *testing.T) {
 	const lease = 10 * time.Millisecond
 	a := acquire(0, "a", 0, 2, lease)
@@ -196,8 +196,8 @@ func TestOfVeryManyMessagesASampleIsWatched(t *testing.T) {
 	require.Zero(t, sampled(marksKept/4).mask, "windows that are over need no room")
 }
 
-// Operations of two generators that only meet by their widened times do not count. Operations of one generator that
-// meet by their own times do.
+// Operations of one generator count as contention if they overlap. Operations of two generators never count: they may
+// overlap only because their times were widened.
 func TestWideningMakesNobodyMeet(t *testing.T) {
 	const wide, lease = 6, time.Second
 	met := func(first, second int, between time.Duration) harness.Judgement {

@@ -79,8 +79,8 @@ func (a spansIn) are(want ...harness.Span) error {
 	return nil
 }
 
-// past compares the spans with the longest time for which anything before the probe can have kept the lock or mark. The
-// probe was answered last, but may have been called first.
+// past checks the spans of a lock or mark that was still there after every lease. The first span has to end at the
+// latest end of all earlier leases and windows. The probe was answered last, but may have been called first.
 func (a spansIn) past() error {
 	probe := slices.MaxFunc(a.Ops, func(x, y harness.Op) int { return slices.Index(a.all, x) - slices.Index(a.all, y) })
 	over := time.Duration(0)
@@ -109,8 +109,8 @@ func possiblyUntil(over time.Duration, by, late harness.Op) []harness.Span {
 	return all
 }
 
-// stale compares the spans with the leases that the owner of write asked for since it last called a release, by the
-// rule of Holders.
+// stale checks the spans of a stale write. The first span has to end with the last lease that the writer asked for
+// after its last release, by the rule of Holders.
 func (a spansIn) stale(write harness.Op) error {
 	acquire, next, first := a.Ops[0], a.Ops[1], a.Ops[2]
 	before := slices.DeleteFunc(slices.Clone(a.all[:slices.Index(a.all, write)]),
@@ -123,8 +123,8 @@ func (a spansIn) stale(write harness.Op) error {
 		harness.Span{Client: next.Client, Owner: 1, Kind: harness.NextOwner, From: next.Return, To: write.Call})...)
 }
 
-// twoCertain checks that two certain holds or marks overlap. One of them may be missing if its lease can have ended
-// when it was answered. Then the other one covers that answer.
+// twoCertain checks that two certain holds or marks overlap. If one of them may have ended before it was answered, it
+// has no span, and the other one has to cover that answer.
 func (a spansIn) twoCertain() error {
 	var two []harness.Span
 	for _, s := range a.Spans {

@@ -33,10 +33,10 @@ import (
 //   - max(J.Call, N.Call) + TTL*(1-Meta.Drift) for a Next N that returned after J. N may also return after I, if it was
 //     called before I returned.
 //
-// If the sequence may have ended, the numbers issued and shown before are forgotten. So is every Next called by
-// I.Return, which may have been executed before the end. If an inspection finds nothing of a sequence that was seen to
-// have a TTL, every Next called by the Return of that inspection is forgotten as well: the library may have sent it
-// earlier without an answer. A Next is also forgotten if its TTL can have ended when an inspection found nothing.
+// If the sequence may have ended by the Return of I, the numbers issued and shown before are forgotten. A Next that was
+// called by then may have been executed before the end, so its number is forgotten, too. If an inspection finds nothing
+// of a sequence that was seen to have a TTL, every Next called by its Return is forgotten, since the library may have
+// sent it earlier without an answer. So is every Next whose TTL can have ended when an inspection found nothing.
 //
 // The checker assumes that a sequence has one TTL, which no operation shortens. A Next or an inspection that ended in
 // info or fail shows nothing. Sources: "Unique serial numbers" (see workloads); soundness rules 1, 4 and 5.
@@ -94,9 +94,9 @@ type storedPass struct {
 	nonNumbers nonNumbers
 }
 
-// pendingAnomaly is an anomaly that is reported unless its sequence turns out to have ended before the anomaly. A Next
-// may show that. It may have begun the sequence anew, at begunFrom or later, with a TTL that may have been over before
-// the anomaly's last operation returned.
+// pendingAnomaly is an anomaly that is not reported if its sequence turns out to have ended before. A later Next shows
+// that if it may have begun the sequence anew, at begunFrom or later, and if its TTL may have been over before the
+// anomaly's last operation returned.
 type pendingAnomaly struct {
 	harness.Anomaly
 	begunFrom time.Duration

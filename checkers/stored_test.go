@@ -109,7 +109,7 @@ func TestStoredDecidesOnTheWay(t *testing.T) {
 	})
 }
 
-// Findings up to the watermark are reported, those at that instant included, and once.
+// A finding is reported once, when the time of its last operation is reached.
 func TestWhatWaitsIsReportedWhenItWasSeen(t *testing.T) {
 	found := 0
 	p := &storedPass{

@@ -124,7 +124,7 @@ func TestWhoGaveNoAnswerInTimeIsAskedOnceMore(t *testing.T) {
 	}
 }
 
-// A context that ends with the last operation has ended the pass.
+// If the context ends during the last operation, the pass returns an error.
 func TestAPassEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	err := eachOp(ctx, of(next(0, 1, 2, "1")), func(harness.Op) { cancel() })

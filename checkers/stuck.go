@@ -18,7 +18,7 @@ import (
 //     the harness included. There is at least one, and none has TTL 0, which never ends. A TTL of a millisecond or more
 //     counts as one millisecond more, less a nanosecond: Redis counts in whole milliseconds and keeps a key until the
 //     last one has passed;
-//   - no client's acquire or extend of that Key that returns after P, without a fail, was called by P.Return;
+//   - no client's acquire or extend of that Key was under way when P returned, apart from those that failed;
 //   - no later acquire or extend of that Key is ok: a lock that is granted again was not stuck.
 //
 // Each lock is reported once, at the end, for the first probe that shows it. A probe is inconclusive if it failed for

@@ -46,8 +46,7 @@ func TestStuck(t *testing.T) {
 	})
 }
 
-// A lease can have ended from its earliest end on, and certainly has at its latest. Both are rounded to the safe side,
-// and none is beyond forever.
+// The earliest end of a lease is rounded down, the latest end up. Neither is beyond forever.
 func TestEndsOfLeases(t *testing.T) {
 	for _, tc := range []struct {
 		at, ttl          time.Duration

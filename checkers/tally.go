@@ -31,7 +31,7 @@ func newTally(h harness.History, report func(harness.Anomaly)) *tally {
 }
 
 // add counts one anomaly, has porcupine certify it and passes it on. The checker has to give Ops in the order of the
-// history: only that order tells operations apart that share all their times.
+// history: nothing else tells the order of operations that share all their times.
 func (t *tally) add(a harness.Anomaly) {
 	slices.SortStableFunc(a.Ops, func(x, y harness.Op) int { return cmp.Compare(x.Call, y.Call) })
 	if t.counts[a.Class] < certifyAtMost && len(a.Ops) > 1 && hasModel(a) {

@@ -12,8 +12,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// space is every history of up to so many operations, of at most three workers, whose times are whole numbers up to
-// end.
+// space is the set of all histories of at most ops operations, by at most three workers, with whole numbers up to end
+// as times.
 type space struct {
 	property string
 	can      []harness.Op // possible operations
@@ -36,7 +36,8 @@ var spaces = []space{
 	{property: "writes", can: setDeeds, read: reads, ops: 3, end: 3, deep: true},
 }
 
-// The possible operations of each space, without clients and times. Some spaces have only the first ones.
+// The possible operations of the spaces, without clients and times. A space takes all of a list, or only the first
+// ones.
 var (
 	lockDeeds = []harness.Op{
 		// 5

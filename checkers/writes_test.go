@@ -64,8 +64,8 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
-// Writes that cannot be read again are not judged, and a record that ends in between shows no unexpected write. Only
-// unexpected writes need a third pass.
+// Writes are not judged if the history cannot be read a second time. A third pass is needed only if a refused write may
+// be unexpected.
 func TestWritesNeedASecondPass(t *testing.T) {
 	refused := fail(add(0, 1, 1, 2))
 	h := func() harness.History { return of(refused, add(1, 1, 1, 3), read(7, 8, "1")) }
