@@ -16,8 +16,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// million returns a run of a million operations on the cluster of ten failovers, with errors of many texts, and more
-// anomalies than a page shows.
+// million returns a run with ten failovers, a million operations, many different errors, and more anomalies than a page
+// shows.
 func million(t *testing.T) Report {
 	t.Helper()
 	h := analysistest.Kills(10)

@@ -18,7 +18,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
-// site returns the folder of a site with every kind of page, and of files that pages link to.
+// site writes a page of every kind into a folder, with the files that they link to, and returns the folder.
 func site(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -64,7 +64,7 @@ func site(t *testing.T) string {
 	return dir
 }
 
-// kinds lists a page of each kind, by the name of its pictures, with the number of its texts at least.
+// kinds lists a page of each kind, and the name of the pictures of it.
 var kinds = []struct{ name, file string }{
 	{"run", "rich/report.html"},
 	{"failover", "ten/report.html"},
@@ -150,7 +150,7 @@ func (x *tab) namesAllControls() {
 	}
 }
 
-// refused is what html/template makes of a link that is none to a file.
+// refused is what html/template writes in place of a link that it does not trust.
 const refused = "#ZgotmplZ"
 
 // leadsTo checks that every link leads to a file.

@@ -20,12 +20,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// lookScript looks at a page from within.
+// lookScript runs in a page and measures how the page looks.
 //
 //go:embed testdata/look.js
 var lookScript string
 
-// trap reports a script of a page's texts, if one runs.
+// trap makes a page complain on the console if a script from one of its texts runs and opens a dialog or a window.
 const trap = `for (const name of ['alert', 'confirm', 'prompt', 'open'])
 	globalThis[name] = () => console.error(name + ' was called')`
 
@@ -134,7 +134,7 @@ func (x *tab) size(width int64) {
 	require.NoError(x, chromedp.Do(x.ctx, chromedp.EmulateViewport(width, min(16000, high))))
 }
 
-// media lets the page believe that it is on a medium, "screen" or "print", of a reader who prefers "light" or "dark".
+// media shows the page on a medium, "screen" or "print", in the colour scheme "light" or "dark".
 func (x *tab) media(medium, scheme string) {
 	x.Helper()
 	do(x, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: medium,

@@ -75,7 +75,7 @@ func report(t *testing.T, h harness.History, j harness.Judged) Report {
 	return r
 }
 
-// overlapping returns the synthetic run with many more faults, each recorded at its end.
+// overlapping returns a run with many faults that overlap, in order of their End.
 func overlapping() harness.History {
 	h := analysistest.Synthetic()
 	for i, name := range []string{"refuse", "slicer", "latency", "bandwidth", "skew-clients", "clock-step", "drop",

@@ -152,8 +152,8 @@ func (e Exploration) schedules() string {
 	return units.Plural(int64(e.Result.Schedules), "schedule", "schedules")
 }
 
-// everything returns the number of schedules of an exhausted search. If others were pruned, it calls these schedules
-// different, since pruned schedules would have shown nothing new.
+// everything returns the number of schedules of an exhausted search. If some were pruned, it speaks of schedules that
+// differ: a pruned schedule would have shown nothing new.
 func (e Exploration) everything() string {
 	if e.Result.Pruned > 0 {
 		return e.schedules() + " that differ"

@@ -10,8 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// ExplorationDocument is the content of a search's verdict.json. Fields that runs have as well have the same names as
-// in [Document]. Times of steps and operations are virtual.
+// ExplorationDocument is the content of a search's verdict.json. A field that a run also has is called the same in
+// [Document]. Times of steps and operations are virtual.
 type ExplorationDocument struct {
 	Head
 	Verdict harness.Verdict `json:"verdict"`       // "valid", "invalid" or "unknown"

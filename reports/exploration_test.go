@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// textOf returns v as write writes it.
+// textOf returns what write writes of v.
 func textOf[T any](t *testing.T, write func(io.Writer, T) error, v T) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -21,7 +21,7 @@ func textOf[T any](t *testing.T, write func(io.Writer, T) error, v T) string {
 	return b.String()
 }
 
-// junitRead returns the one suite in JUnit's file of rows.
+// junitRead returns the test suite that JUnit writes of rows.
 func junitRead(t *testing.T, rows ...Row) junitSuite {
 	t.Helper()
 	return junitParsed(t, textOf(t, func(w io.Writer, rows []Row) error { return JUnit(w, "suite", rows) }, rows))

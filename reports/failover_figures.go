@@ -87,7 +87,7 @@ func FailoversLine(f tally.Figures) string {
 	return s
 }
 
-// seenIn returns, in parentheses, how many of all failovers have the time that d is about; empty: all have it.
+// seenIn returns, in parentheses, in how many of all failovers the time of the distribution d was seen; empty: in all.
 func seenIn(d tally.Distribution, f tally.Figures) string {
 	if d.Of == f.Failovers {
 		return ""

@@ -75,8 +75,8 @@ func TestOneFailoverOfASuiteHasNoDistribution(t *testing.T) {
 		FailoversLine(figuresOf(r.Failovers)))
 }
 
-// TestAFailoverBeyondItsLimitComesWithWhatToLookAt has one limit that the client library can exceed, and one that it
-// cannot.
+// TestAFailoverBeyondItsLimitComesWithWhatToLookAt expects the client library to be named only where the limit includes
+// the library's time.
 func TestAFailoverBeyondItsLimitComesWithWhatToLookAt(t *testing.T) {
 	r := tally.Run{Ending: tally.NotMet, Limit: "first write", Expected: "valid"}
 	require.Contains(t, advice(r), "which stage takes longest")
@@ -87,7 +87,8 @@ func TestAFailoverBeyondItsLimitComesWithWhatToLookAt(t *testing.T) {
 	require.Contains(t, advice(r), "a fault that moves the primary")
 }
 
-// TestFailoversThatShowNotEverythingAreCounted has a cost that is a range, and a failover without a client write.
+// TestFailoversThatShowNotEverythingAreCounted has one cost that is only a range, and one failover without a client
+// write.
 func TestFailoversThatShowNotEverythingAreCounted(t *testing.T) {
 	h := analysistest.Kills(5)
 	r := report(t, h, valid())

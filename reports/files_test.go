@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pageOf returns v as write writes it, parsed strictly as XHTML, so that unclosed or unescaped text fails.
+// pageOf returns the page that write writes of v. The test fails unless the page is strict XHTML.
 func pageOf[T any](t *testing.T, write func(io.Writer, T) error, v T) string {
 	t.Helper()
 	page := textOf(t, write, v)
@@ -35,7 +35,7 @@ func wellFormed(t *testing.T, html string) {
 	})
 }
 
-// eachElement calls see at the start of each element of a page. Elements that see decodes are not visited.
+// eachElement calls see at the start of each element of a page, except those inside an element that see decodes.
 func eachElement(t *testing.T, html string, see func(d *xml.Decoder, start xml.StartElement)) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(html))

@@ -14,8 +14,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
-// jenkins is what junit-10.xsd of Jenkins's xUnit plugin allows of the elements that we write: their attributes, those
-// of them that are required, and their children.
+// jenkins lists the elements that we write, with their attributes, required attributes and children as junit-10.xsd of
+// Jenkins's xUnit plugin allows them.
 var jenkins = map[string]struct{ attributes, required, children string }{
 	"testsuites": {"name time tests failures errors", "", "testsuite"},
 	"testsuite": {"name tests failures errors group time skipped timestamp hostname id package file log url",
@@ -45,8 +45,8 @@ func (e element) attr(name string) string {
 	return ""
 }
 
-// requireDialects holds a junit.xml to Jenkins's schema, and to what GitLab's documentation of unit test reports says
-// that it shows: names of tests that differ, and reasons that are the elements' text.
+// requireDialects checks a junit.xml against Jenkins's schema and against GitLab's documentation of unit test reports.
+// GitLab shows a test only if its name differs from the others, and as its reason only the element's text.
 func requireDialects(t *testing.T, text string) {
 	t.Helper()
 	var root element

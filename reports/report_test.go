@@ -67,7 +67,7 @@ func TestAFaultThatTheRecordDoesNotSeeHealed(t *testing.T) {
 	require.Len(t, analysis.Failovers(h), 1)
 }
 
-// TestNoLossesAreClaimedWhereNobodyKnows has checkers that ended in different ways, none with a finding.
+// TestNoLossesAreClaimedWhereNobodyKnows expects 0 losses only of checkers that saw everything, by trusted clocks.
 func TestNoLossesAreClaimedWhereNobodyKnows(t *testing.T) {
 	untrusted := []harness.Event{{Kind: harness.EventClockUntrusted, Node: "generator-2", Detail: "it stepped"}}
 	for _, c := range []struct {

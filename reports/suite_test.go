@@ -53,7 +53,7 @@ func TestEveryFormOfASuiteSaysWhatFailedAndHowToRepeatIt(t *testing.T) {
 	require.Equal(t, s.Ending(), back.Ending())
 }
 
-// nightly is a suite with a run for each ending, as a CI job has it.
+// nightly returns a suite of a CI job, with a run for each ending.
 func nightly() tally.Suite {
 	s := suiteWith(tally.Met, tally.NotMet, tally.NotMet, tally.Undecided, tally.Failed)
 	s.Name, s.Started = "our locks", time.Date(2026, 11, 21, 4, 0, 0, 0, time.UTC)
@@ -173,7 +173,7 @@ func TestASuitesPagesAreNotForItsRunsToWrite(t *testing.T) {
 	}
 }
 
-// The page of a suite that was no soak leaves it out, since few readers need it.
+// The page of a suite shows the harness's memory only if the suite was a soak.
 func TestASuiteSaysHowMemoryGrew(t *testing.T) {
 	s := suiteWith(tally.Met)
 	for i := range 100 {
@@ -189,7 +189,7 @@ func TestASuiteSaysHowMemoryGrew(t *testing.T) {
 	require.Contains(t, b, "(+3")
 }
 
-// Failures come before the table, and what a run used only if asked for. Nothing is wider than the terminal.
+// Failures come before the table. Memory is shown only if asked for. Nothing is wider than the terminal.
 func TestASuiteOnATerminal(t *testing.T) {
 	s := suiteWith(tally.Met, tally.NotMet)
 	s.Memory.AfterRun(2, tally.Sample{At: time.Second, RSS: 1 << 20, Goroutines: 3, Files: 11})

@@ -22,9 +22,9 @@ type band struct {
 	faults   []string // a text for each fault, without repetitions
 }
 
-// bandsOf divides the time of the faults into bands of three classes: a fault that cuts off the client group is in
-// force, only other faults are in force, or faults only heal. group is the number of the client group; -1: the picture
-// shows all clients. A fault without a recorded end heals until end.
+// bandsOf divides the time of the faults into bands of three classes. In the first a fault that cuts off the client
+// group is in force, in the second only other faults are, and in the third faults only heal. group is the number of the
+// client group; -1: the picture shows all clients. A fault without a recorded end heals until end.
 func bandsOf(faults []harness.Fault, group int, end time.Duration) []band {
 	var times []time.Duration
 	for _, f := range faults {

@@ -56,8 +56,8 @@ func (f *frame) nameFaults(faults []harness.Fault) {
 	}
 }
 
-// edges draws lines where faults begin and where their heals begin. Callers draw them after the curves, which hide the
-// edges of bands.
+// edges draws a line where each fault begins and where its heal begins. Callers draw these lines after the curves, so
+// that the curves do not hide them.
 func (f *frame) edges(faults []harness.Fault, top, bottom float64) {
 	for _, fault := range faults {
 		f.line("band-edge", f.x(fault.Start), top, f.x(fault.Start), bottom)
@@ -135,8 +135,8 @@ func decimal(t, unit, step time.Duration) string {
 	return s
 }
 
-// linear draws a value axis from 0 to about peak or more, with grid lines. It returns the function that maps a value to
-// its y.
+// linear draws a value axis with grid lines, from 0 to the next round value near peak or above. It returns the function
+// that maps a value to its y.
 func (f *frame) linear(top, bottom, peak float64, lines int) func(float64) float64 {
 	step := valueTickEvery(peak, lines)
 	high := step * max(1, math.Ceil(peak/step-0.02))

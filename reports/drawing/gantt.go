@@ -109,8 +109,8 @@ func Shown(ops []harness.Op) []harness.Op {
 	return ops
 }
 
-// scale sets the time axis. The axis covers all operations. It also covers the times with two owners, as far as the
-// operations do not become too small.
+// scale sets the time axis. It covers all operations. It also covers the times with two owners, up to three times as
+// far as the operations reach.
 func (g *gantt) scale() {
 	end := g.zero
 	for _, op := range g.ops {

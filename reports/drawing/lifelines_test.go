@@ -71,7 +71,7 @@ func TestAnyNumberOfClientsCanBeDrawn(t *testing.T) {
 	}
 }
 
-// The picture and its table name the owner of a hold where a client has several.
+// If a client has holds of several owners, the picture and its table name the owner.
 func TestLinesNameTheOwnerOfAHold(t *testing.T) {
 	p := analysistest.NewPlay()
 	for _, owner := range []string{"a", "a-again"} {
