@@ -15,7 +15,7 @@ const benchOps = 1_000_000
 // stream makes operations one by one, 10 microseconds apart.
 type stream = func(i int, t time.Duration) harness.Op
 
-// Ten locks and 1000 workers; every other acquire is refused.
+// benchLock makes operations of 1000 workers on ten locks. Every other acquire is refused.
 func benchLock(i int, t time.Duration) harness.Op {
 	key, w := "lock-"+strconv.Itoa(i/30%10), i/3
 	switch i % 3 {

@@ -36,7 +36,7 @@ func (p *gatesPass) noteLease(x harness.Op) {
 	}
 }
 
-// looseClocks returns a doubt if the uncertainty of the generators' clocks is more than a quarter of the shortest
+// looseClocks returns a reason for Unknown if the uncertainty of the clocks is more than a quarter of the shortest
 // lease.
 func (p *gatesPass) looseClocks() []string {
 	if p.shortestLease == 0 || p.clockBound <= p.shortestLease/leasesPerClockBound {

@@ -16,7 +16,7 @@ func mayFollow(c, m harness.Op) bool {
 	return c.Kind == harness.Confirm && c.Outcome != harness.Fail && (c.Outcome == harness.Info || c.Return >= m.Call)
 }
 
-// confirmsKept bounds the messages in each of the three maps of confirms, at about 300 bytes a message.
+// confirmsKept bounds the messages in each map of the type confirms, at about 300 bytes a message.
 const confirmsKept = 1 << 13
 
 // confirms holds, by message, the confirms that may shorten marks which come later in the history. The server may
@@ -88,8 +88,8 @@ func shortestWindow(n time.Duration, byMessage map[string][]harness.Op, drift fl
 }
 
 // earliestEnd returns the earliest end of the mark m. Any confirm that came before m in the history may have shortened
-// m. If a confirm that was dropped to bound memory may have done so most, dependsOnDropped is true, and end is m.Call
-// plus the shortest window of those that were dropped.
+// m. If the shortest end would be due to a confirm that was dropped to bound memory, dependsOnDropped is true. Then the
+// end is m.Call plus the shortest window that was dropped.
 func (all *confirms) earliestEnd(m harness.Op, drift float64) (end time.Duration, dependsOnDropped bool) {
 	end = harness.EarliestEnd(m.Call, m.TTL, drift)
 	for _, byMessage := range [...]map[string][]harness.Op{all.young, all.old, all.late} {
@@ -198,8 +198,8 @@ func (p *dedupPass) decide(s *suspected) {
 	p.messages++
 }
 
-// end decides the suspected claims that are left. It returns a doubt instead if the record stops early and may lack a
-// confirm that excuses such a claim. It may lack one if it has confirms, or if confirms were promised.
+// end decides the suspected claims that are left. It returns a reason for Unknown instead if the record stops early and
+// may lack a confirm that excuses such a claim. It may lack one if it has confirms, or if confirms were promised.
 func (p *dedupPass) end(complete bool) string {
 	if complete || !p.sawConfirm && !p.promised {
 		p.decideBefore(forever)

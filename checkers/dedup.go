@@ -35,7 +35,7 @@ import (
 // A confirm that was called early enough may excuse a claim, even if it returns after the claim. So a claim is reported
 // only when no confirm can excuse it any longer: once every worker has had a later operation, or at the end of the
 // record. If the workloads promise kinds, but no confirms, a claim is reported at once. If the record stops before the
-// run did, claims that still wait are doubts, unless the record has no confirm and promises none.
+// run did, claims that still wait make the verdict Unknown, unless the record has no confirm and promises none.
 //
 // The checker relies on two promises of a run. If kinds are promised and confirms are not, nobody confirms. The
 // harness, which is not one of the workers, never confirms. Histories that other programs recorded may break both

@@ -110,7 +110,7 @@ func TestDedupConfirmedByTheHarness(t *testing.T) {
 	require.Equal(t, 1, found(torn(ops...)), "nobody is left who could confirm in time")
 }
 
-// A claim waits for a confirm that is called at the very instant up to which claims are decided.
+// A claim is not decided while a confirm may still be called in the instant in which the claim returned.
 func TestDedupWaitsForAConfirmOfThatInstant(t *testing.T) {
 	h := drifting(0.3, of())
 	h.Meta.Workers, h.Meta.Kinds = 2, []harness.Kind{harness.Claim, harness.Confirm}

@@ -289,8 +289,9 @@ func toldFirst(x harness.Op) bool {
 	return x.Kind == harness.Claim && x.Outcome == harness.OK && x.Result == harness.ResultFirst
 }
 
-// end reports the findings that are left. It returns a doubt if it cannot tell of some messages whether they were lost.
-// If the second pass saw fewer operations than the first, it may have missed a delivery, so end reports nothing.
+// end reports the findings that are left. It returns a reason for Unknown if it cannot tell of some messages whether
+// they were lost. If the second pass saw fewer operations than the first, it may have missed a delivery, so end reports
+// nothing.
 func (p *deliveryPass) end() string {
 	if p.read != p.ops {
 		return ""

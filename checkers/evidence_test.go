@@ -16,7 +16,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// update rewrites testdata/evidence.txt; read what has changed.
+// update is a flag that rewrites testdata/evidence.txt. Read what has changed.
 var update = flag.Bool("update", false, "write testdata/evidence.txt anew")
 
 // evidence holds histories. testdata/evidence.txt has all that a checker says about each: reason, figures, and every
@@ -152,8 +152,7 @@ func during(h harness.History, faults ...harness.Fault) harness.History {
 	return h
 }
 
-// proposals draws 23 to 100, and then 23 again, as from a script that compares strings: it takes 23 for larger than
-// 100.
+// proposals draws 23 to 100, and then 23 again: a script that compares strings takes 23 for larger than 100.
 func proposals() []harness.Op {
 	return append(draws(78, testWorkers, func(i int) string { return strconv.Itoa(23 + i) }), next(0, 780, 785, "23"))
 }

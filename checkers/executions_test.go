@@ -29,7 +29,7 @@ type deed struct {
 	kept     time.Duration // ends, as known when it returned
 }
 
-// world is a specification: a server in some state. It is never changed in place.
+// world is a server in some state. It is never changed in place.
 type world interface {
 	// do returns the server after it executed d at that instant, or false if it would have answered differently.
 	do(d deed, at time.Duration) (world, bool)
@@ -119,7 +119,7 @@ func lastly(deeds []deed) []deed {
 	return append(deeds, deed{from: end, to: end})
 }
 
-// differs reports whether brute force and c disagree on a history.
+// differs reports whether brute force and c disagree on one of limit random histories.
 func (p property) differs(t *testing.T, c harness.Checker, limit int) bool {
 	for seed := range limit {
 		one := p.small(seeded(uint64(seed)))

@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// load returns a workload that is never opened.
+// load is a workload that is never opened.
 type load struct {
 	harness.Workload
 	kinds  []harness.Kind

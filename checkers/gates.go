@@ -158,7 +158,7 @@ var contests = []contended{
 	{harness.Next, harness.DrawsAtOnce},
 }
 
-// missingRecord returns a doubt if the run was not recorded to its end.
+// missingRecord returns a reason for Unknown if the run was not recorded to its end.
 func (p *gatesPass) missingRecord() []string {
 	switch {
 	case p.h.End == nil:

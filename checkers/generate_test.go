@@ -34,7 +34,7 @@ func (d throws) IntN(n int) int {
 	return v % n
 }
 
-// history is a small history with the operations in it.
+// history is a small history. ops has its operations.
 type history struct {
 	ops []harness.Op
 	h   harness.History
@@ -128,7 +128,7 @@ type worker struct {
 	lease, until time.Duration // its length; the latest end of all leases under owns
 }
 
-// finish puts op at the worker's current time and advances that.
+// finish gives op a client, times and an outcome. Its Return is the worker's next current time.
 func (w *worker) finish(op harness.Op) harness.Op {
 	op.Client = w.id
 	op.Call = w.now + time.Duration(w.IntN(3))

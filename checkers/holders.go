@@ -33,8 +33,9 @@ import (
 // alarm: the lock does not protect from it.
 //
 // Every such write is one violation. A refused write is not, whatever the reason. Writes of owners without a known
-// grant are doubts. Porcupine is not asked. The operations came one after the other, and a model could only repeat the
-// rule about the time between them. Sources: Kleppmann 2016; Jepsen, etcd 3.4.3; soundness rules 1, 2 and 5.
+// grant make the verdict Unknown. Porcupine is not asked: the operations came one after the other, and a model could
+// only repeat the rule about the time between them. Sources: Kleppmann 2016; Jepsen, etcd 3.4.3; soundness rules 1, 2
+// and 5.
 //
 // Time is O(log n) per operation. Memory is bounded. For each worker it holds the latest 8 unreleased grants. For each
 // lock it holds the first writes of the owners since the slowest worker's last operation, at most the latest 512 to

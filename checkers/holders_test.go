@@ -71,7 +71,7 @@ func (w *worker) holder() harness.Op {
 	return harness.Op{Kind: harness.Add, Key: harness.Guarded("k"), Arg: strconv.Itoa(int(w.now)), Result: w.held}
 }
 
-// staleWrites is the rule of Holders for one lock and what it guards, as its doc comment states it.
+// staleWrites is the rule of Holders for one lock and what it guards, as the doc comment of Holders states it.
 func staleWrites(ops []harness.Op, meta harness.Meta, c counted) {
 	writer := func(x harness.Op) owner { return owner{meta.Worker(x.Client), x.Result} }
 	for i, w := range ops {

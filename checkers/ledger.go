@@ -100,7 +100,8 @@ func (l *writeCounts) acknowledge(w harness.Op, lost bool) {
 	}
 }
 
-// sideOf returns the count for a client group on its side of the partition f: cut off, or with the others.
+// sideOf returns the count to which writes of a client group belong during the partition f: that of groups cut off, or
+// that of the others.
 func (l *writeCounts) sideOf(f harness.Fault, group int) *count {
 	if slices.Contains(f.Groups, group) {
 		return &l.cut

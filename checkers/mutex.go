@@ -109,8 +109,8 @@ func (c mutex) Check(ctx context.Context, h harness.History, report func(harness
 //     is not reported again.
 //   - close drops it: each first hold was released in time, or got a shorter lease, or the second ended at its Return.
 //   - The record ends. In a complete record, owners without a later operation have released nothing, so end decides the
-//     overlap. In an incomplete record the overlap is a doubt.
-//   - It was never opened, for one of three bounds on memory. Each has a counter here, and is a doubt.
+//     overlap. In an incomplete record the overlap makes the verdict Unknown.
+//   - It was never opened, for one of three bounds on memory. Each has a counter here, and makes the verdict Unknown.
 //
 // In a widened history (Meta.Widened) the clocks of several machines were compared, and a recorded Return may be later
 // than the true one. Then x proves only that holds lasted until x.Call, and B may have ended before its recorded
@@ -236,7 +236,7 @@ func (p *mutexPass) heldAtLeastUntil(x harness.Op) time.Duration {
 	return x.Return
 }
 
-// release ends h at the Call of the release r and decides the overlaps that waited for h.
+// release ends h at the Call of the release r and decides the overlaps that depend on h.
 func (p *mutexPass) release(h *hold, r harness.Op) {
 	h.tenure.releasedAt = r.Call
 	if h.isAwaited() {
@@ -318,8 +318,8 @@ func (p *mutexPass) addHold(worker int, h *hold) {
 	w.sweep(h.op.Return)
 }
 
-// openOverlap opens one overlap of h with all earlier holds that it may overlap. How long they last is not known yet.
-// If too many overlaps are undecided, it counts the grant of h as not judged instead.
+// openOverlap opens an overlap, a possible violation, of h with all earlier holds that it may overlap. How long they
+// last is not known yet. If too many overlaps are undecided, it counts the grant of h as not judged instead.
 func (p *mutexPass) openOverlap(l *lock, h *hold) {
 	hasRoom := p.undecidedOverlaps < maxUndecided
 	var firsts, ties int
@@ -352,7 +352,7 @@ func (p *mutexPass) openOverlap(l *lock, h *hold) {
 
 // end decides the remaining overlaps if the record is complete. Owners without a later operation have then not released
 // anything, so their holds end with their leases. An incomplete record may lack a release, so end decides nothing and
-// returns a doubt.
+// returns a reason for Unknown.
 func (p *mutexPass) end(complete bool) string {
 	if complete {
 		for _, h := range p.holdsInOrder() {

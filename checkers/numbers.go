@@ -94,7 +94,7 @@ func (o *nonNumbers) add(x harness.Op) {
 	}
 }
 
-// doubt returns a doubt that says how many results were no numbers. It returns "" if there were none.
+// doubt returns a reason for Unknown that says how many results were no numbers. It returns "" if there were none.
 func (o nonNumbers) doubt() string {
 	return doubtIf(o.count > 0, "%d results are not decimal numbers, the first: %s", o.count, o.first)
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// overlap is a hold, called the second, with the earlier holds of its lock that may overlap it, called the first holds.
-// The second overlaps a first hold if that first hold lasts beyond the Return of the second. If the first hold became
-// certain in the instant of that Return, the second also has to last beyond that instant. All first holds share one
-// overlap: where a lock refuses nobody, there would be too many pairs.
+// overlap is a possible violation: a hold, called the second, with the earlier holds of its lock that may overlap it,
+// called the first holds. The second overlaps a first hold if that first hold lasts beyond the Return of the second. If
+// the first hold became certain in the instant of that Return, the second also has to last beyond that instant. All
+// first holds share one overlap: where a lock refuses nobody, there would be too many pairs.
 type overlap struct {
 	second       *hold
 	firsts       int           // first holds of which it is not yet known how long they last
@@ -37,22 +37,22 @@ const maxUndecided = 1 << 12
 // open reports whether o is not decided yet. It returns false for nil.
 func (o *overlap) open() bool { return o != nil && !o.decided }
 
-// needsSecond reports whether o waits to learn if its second hold lasts beyond its own Return. That matters if times
-// were widened, or if a first hold became certain in the instant of that Return. The caller has checked that o is open.
+// needsSecond reports whether o depends on whether its later hold lasts beyond its own Return. It does if times were
+// widened, or if an earlier hold became certain in the instant of that Return. The caller has checked that o is open.
 func (o *overlap) needsSecond() bool {
 	return !o.secondLasted && !o.secondOver &&
 		(o.widened || o.ties > 0 || o.first != nil && o.first.beginsAtReturnOf(o.second))
 }
 
 // heldUntil applies what is now known of h: it was not released before t. release is the operation that released h at
-// t, or nil if none did. h is first confirmed as the second hold of its own overlap, and then as a first hold of later
-// overlaps. So overlaps are reported in the order of the history.
+// t, or nil if none did. h is first confirmed as the later hold of its own overlap, and then as an earlier hold of
+// others. So overlaps are reported in the order of the history.
 func (p *mutexPass) heldUntil(h *hold, t time.Duration, release *indexedOp) {
 	p.confirmSecond(h, t, release)
 	p.confirmFirsts(h, t, release)
 }
 
-// confirmSecond confirms h as the second hold of its overlap, if it lasted until t and that is after its own Return.
+// confirmSecond confirms h as the later hold of its overlap, if it lasted until t and that is after its own Return.
 func (p *mutexPass) confirmSecond(h *hold, t time.Duration, release *indexedOp) {
 	if o := h.overlap; o.open() && !o.secondLasted && !o.secondOver && h.op.Return < t {
 		o.secondLasted, o.releases[1] = true, release
@@ -60,9 +60,9 @@ func (p *mutexPass) confirmSecond(h *hold, t time.Duration, release *indexedOp) 
 	}
 }
 
-// confirmFirsts confirms h as a first hold of later overlaps. h was not released before t, so it overlaps each second
-// hold that was granted before t and before the lease of h ended. If release is not nil, it released h at t, and h
-// overlaps none that returned at t or later.
+// confirmFirsts confirms h as an earlier hold of overlaps. h was not released before t, so it overlaps each later hold
+// that was granted before t and before the lease of h ended. If release is not nil, it released h at t, and h overlaps
+// none that returned at t or later.
 func (p *mutexPass) confirmFirsts(h *hold, t time.Duration, release *indexedOp) {
 	if h.lastExcluded < h.confirmedUntil || release == nil && t <= h.confirmedUntil {
 		return
@@ -79,8 +79,8 @@ func (p *mutexPass) confirmFirsts(h *hold, t time.Duration, release *indexedOp) 
 	h.confirmedUntil = max(h.confirmedUntil, t)
 }
 
-// confirmFirst records that the hold called first lasted beyond the Return of the second. release is the operation that
-// released it, or nil if none is known. If several first holds lasted that long, the earliest counts.
+// confirmFirst records that first, an earlier hold of o, lasted beyond the Return of the later one. release is the
+// operation that released it, or nil if none is known. If several earlier holds lasted that long, the earliest counts.
 func (o *overlap) confirmFirst(first *hold, release *indexedOp) {
 	if o.first != nil && o.first.seq < first.seq {
 		return
@@ -116,13 +116,13 @@ func (p *mutexPass) endedAtReturn(h *hold, t time.Duration, release *indexedOp) 
 	p.closeIfNoFirst(o)
 }
 
-// dropFirst rules out h as a first hold of o, and closes o if no first hold is left.
+// dropFirst rules out h as the earlier hold of o, and closes o if no other is left.
 func (p *mutexPass) dropFirst(o *overlap, h *hold) {
 	o.removeFirst(h)
 	p.closeIfNoFirst(o)
 }
 
-// removeFirst takes h out of the count of possible first holds.
+// removeFirst takes h out of the count of possible earlier holds.
 func (o *overlap) removeFirst(h *hold) {
 	o.firsts--
 	if !o.widened && h.beginsAtReturnOf(o.second) {
@@ -130,7 +130,7 @@ func (o *overlap) removeFirst(h *hold) {
 	}
 }
 
-// confirm reports o once it is certain that one of its first holds and the second overlap.
+// confirm reports o once it is certain that one of its earlier holds and the later one overlap.
 func (p *mutexPass) confirm(o *overlap) {
 	if o.open() && o.first != nil && o.secondEndedFirst() {
 		o.first = nil
@@ -153,13 +153,13 @@ func (p *mutexPass) confirm(o *overlap) {
 	p.add(a)
 }
 
-// secondEndedFirst reports whether the second hold ended before the first hold became certain, so that they do not
+// secondEndedFirst reports whether the later hold ended before the earlier one became certain, so that they do not
 // overlap. That is possible only if times were widened.
 func (o *overlap) secondEndedFirst() bool {
 	return o.widened && (o.secondOver && o.first.certainFrom >= o.secondOverAt || o.first.certainFrom >= o.second.until)
 }
 
-// isSecondDecided reports whether it is known how long the second hold lasted, as far as that matters for o.
+// isSecondDecided reports whether it is known how long the later hold lasted, as far as o depends on that.
 func (o *overlap) isSecondDecided() bool {
 	if o.widened {
 		return o.secondLasted || o.secondOver
@@ -167,14 +167,14 @@ func (o *overlap) isSecondDecided() bool {
 	return o.secondLasted || !o.first.beginsAtReturnOf(o.second)
 }
 
-// closeIfNoFirst closes o if no first hold lasted long enough, and none is left that may have.
+// closeIfNoFirst closes o if none of its earlier holds lasted long enough, or still may have.
 func (p *mutexPass) closeIfNoFirst(o *overlap) {
 	if o.firsts == 0 && o.first == nil {
 		p.close(o)
 	}
 }
 
-// close marks o as decided. It removes the second hold's reference to o. Otherwise chains of overlaps would keep every
+// close marks o as decided. It removes the later hold's reference to o. Otherwise chains of overlaps would keep every
 // hold of a run in memory.
 func (p *mutexPass) close(o *overlap) {
 	if o.open() {
@@ -208,7 +208,7 @@ func describeGrant(op harness.Op) string {
 	return "was granted"
 }
 
-// blameRelease attributes a to the late release that may have removed the first hold's lock.
+// blameRelease attributes a to the late release that may have removed the lock of the earlier hold.
 func (o *overlap) blameRelease(a *harness.Anomaly) {
 	t := o.theft
 	a.Class = harness.StolenRelease

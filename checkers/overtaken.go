@@ -66,7 +66,7 @@ func (l *overtakenCalls) retry(
 	l.unjudged += remaining
 }
 
-// overtakenDoubt returns a doubt that n operations could not be judged, or "" if n is 0.
+// overtakenDoubt returns a reason for Unknown, that n operations could not be judged, or "" if n is 0.
 func overtakenDoubt(n int, kind harness.Kind) string {
 	return doubtIf(n > 0, "%d %s operations were overtaken by so many others that it is not known what had returned "+
 		"before them", n, kind)

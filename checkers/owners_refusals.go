@@ -73,7 +73,7 @@ func (p *ownersPass) noteRefusedAcquire(l *ownersLock, e harness.Op) {
 	})
 }
 
-// noteTaking drops the refusals that x explains. x is an acquire or extend that may have taken the lock.
+// noteTaking drops the refusals for which x may be the cause: x is an acquire or extend that may have taken the lock.
 func (p *ownersPass) noteTaking(l *ownersLock, caller owner, x harness.Op) {
 	p.dropExplained(l, x, func(r *refusal) bool {
 		return r.owner != caller || x.Kind == harness.Acquire ||
@@ -115,7 +115,7 @@ func (p *ownersPass) faultMayExplain(r *refusal) bool {
 		func(f harness.Influence) bool { return f.Overlaps(r.grant.Call, r.shownBy.Return) })
 }
 
-// end reports the remaining refusals if the record is complete. Otherwise it returns a doubt about them.
+// end reports the remaining refusals if the record is complete. Otherwise it returns them as a reason for Unknown.
 func (p *ownersPass) end(complete bool) string {
 	if complete {
 		p.reportBefore(forever)

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// property is a streaming checker with its rule and a source of small histories.
+// property is a checker with its rule and a source of small histories.
 type property struct {
 	name     string
 	checker  harness.Checker
@@ -176,7 +176,7 @@ func (p property) try(one history, invalid bool, s *score) error {
 	return nil
 }
 
-// explained reports whether executions explain all keys of a history.
+// explained reports whether some execution explains the answers on each key of a history.
 func (p property) explained(one history, every bool) bool {
 	for _, its := range byKey(withTheirLocks(one.ops)) {
 		if !p.explains(its, one.h.Meta, every) {

@@ -16,8 +16,8 @@ type oldDuplicate struct {
 	first *draw // nil until it is found
 }
 
-// keepOldDuplicate keeps the draw for the end. It is a duplicate of a draw that is no longer kept. If too many
-// duplicates are kept already, keepOldDuplicate reports this one at once, without its first draw.
+// keepOldDuplicate keeps this, a duplicate of a draw that is no longer kept, until the end. If too many are kept
+// already, it reports this one at once, without its first draw.
 func (p *sequencePass) keepOldDuplicate(this draw) {
 	d := &oldDuplicate{draw: this}
 	if len(p.oldDuplicates) < recallAtMost {

@@ -37,7 +37,7 @@ func grantBefore(ops []harness.Op, j int, meta harness.Meta) int {
 	return -1
 }
 
-// grants reports whether x was granted a lock, or may have been.
+// grants reports whether x was granted a lock or, with perhaps, may have been.
 func grants(x harness.Op, perhaps bool) bool {
 	return (x.Kind == harness.Acquire || x.Kind == harness.Extend) &&
 		(x.Outcome == harness.OK || perhaps && x.Outcome == harness.Info)

@@ -19,8 +19,8 @@ func (there element) do(d deed, _ time.Duration) (world, bool) {
 }
 
 // setExplained is the specification of Writes: each element was present, or not, when the last read came to it. A read
-// of a whole set may take its time and come to each element at another instant, so elements are independent. An element
-// read before its add was called is not judged, unless the add was refused.
+// of a whole set takes time, so each element is judged alone. An element read before its add was called is not judged,
+// unless the add was refused.
 func setExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 	var last *harness.Op
 	for _, x := range ops {
@@ -42,11 +42,10 @@ func setExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 }
 
 // guardedServer is what a lock guards. A write happens at some instant. By then its owner's lease has not ended, or
-// nobody who was granted the lock later has written. It is more lenient than a real one where the rule of Holders is:
+// nobody who was granted the lock later has written. Like the rule of Holders, it is more lenient than a real one:
 //
 //   - anybody may be granted the lock, and of two grants that were under way at one time neither came first;
-//   - a lease may begin as late as its answer came, and that of an owner with an acquire or extend without an answer
-//     never ends;
+//   - a lease may begin as late as its answer came. It never ends if an acquire or extend of its owner got no answer;
 //   - an owner that has called a release, or whose grant is not known, may write at any time.
 type guardedServer struct{ written []deed } // by any owner
 
@@ -62,7 +61,7 @@ func (s guardedServer) do(d deed, at time.Duration) (world, bool) {
 	return s, true
 }
 
-// guard is the owner of a lock.
+// guard is what is known of the owner of a lock.
 type guard struct {
 	acquire harness.Op    // its grant, which it has not released; Kind empty: none
 	asked   bool          // it has asked for a lease since its last release

@@ -10,7 +10,7 @@ import (
 // A specification says whether any execution explains the operations of one key.
 type specification func(ops []harness.Op, meta harness.Meta, every bool) bool
 
-// lockServer is a lock with leases. It is more lenient than a real one where the rule of Mutex is:
+// lockServer is a lock with leases. Like the rule of Mutex, it is more lenient than a real one:
 //
 //   - a lease may end from Call + TTL*(1-drift) on, although the server begins it no earlier than it executes the
 //     request;

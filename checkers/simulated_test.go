@@ -176,7 +176,7 @@ func TestSimulatedFlawsAreFound(t *testing.T) {
 	}
 }
 
-// counts returns what the checkers count in a history. Only for exact times does it check that their rules count the
+// counts returns what the checkers count in a history. If its times are exact, counts checks that their rules count the
 // same.
 func (s simulation) counts(t *testing.T, one history) counted {
 	t.Helper()

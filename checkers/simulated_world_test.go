@@ -82,7 +82,7 @@ func newSimWorld(d dice, flaw string) *simWorld {
 	return w
 }
 
-// percent returns true n times in 100.
+// percent returns true with a chance of n in 100.
 func (w *simWorld) percent(n int) bool { return w.IntN(100) < n }
 
 // clock returns the server's time of day, in whole milliseconds as Redis counts.
@@ -281,7 +281,7 @@ func (s *sending) finish(op harness.Op) {
 	s.in(s.delay(), func() { s.step(s.client) })
 }
 
-// ours performs op for the harness, after d, and records it. Few get no answer.
+// ours performs op for the harness after the time d, and records it. Now and then it gets no answer.
 func (w *simWorld) ours(d time.Duration, op harness.Op) harness.Op {
 	w.now += d
 	op.Client, op.Call = harness.HarnessClient, w.now

@@ -70,7 +70,7 @@ func (s situationsOfShares) List() (sum []harness.Situation) {
 	return sum
 }
 
-// idleShares returns a doubt for each generator without an ok operation.
+// idleShares returns a reason for Unknown for each generator without an ok operation.
 func (s situationsOfShares) idleShares() (doubts []string) {
 	for i, ok := range s.ok {
 		if !ok && len(s.shares) > 1 {

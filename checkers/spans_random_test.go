@@ -187,7 +187,7 @@ func (a spansIn) hold(s harness.Span, x harness.Op) error {
 // onKey lists the operations of the history on the key of the anomaly.
 func (a spansIn) onKey() []harness.Op { return byKey(a.all)[a.Key] }
 
-// leaseOf returns the earliest end of the lease of x by itself.
+// leaseOf returns the earliest end of the lease of x, whatever other operations do to it.
 func (a spansIn) leaseOf(x harness.Op) time.Duration {
 	end := x.Call + length(x.TTL, a.meta.Drift)
 	if x.Until > 0 {

@@ -272,7 +272,7 @@ func (p *storedPass) report(until time.Duration) {
 	}
 }
 
-// end reports the remaining findings if the record is complete. Otherwise it returns a doubt about them.
+// end reports the remaining findings if the record is complete. Otherwise it returns them as a reason for Unknown.
 func (p *storedPass) end(complete bool) string {
 	if complete {
 		p.report(forever)

@@ -127,7 +127,7 @@ func (l *probedLock) noteLease(x harness.Op, latestEnd time.Duration) {
 	}
 }
 
-// end reports the stuck locks. It returns a doubt about locks that were neither stuck nor granted.
+// end reports the stuck locks. If there are locks that were neither stuck nor granted, it returns a reason for Unknown.
 func (p *stuckPass) end() string {
 	remaining := 0
 	for _, l := range p.tried {

@@ -76,7 +76,7 @@ type judgement struct {
 	byKey   bool // the reason of an Invalid names the broken keys
 }
 
-// judge returns Invalid if there are violations, else Unknown if there are doubts, else Valid.
+// judge returns Invalid if there are violations, else Unknown if there are doubts, which are its reasons, else Valid.
 func (t *tally) judge(j judgement) harness.Judgement {
 	if j.err != nil {
 		j.doubts = append(j.doubts, j.err.Error())
@@ -131,7 +131,7 @@ func (t *tally) classCounts() string {
 	return strings.Join(parts, ", ")
 }
 
-// doubtIf returns a doubt in the words of format and args, or "" if there is none.
+// doubtIf returns a reason for Unknown in the words of format and args, or "" if doubtful is false.
 func doubtIf(doubtful bool, format string, args ...any) string {
 	if !doubtful {
 		return ""
@@ -139,7 +139,7 @@ func doubtIf(doubtful bool, format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// noneSeen returns a doubt if a checker saw no operation of its kind. n is how many it saw. If there were any, noneSeen
+// noneSeen returns a reason for Unknown if n, the number of operations of a kind that a checker saw, is 0. Otherwise it
 // returns "".
 func noneSeen(n int, kind harness.Kind) string { return doubtIf(n == 0, "no %s was recorded", kind) }
 

@@ -28,7 +28,7 @@ func TestBrokenKeys(t *testing.T) {
 	require.Equal(t, []int{2, 2, 4}, []int{c.broken["k0"], c.broken["k11"], c.broken["others"]})
 }
 
-// If nothing was recorded that could be judged, the judgement says so, unless there are other doubts.
+// If nothing was recorded that could be judged, the judgement says so, unless it has other reasons as well.
 func TestWhatIsAbsent(t *testing.T) {
 	c := newTally(of(), func(harness.Anomaly) {})
 	require.True(t, c.judge(judgement{absent: []string{"no lock"}, doubts: []string{""}}).NothingToJudge)

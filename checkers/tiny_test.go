@@ -122,7 +122,8 @@ func (s space) extend(ops []harness.Op, f func(ops []harness.Op)) {
 	}
 }
 
-// present returns the last Return, and for each worker that can come next its id and the time from which it is free.
+// present returns the last Return of ops. It also returns, for each worker that may act next, its id and the time from
+// which it is free.
 func (s space) present(ops []harness.Op) (last time.Duration, free []time.Duration, ids []int) {
 	free, ids = []time.Duration{0}, []int{0}
 	for _, x := range ops {

@@ -256,7 +256,8 @@ func (p *writesPass) dropExplained(x harness.Op) {
 
 // end reports, key by key, what is still open after the last pass: doubts about the final read, unexpected writes, and
 // runs of lost writes that last to the end. Unexpected writes are reported only if each pass read all operations
-// (readAll) and the record goes on to the end of the run (complete). If only the first is true, they are a doubt.
+// (readAll) and the record goes on to the end of the run (complete). If only the first is true, they make the verdict
+// Unknown.
 func (p *writesPass) end(readAll, complete bool) {
 	unexplained := 0
 	if p.oddAdd != "" {

@@ -68,7 +68,7 @@ func TestLossesAreNumbersForPeople(t *testing.T) {
 	}
 }
 
-// TestOneFailoverOfASuiteHasNoDistribution, so its times are said once.
+// TestOneFailoverOfASuiteHasNoDistribution checks that its times are said once.
 func TestOneFailoverOfASuiteHasNoDistribution(t *testing.T) {
 	r := report(t, analysistest.Kills(1), valid())
 	require.Equal(t, "1 failover: first write 1.70 s; no client that asked was answered 1.70 s",
@@ -87,8 +87,7 @@ func TestAFailoverBeyondItsLimitComesWithWhatToLookAt(t *testing.T) {
 	require.Contains(t, advice(r), "a fault that moves the primary")
 }
 
-// TestFailoversThatShowNotEverythingAreCounted has one cost that is only a range, and one failover without a client
-// write.
+// TestFailoversThatShowNotEverythingAreCounted has a cost that is a range, and a failover without a write by a client.
 func TestFailoversThatShowNotEverythingAreCounted(t *testing.T) {
 	h := analysistest.Kills(5)
 	r := report(t, h, valid())

@@ -40,8 +40,8 @@ func TestAnnotationsOfASuite(t *testing.T) {
 	require.Contains(t, b.String(), "%0Arun it again: doublegrant run x")
 }
 
-// TestARedSearchShowsItsStepsInCI in the annotation, the summary and the junit.xml, of a search by itself, under
-// several regimes and in a suite.
+// TestARedSearchShowsItsStepsInCI looks at the annotation, the summary and the junit.xml: of a search by itself, of one
+// under several regimes, and of one in a suite.
 func TestARedSearchShowsItsStepsInCI(t *testing.T) {
 	e := searches()["failover"]
 	c := e.Result.Counterexamples[0]

@@ -25,7 +25,7 @@ var jenkins = map[string]struct{ attributes, required, children string }{
 	"system-out": {"", "", ""},
 }
 
-// jenkinsTime is the pattern of a suite's time in the same file.
+// jenkinsTime is the pattern of a suite's time in junit-10.xsd.
 var jenkinsTime = regexp.MustCompile(`^(([0-9]{0,3},)*[0-9]{3}|[0-9]{0,3})*(\.[0-9]*)?$`)
 
 // element is any XML element.

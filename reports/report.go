@@ -121,7 +121,7 @@ func (r Report) scope() string {
 	return s
 }
 
-// reasons joins the reasons of the checkers without an answer.
+// reasons joins the reasons of the checkers that could not tell.
 func (r Report) reasons() string {
 	var parts []string
 	for _, g := range r.Judged.Judgements {

@@ -27,7 +27,7 @@ func TestACheckerThatWasNotAskedIsNotPrintedAsValid(t *testing.T) {
 	require.Contains(t, runText(t, r, Layout{}), "\njudged    mutex valid; porcupine abstained on whole keys\n")
 }
 
-// The violation comes first, and what checkers counted only if asked for. Nothing is wider than the terminal.
+// The violation comes first. What checkers counted is shown only if asked for. Nothing is wider than the terminal.
 func TestARunOnATerminal(t *testing.T) {
 	r := Report{Judged: harness.Judged{Verdict: harness.Invalid,
 		Totals: map[harness.Class]int{harness.DoubleGrant: 2},

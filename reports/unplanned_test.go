@@ -14,7 +14,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
-// TestAFailoverThatNoFaultCausedIsCalledThat in every form of a run, with the load of the machine and what to do.
+// TestAFailoverThatNoFaultCausedIsCalledThat looks at every form of a run for the load of the machine and what to do.
 func TestAFailoverThatNoFaultCausedIsCalledThat(t *testing.T) {
 	for load, says := range map[string]string{
 		"12.3 on 2 cores": "; the machine was busy (load 12.3 on 2 cores)",
@@ -53,7 +53,7 @@ func TestARunOfASuiteWithAnUnplannedFailoverIsNotTheLocksFaultFirst(t *testing.T
 	require.Empty(t, advice(r))
 }
 
-// TestAPageShowsItsFailoverFirst, with plain words for the Sentinels' own and the reason for two primaries.
+// TestAPageShowsItsFailoverFirst looks also for plain words for Sentinel's own, and for why there were two primaries.
 func TestAPageShowsItsFailoverFirst(t *testing.T) {
 	r := report(t, analysistest.Synthetic(), valid())
 	page := textOf(t, HTML, r)

@@ -94,7 +94,7 @@ func (c *clients) checkNext(op harness.Op, line int) error {
 }
 
 // retire handles a client whose operation op has just ended in info. It records the locks that this client may still
-// hold, and that the server may still execute op.
+// hold. It also records op, which the server may still execute.
 func (c *clients) retire(s *workerState, op harness.Op) {
 	if t := (lockToken{op.Key, op.Arg}); onLock(op) {
 		if _, earlier := c.unanswered[t]; !earlier {

@@ -34,7 +34,7 @@ func tableOf[S, T any](all []S, word func(i int, one S) (text string, value T)) 
 	return t
 }
 
-// oneOf reads a string of the table and returns its value.
+// oneOf reads a string that is in the table, and returns its value.
 func oneOf[T any](c *cursor, t *wordTable[T]) (value T, ok bool) {
 	if !c.accept('"') || c.i == len(c.b) {
 		return value, false

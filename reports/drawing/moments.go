@@ -70,7 +70,7 @@ func isOverdue(beliefs []interleave.Belief, client, step int) bool {
 }
 
 // setStored sets what is stored after the step. The argument before lists what was stored after the previous step. A
-// key that is not there, or is different there, is New.
+// key that is missing there, or has another value there, is New.
 func (m *Moment) setStored(s *interleave.Store, before []StoredKey) {
 	if s == nil {
 		return

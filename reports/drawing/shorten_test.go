@@ -76,8 +76,7 @@ func acquire(client int, t, took time.Duration) harness.Op {
 		TTL: 300 * ms}
 }
 
-// lateTheft returns the anomaly of a stolen release. After its first operation nothing happens until the last 6 of 300
-// ms.
+// lateTheft returns the anomaly of a stolen release. All but the first operation come in the last 6 of 300 ms.
 func lateTheft() harness.Anomaly {
 	a, b := acquire(1, 0, ms), acquire(2, 294*ms, ms/2)
 	theft := harness.Op{Client: 1, Kind: harness.Release, Key: "k", Call: 295 * ms, Return: 295*ms + ms/10,

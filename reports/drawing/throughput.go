@@ -92,7 +92,7 @@ func (f *frame) area(s analysis.Stats, low, high []float64, y func(float64) floa
 
 func point(x, y float64) string { return units.Number(x) + " " + units.Number(y) }
 
-// hover puts an invisible column over each bucket. The column's title says what is in the bucket, in the words of tell.
+// hover puts an invisible column over each bucket. The column's title is what tell returns for the bucket.
 func (f *frame) hover(s analysis.Stats, top, bottom float64, tell func(analysis.Stats, int) string) {
 	for b, bucket := range s.Buckets {
 		if bucket.All() > 0 {
