@@ -110,7 +110,7 @@ func judge(t testing.TB, c harness.Checker, h harness.History) (harness.Judgemen
 	return judgeWithin(t.Context(), c, h)
 }
 
-// judgeWithin runs c over h and checks that it finds only the classes that its role names.
+// judgeWithin runs c over h and checks that it finds only the classes that roles lists for it.
 func judgeWithin(
 	ctx context.Context, c harness.Checker, h harness.History,
 ) (g harness.Judgement, found []harness.Anomaly) {

@@ -156,8 +156,8 @@ func (p *dedupPass) judgeFirst(x harness.Op) {
 	p.addMark(marks, this)
 }
 
-// ruledOut compares a claim, this, with the marks of its message. If some of them forbid the answer "first", it returns
-// the claim with these marks, else nil.
+// ruledOut compares the given claim with the marks of its message. If some of them forbid the answer "first", it
+// returns the claim with these marks, else nil.
 func ruledOut(marks []mark, this mark) (s *suspected) {
 	for i := range marks {
 		m := &marks[i]
@@ -176,15 +176,15 @@ func ruledOut(marks []mark, this mark) (s *suspected) {
 	return s
 }
 
-// rulesOut reports whether m forbids the answer "first" to a claim, this. It does if m was certainly set before the
+// rulesOut reports whether m forbids the answer "first" to the given claim. It does if m was certainly set before the
 // claim and cannot have ended when the claim returned.
 func (m *mark) rulesOut(this *mark) bool {
 	return m.ends > this.Return && m.evidenceBefore(this) != nil
 }
 
-// evidenceBefore lists the marks which prove that the message was marked before the server executed a claim, this: m
-// alone, or a chain of marks that ends with m (see chainSince). It returns nil if they prove nothing. The caller has
-// checked that m had not ended when the claim returned.
+// evidenceBefore lists the marks which prove that the message was marked before the given claim was executed: m alone,
+// or a chain of marks that ends with m (see chainSince). It returns nil if they prove nothing. The caller has checked
+// that m had not ended when the claim returned.
 func (m *mark) evidenceBefore(this *mark) []*mark {
 	if m.Kind == harness.Confirm && m.Return < this.Call {
 		return []*mark{m}
@@ -193,8 +193,7 @@ func (m *mark) evidenceBefore(this *mark) []*mark {
 }
 
 // chainSince returns a chain of marks that ends with m: the mark of a claim, then confirms, each of which continues the
-// mark before it. The first claim of the chain must have come before another claim, this. chainSince returns nil if
-// there is no such chain.
+// mark before it. The claim must have come before the given one. chainSince returns nil if there is no such chain.
 func (m *mark) chainSince(this *mark) []*mark {
 	if m.Kind == harness.Claim && m.Return < this.ends {
 		return []*mark{m}

@@ -22,11 +22,11 @@ type deed struct {
 	optional bool
 	length   time.Duration // the shortest length of the lease or window that it asks for
 	ends     time.Duration // the earliest end of the lease or window that it begins
-	lasts    time.Duration // the latest end of that, if it began by its Return
-	passed   []deed        // for an extend: grants to other owners that have ended, since its own owner's last grant
+	lasts    time.Duration // the latest end of that lease or window, if it began by Return
+	passed   []deed        // for an extend: grants to others, since its owner's last grant, that have ended
 	owner    guard         // for a write: the owner that writes
 	nested   bool          // for a release: its owner acquired more than once
-	kept     time.Duration // ends, as known when it returned
+	kept     time.Duration // what ends was known to be when the operation returned
 }
 
 // world is a server in some state. It is never changed in place.
@@ -35,7 +35,7 @@ type world interface {
 	do(d deed, at time.Duration) (world, bool)
 }
 
-// execution searches for an order in which the deeds can have happened.
+// execution searches for an order in which the server can have done the deeds, which are the effects of operations.
 type execution struct {
 	deeds []deed
 	end   time.Duration // after everything that has to happen
@@ -88,8 +88,8 @@ func (e execution) goOn(w world, now time.Duration, done []bool) bool {
 	return false
 }
 
-// deedsOf returns the deeds of ops for which does returns true. ops are in order of Return. Ok operations happened
-// between Call and Return, the others at any time after Call, or never.
+// deedsOf returns the deeds, the effects on the server, of those ops for which does returns true. ops are in order of
+// Return. Ok operations happened between Call and Return, the others at any time after Call, or never.
 func deedsOf(ops []harness.Op, meta harness.Meta, does func(harness.Op) bool) (out []deed) {
 	for i, x := range ops {
 		if !does(x) {

@@ -121,12 +121,12 @@ func (p *fencePass) earliestEnd(x harness.Op) time.Duration {
 	return late.endOf(x, p.meta.Drift)
 }
 
-// reportLateToken reports that first, a grant to another owner, has a larger token than the grant of h, although it
-// came first: when it returned, the owner of h still had the lock.
+// reportLateToken reports the grant called first and the grant of h. first was granted to another owner before h, since
+// the owner of h still had the lock when first returned. Yet its token is larger.
 func (p *fencePass) reportLateToken(h *fenceHold, first peak) { p.add(p.lateTokenAnomaly(h, first)) }
 
-// grantedAfter returns the time that decides what came before x: any grant that returned earlier was certainly given
-// before x. x is an ok acquire or extend whose lease ends at until or later.
+// grantedAfter returns a time for x, an ok acquire or extend: any grant that returned before that time was certainly
+// given before x. The lease of x ends at until or later.
 func grantedAfter(x harness.Op, until time.Duration, meta harness.Meta) time.Duration {
 	if meta.Widened {
 		return x.Call
@@ -134,15 +134,16 @@ func grantedAfter(x harness.Op, until time.Duration, meta harness.Meta) time.Dur
 	return min(x.Return, until)
 }
 
-// rejudge judges the grant x again, in the second pass. The list before has those grants that certainly came before x
-// and have the largest tokens. rejudge reports x if one of these tokens is larger, or is the same and another owner's.
+// rejudge judges the grant x again, in the second pass. Of the grants that certainly came before x, the argument before
+// has those with the largest tokens. rejudge reports x if one of these tokens is larger, or is the same and another
+// owner's.
 func (p *fencePass) rejudge(before peaks, x peak) {
 	if a, ok := p.largerBefore(before, x.Op, x.number); ok {
 		p.add(p.regressionAnomaly(a, x))
 	}
 }
 
-// largerBefore returns the grant in the list before with the largest token, if that is larger than token. The same
+// largerBefore returns the grant in the argument before with the largest token, if that is larger than token. The same
 // token counts as larger if another owner than that of x was granted it. The result is false if there is no such grant.
 func (p *fencePass) largerBefore(before peaks, x harness.Op, token number) (harness.Op, bool) {
 	for _, a := range slices.Backward(before) {

@@ -125,7 +125,7 @@ type worker struct {
 
 	owns         string        // the token of the last acquire
 	asked        bool          // the last operation asked for a lease
-	lease, until time.Duration // its length; the latest end of all leases under owns
+	lease, until time.Duration // the length of that lease; the latest end of all leases under owns
 }
 
 // finish gives op a client, times and an outcome. Its Return is the worker's next current time.

@@ -20,7 +20,7 @@ func lockTokenOf(op harness.Op) lockToken { return lockToken{op.Key, op.Arg} }
 type workerHolds struct {
 	latest         map[lockToken]*hold
 	sizeAfterSweep int     // holds after the last sweep
-	waiting        []*hold // the queue: holds that an overlap waits for, or waited for
+	waiting        []*hold // the queue: holds about which the worker's next operation may tell something
 }
 
 // set makes h the latest hold of its lock and token. If h is nil, set drops the holds of that lock and token.

@@ -33,7 +33,7 @@ type hold struct {
 
 	// The overlaps that the hold is part of.
 	overlap      *overlap      // its overlap with earlier holds; nil: there is none, or it is decided
-	reported     bool          // it was reported as the second hold of an overlap
+	reported     bool          // it was reported as the later hold of an overlap
 	lastExcluded time.Duration // the Return of the latest hold that this one may exclude, or noTime
 	thefts       []*theft      // late releases by other owners that may have removed this lock, in their order
 
@@ -67,18 +67,18 @@ func (h *hold) isAwaited() bool {
 	return h.lastExcluded >= h.confirmedUntil || h.overlap.open() && h.overlap.needsSecond()
 }
 
-// excludes reports whether the leases of h and of another hold, later, contradict each other: each was granted before
-// the lease of the other can have ended. The grant of later returned no earlier than the grant of h.
+// excludes reports whether the leases of h and of the given later hold contradict each other: each was granted before
+// the lease of the other can have ended. The grant of the later hold returned no earlier than the grant of h.
 func (h *hold) excludes(later *hold) bool {
 	return h.outlives(later) && h.certainFrom < later.untilAtReturn
 }
 
-// outlives reports whether the hold called later belongs to another owner and was granted before the lease of h can
-// have ended.
+// outlives reports whether the given later hold belongs to another owner and was granted before the lease of h can have
+// ended.
 func (h *hold) outlives(later *hold) bool { return h.owner != later.owner && later.op.Return < h.until }
 
-// beginsAtReturnOf reports whether h becomes certain in the very instant in which the grant of another hold, later,
-// returned. If so, the two overlap only if later lasts beyond that instant.
+// beginsAtReturnOf reports whether h becomes certain in the very instant in which the grant of the given later hold
+// returned. If so, the two overlap only if the later hold lasts beyond that instant.
 func (h *hold) beginsAtReturnOf(later *hold) bool { return h.certainFrom == later.op.Return }
 
 // link is a grant that its owner renewed before the grant can have ended.
@@ -109,7 +109,7 @@ func (h *hold) continueFrom(previous *hold) {
 	h.certainFrom = h.links[0].op.Return
 }
 
-// evidenceAgainst lists the grants that suffice to show that h and another hold, later, exclude each other: the grant
+// evidenceAgainst lists the grants that suffice to show that h and the given later hold exclude each other: the grant
 // of h, or earlier grants that h renewed, or both.
 func (h *hold) evidenceAgainst(later *hold) []indexedOp {
 	if h.op.Return < later.untilAtReturn {
@@ -164,9 +164,9 @@ func (t *theft) mayHaveRemoved(h *hold) bool {
 // theftsKept bounds the thefts kept for one hold. The latest are kept.
 const theftsKept = 16
 
-// theftBefore returns the late release that may explain why another hold, second, was granted while h had the lock, or
-// nil. It takes the last release that returned before that grant did. Without one it takes the first release that was
-// under way when the grant returned.
+// theftBefore returns the late release that may explain why a second hold was granted while h had the lock, or nil. It
+// takes the last release that returned before that grant did. Without one it takes the first release that was under way
+// when the grant returned.
 func (h *hold) theftBefore(second *hold) (before *theft) {
 	for _, t := range h.thefts {
 		switch {
@@ -181,7 +181,7 @@ func (h *hold) theftBefore(second *hold) (before *theft) {
 
 // lock is what is known of one lock, which is one key.
 type lock struct {
-	holds           []*hold    // not released, and either inside their lease or awaited by an overlap
+	holds           []*hold    // not released, and inside their lease or part of an undecided overlap
 	overlaps        []*overlap // in the order of the history; sweep removes those that are decided
 	decidedOverlaps int        // how many of overlaps are decided
 	lateRelease     *theft     // the last late release

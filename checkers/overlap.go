@@ -20,8 +20,8 @@ type overlap struct {
 	secondOver   bool          // the second ended at its own Return or earlier
 	first        *hold         // the earliest hold that lasted beyond the Return of the second; nil: none is known
 	releases     [2]*indexedOp // the releases that prove how long the first and the second lasted; nil: none was needed
-	firstUntil   time.Duration // until when that hold lasted, as far as known
-	theft        *theft        // the release that may have removed that hold's lock
+	firstUntil   time.Duration // until when first lasted, as far as known
+	theft        *theft        // the release that may have removed the lock of first
 	decided      bool          // it was reported or ruled out
 
 	// widened says that times were widened (Meta.Widened). Then the second may have ended before its own Return, and the
@@ -96,7 +96,7 @@ func (o *overlap) confirmFirst(first *hold, release *indexedOp) {
 
 // endedAtReturn records that h ended at t, which is no later than its own Return. So h does not overlap an earlier hold
 // that becomes certain only at that Return. In a widened history h may have ended before its Return, and confirm
-// compares t. release is the operation that released h, or nil if none did.
+// decides by t. release is the operation that released h, or nil if none did.
 func (p *mutexPass) endedAtReturn(h *hold, t time.Duration, release *indexedOp) {
 	o := h.overlap
 	if !o.open() || o.secondLasted || o.secondOver {

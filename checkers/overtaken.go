@@ -29,8 +29,8 @@ func (l *overtakenCalls) add(x peak) {
 	}
 }
 
-// retry judges the calls in a second pass over h, if h can be read again. For each call x it calls judge. The list
-// before has the operation that had returned the largest number on the key of x before x.orderedAfter, among the ok
+// retry judges the calls in a second pass over h, if h can be read again. For each call x it calls judge with a list.
+// The list has the operation that had returned the largest number on the key of x before x.orderedAfter, among the ok
 // operations of that kind. If two owners got that number, the list has an operation of each.
 func (l *overtakenCalls) retry(
 	ctx context.Context, h harness.History, kind harness.Kind, judge func(before peaks, x peak),

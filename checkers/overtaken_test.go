@@ -80,7 +80,7 @@ func TestATokenThatThousandsOvertook(t *testing.T) {
 	}
 }
 
-// The harness is not one of the workers, so a call of its own may have been made long before it returns.
+// The harness is not one of the workers, so many draws by workers may have returned since its call.
 func TestTheHarnessThatThousandsOvertook(t *testing.T) {
 	const many, end = 6000, 60_000
 	of := func(ops ...harness.Op) harness.History {

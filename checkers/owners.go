@@ -192,8 +192,8 @@ func (p *ownersPass) release(l *ownersLock, caller owner, current *ownersGrant, 
 	p.drop(current)
 }
 
-// giveUp records that caller has called the release x. Its earlier grants no longer count from then on. Nor do refused
-// extends of caller that x may have caused.
+// giveUp records that caller has called the release x. The earlier grants of caller no longer count from then on. Nor
+// do refused extends of caller that x may have caused.
 func (p *ownersPass) giveUp(l *ownersLock, caller owner, x harness.Op) {
 	for _, g := range l.grants {
 		g.released = g.released || g.owner == caller

@@ -42,7 +42,7 @@ type property struct {
 	explains specification             // brute force, if executions can differ at all; nil: they cannot
 	told     func(dice, *harness.Op)   // a change of an operation after it has ended; nil: none
 	alike    func(dice, []harness.Op)  // a change of all operations of the load; nil: none
-	beside   harness.Checker           // another checker whose rule brute force keeps as well; nil: none
+	beside   harness.Checker           // another checker, whose violations brute force sees, too; nil: none
 }
 
 var properties = []property{

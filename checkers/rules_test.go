@@ -303,11 +303,11 @@ func delivered(ops []harness.Op) bool {
 // knownMarks holds what the claims and confirms before a probe of one message show.
 type knownMarks struct {
 	over       time.Duration // the latest end of all windows
-	any        bool          // one of them may have marked it
-	owed       bool          // by a client that was told so, or that knows that nobody will act on it
-	refused    bool          // a client was told that it had been seen
-	unanswered bool          // a client's claim may only have lost its answer
-	probed     bool          // a probe may have marked it, or anybody since the first one
+	any        bool          // a claim or confirm may have marked the message
+	owed       bool          // a claim obliged its client to deliver the message
+	refused    bool          // a client was told "seen"
+	unanswered bool          // a client's claim may have marked the message and lost its answer
+	probed     bool          // a probe, or anybody since the first probe, may have marked the message
 }
 
 func marksBefore(ops []harness.Op, meta harness.Meta) (m knownMarks) {

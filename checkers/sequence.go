@@ -98,8 +98,8 @@ func (p *sequencePass) draw(x harness.Op, n number) {
 	}
 }
 
-// rejudge judges the draw x again, in the second pass. It reports x if the largest number in the list before is larger
-// than that of x: it had been returned before x was called.
+// rejudge judges the draw x again, in the second pass. It reports x if its number is smaller than the largest one in
+// the argument before, which had been returned before x was called.
 func (p *sequencePass) rejudge(before peaks, x peak) {
 	if largest := before.top(); largest.number.compare(x.number) > 0 {
 		p.add(regressionOf(largest, x))

@@ -8,9 +8,9 @@ import (
 )
 
 // turnServer is a lock that owners have one after the other. An owner may extend its lock even after its lease, unless
-// another owner had the lock in between: that one was answered between the two answers of the first, and its lease had
-// ended by the second. If it had not, Mutex judges the two. As with fencedServer, a command may end a lease as soon as
-// it is called.
+// another owner was granted it in between. That owner counts only if it was answered between the two answers of the
+// first one and its lease had ended by the second. Otherwise Mutex judges the two. As with fencedServer, a command may
+// end a lease as soon as it is called.
 type turnServer struct {
 	granted []deed
 	// givenUp has grants that their owner may have released at the instant of its answer. The record shows later
@@ -147,7 +147,7 @@ func hasLock(ops []harness.Op, token string, worker int, meta harness.Meta) (has
 //   - an owner without an answer may take the lock repeatedly. One that gave it back may have had it all the while;
 //   - a release may be refused if its owner acquired twice, or if another command of that owner got no answer.
 type takenServer struct {
-	holder *deed // the owner that must not be refused, or was when the lock became free; nil: none
+	holder *deed // the owner that must not be refused, or that had the lock before it became free; nil: none
 	free   bool
 	by     harness.Kind // the kind of request the holder was refused, if that left the lock free
 	// crowd is the Return of the last of several possible owners at once. Whoever asked before that may be one of them.

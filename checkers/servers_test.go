@@ -147,7 +147,8 @@ func ofTwo(deeds []deed, a, b deed) (two []deed) {
 
 func sameHolder(a, b deed) bool { return a.worker == b.worker && a.Arg == b.Arg }
 
-// grantDeeds lists the ok acquires and extends. Each ends as early as any other request of its owner can have ended it.
+// grantDeeds lists the effects of the ok acquires and extends. Each lease ends as early as any other request of its
+// owner can have ended it.
 func grantDeeds(ops []harness.Op, meta harness.Meta) []deed {
 	asked := deedsOf(ops, meta, func(x harness.Op) bool {
 		return x.Kind == harness.Release || (x.Kind == harness.Acquire || x.Kind == harness.Extend) &&
