@@ -135,8 +135,7 @@ func grantedAfter(x harness.Op, until time.Duration, meta harness.Meta) time.Dur
 }
 
 // rejudge judges the grant x again, in the second pass. Of the grants that certainly came before x, the argument before
-// has those with the largest tokens. rejudge reports x if one of these tokens is larger, or is the same and another
-// owner's.
+// has those with the largest tokens. rejudge reports x if one of these tokens is larger, or equal and of another owner.
 func (p *fencePass) rejudge(before peaks, x peak) {
 	if a, ok := p.largerBefore(before, x.Op, x.number); ok {
 		p.add(p.regressionAnomaly(a, x))

@@ -56,9 +56,9 @@ func (w *workerHolds) queue(h *hold) {
 	}
 }
 
-// takeAffected empties the queue, and appends to holds what was in it, together with latest and the holds to which its
-// previous leads, in the order of the history. The worker's next operation may tell something about all of these.
-// latest is the latest hold of that operation's lock and token, or nil.
+// takeAffected returns the holds about which the worker's next operation may tell something, in the order of the
+// history. They are those in the queue, which it empties, and latest with the holds to which its previous leads. latest
+// is the latest hold of that operation's lock and token, or nil. The argument holds is the slice to append to.
 func (w *workerHolds) takeAffected(holds []*hold, latest *hold) []*hold {
 	holds = append(holds, w.waiting...)
 	clear(w.waiting)

@@ -225,9 +225,9 @@ func (l *lock) sweep() {
 	}
 }
 
-// noteSuspectRelease adds the late release t to the holds of other owners whose lock it may have removed. Only a
-// release after its owner's lease is suspect. An earlier release removed the lock of its own owner. If another owner
-// held the lock then, there is another cause, such as a second primary.
+// noteSuspectRelease adds the late release t to the holds of other owners whose lock it may have removed. A release
+// within its owner's lease is not suspect, since it removed the lock of that owner. If another owner held the lock
+// then, there is another cause, such as a second primary.
 func (l *lock) noteSuspectRelease(t *theft) {
 	for _, h := range l.holds {
 		if t.mayHaveRemoved(h) {

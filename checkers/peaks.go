@@ -28,9 +28,9 @@ type peak struct {
 	gapBefore    bool          // operations between this one and the one before were dropped
 }
 
-// addIfLarger adds x if its number is larger than all earlier ones. If another owner was the only one to return that
-// number, and it is the largest so far, addIfLarger adds x as well. Operations have to come in order of Return. No
-// later operation of a worker is called before the time low.
+// addIfLarger adds x if its number is larger than all earlier ones. A number that equals the largest is added only for
+// a second owner. Operations have to come in order of Return. No later operation of a worker is called before the time
+// low.
 func (p *peaks) addIfLarger(x peak, meta harness.Meta, low time.Duration) {
 	all := *p
 	if k := len(all); k > 0 {

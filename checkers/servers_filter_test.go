@@ -8,10 +8,9 @@ import (
 )
 
 // filterServer is a dedup filter: a message is new while it is not marked. A window may end from Call + TTL*(1-drift)
-// on. A confirm that may be executed after a mark was set may shorten it, and may be executed repeatedly. Like the rule
-// of Dedup, the server is more lenient than a real one. A confirm replaces only a mark that lasts beyond the confirm's
-// Return. Any other confirm forbids only claims that are called after it has returned. Claims that were under way then
-// may still be told "first".
+// on. A confirm that may be executed after a mark was set may shorten that mark. Like the rule of Dedup, the server is
+// more lenient than a real one: a confirm replaces only a mark that lasts beyond the confirm's Return. Any other
+// confirm forbids the answer "first" only to claims that are called after it has returned.
 type filterServer struct {
 	marked    time.Duration // end of the mark
 	confirmed []deed

@@ -65,7 +65,7 @@ func turnExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 	return execution{deeds: deeds, every: every}.explains(turnServer{})
 }
 
-// lastGrants lists the deeds up to last, by index, that their owners did not renew in time.
+// lastGrants returns the indexes of those deeds, up to last, that their owners did not renew in time.
 func lastGrants(deeds []deed, last deed) (all []int) {
 	for i, d := range deeds {
 		renews := func(x deed) bool {

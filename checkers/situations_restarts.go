@@ -48,9 +48,8 @@ func wasPrimary(events []harness.Event, node string, t time.Duration) bool {
 	return !reported || role == harness.RolePrimary
 }
 
-// noteSurvivor records that a lock or mark lasted through a restart, for each restart between grant and x. grant took
-// the lock or marked the message before the restart. x asks for the same lock or message after the restart, while the
-// lease or window of grant certainly still lasts.
+// noteSurvivor notes in each restart between grant and x that a lock or mark lasted through it. grant took the lock or
+// marked the message. x asked for the same lock or message while the lease or window of grant certainly still lasted.
 func (c *Situations) noteSurvivor(grant, x harness.Op) {
 	for _, r := range c.restarts {
 		if grant.Return > r.Start || x.Call < r.Active || x.Return >= c.certainUntil(grant) ||

@@ -79,7 +79,7 @@ func (a spansIn) are(want ...harness.Span) error {
 	return nil
 }
 
-// past checks the spans of a lock or mark that was still there after every lease. The first span has to end at the
+// past checks the spans of a lock or mark that was met after every lease had ended. The first span goes up to the
 // latest end of all earlier leases and windows. The probe was answered last, but may have been called first.
 func (a spansIn) past() error {
 	probe := slices.MaxFunc(a.Ops, func(x, y harness.Op) int { return slices.Index(a.all, x) - slices.Index(a.all, y) })
@@ -109,8 +109,8 @@ func possiblyUntil(over time.Duration, by, late harness.Op) []harness.Span {
 	return all
 }
 
-// stale checks the spans of a stale write. The first span has to end with the last lease that the writer asked for
-// after its last release, by the rule of Holders.
+// stale checks the spans of a stale write. By the rule of Holders, the first span goes up to the latest end of the
+// leases that the writer asked for since its last release.
 func (a spansIn) stale(write harness.Op) error {
 	acquire, next, first := a.Ops[0], a.Ops[1], a.Ops[2]
 	before := slices.DeleteFunc(slices.Clone(a.all[:slices.Index(a.all, write)]),

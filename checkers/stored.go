@@ -94,9 +94,9 @@ type storedPass struct {
 	nonNumbers nonNumbers
 }
 
-// pendingAnomaly is an anomaly that is not reported if its sequence turns out to have ended before. A later Next shows
-// that if it may have begun the sequence anew, at begunFrom or later, and if its TTL may have been over before the
-// anomaly's last operation returned.
+// pendingAnomaly is an anomaly that waits. It is dropped if a later Next shows that its sequence may have ended before:
+// the Next may have begun the sequence anew, at begunFrom or later, and its TTL may have been over by the Return of the
+// anomaly's last operation.
 type pendingAnomaly struct {
 	harness.Anomaly
 	begunFrom time.Duration

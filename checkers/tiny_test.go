@@ -17,7 +17,7 @@ import (
 type space struct {
 	property string
 	can      []harness.Op // possible operations
-	read     []harness.Op // reads that the harness may do after that, at end or the instant before; nil: none
+	read     []harness.Op // reads that the harness may do after these, at end or the instant before; nil: none
 	ops      int
 	end      time.Duration
 	deep     bool

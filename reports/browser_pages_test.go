@@ -230,8 +230,8 @@ func (x *tab) walk(id string) {
 	}
 }
 
-// printsEverything checks that paper has what the screen has, on A4 with margins of 1 cm. leftOut selects what paper need
-// not have.
+// printsEverything checks that paper has what the screen has, on A4 with margins of 1 cm. leftOut is a CSS selector of
+// what paper may lack.
 func (x *tab) printsEverything(leftOut string) {
 	x.Helper()
 	x.media("print", "light")

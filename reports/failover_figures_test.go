@@ -129,8 +129,7 @@ func TestAFailoverWithoutOneCauseIsReadable(t *testing.T) {
 	require.Contains(t, page, "Time counts from the first sign")
 }
 
-// TestATableOfFailoversSaysWhatIsParticular has two failovers in a row, the second beside another fault and without a
-// write.
+// TestATableOfFailoversSaysWhatIsParticular has two failovers without a write, the second of them beside another fault.
 func TestATableOfFailoversSaysWhatIsParticular(t *testing.T) {
 	h := analysistest.Kills(2)
 	h.Ops = nil

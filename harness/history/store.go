@@ -124,9 +124,8 @@ func (s *Store) takeError() error {
 	return s.err
 }
 
-// write adds a record to the run's file. If the disk is full, it releases the reserve and tries again. Even if the
-// second try succeeds, write returns ErrFull, so that the run ends. Only for the run's end does a successful second try
-// return nil.
+// write adds a record to the run's file. If the disk is full, it releases the reserve and tries again. Even if that
+// succeeds, it returns ErrFull, so that the run ends. Only for the record of the run's end does it then return nil.
 func (s *Store) write(r record) error {
 	frame, err := r.frame(s.runFrames)
 	if err != nil {

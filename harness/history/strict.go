@@ -51,7 +51,7 @@ var strictOptions = json.JoinOptions(
 	jsonv1.FormatDurationAsNano(true),
 )
 
-// refuseNulls is a further option, for objects that contain lists.
+// refuseNulls is one more option, for objects that contain lists: see refuseNullInList.
 var refuseNulls = json.WithUnmarshalers(json.UnmarshalFromFunc(refuseNullInList))
 
 // refuseNullInList returns errNull for a list element that is null. It leaves any other value to the JSON library.
@@ -126,9 +126,8 @@ var selfDescribed = map[reflect.Type]jsontext.Kind{
 	reflect.TypeFor[harness.Effects](): '[',
 }
 
-// placeOf returns the place in a line to which p points, such as meta.name or faults[0], with suffix at its end. It
-// also returns the type of the value there. t is the type of the whole line. The place is "" if p points to the whole
-// line.
+// placeOf returns the place in a line to which p points, such as meta.name or faults[0], followed by suffix. It also
+// returns the type of the value there. t is the type of the whole line. If p points to the whole line, the place is "".
 func placeOf(p jsontext.Pointer, t reflect.Type, suffix string) (string, reflect.Type) {
 	var place strings.Builder
 	for token := range p.Tokens() {

@@ -109,8 +109,8 @@ func Shown(ops []harness.Op) []harness.Op {
 	return ops
 }
 
-// scale sets the time axis. It covers all operations. It also covers the times with two owners, up to three times as
-// far as the operations reach.
+// scale sets the time axis, which covers all operations. For times with two owners that go on longer, the axis becomes
+// up to three times as long.
 func (g *gantt) scale() {
 	end := g.zero
 	for _, op := range g.ops {
