@@ -24,7 +24,7 @@ help:
 	@echo "make test-long        the long tests; three quarters of an hour (today's part: make test-long-today)"
 	@echo "make test-deep        every fault on every target, every kind of failover, the largest searches; half an hour"
 	@echo "make verify-checkers  a million histories for each checker against its rule (HISTORIES=100000: a tenth)"
-	@echo "make verify-planted   explorer and load on algorithms with planted defects; five minutes"
+	@echo "make verify-planted   explorer and load on algorithms with planted defects; a quarter of an hour"
 	@echo "make mutate           small changes that no test notices; hours (MUTATE: a part; today's: make mutate-today)"
 	@echo "make lint             gofmt, go vet, staticcheck, spelling"
 	@echo "make bench            benchmarks of the checkers and the explorer"
@@ -160,7 +160,7 @@ verify-checkers:
 
 # Every algorithm of the corpus (workloads/CORPUS.md) in the explorer, and under load, four side by side.
 verify-planted: redis
-	DOUBLEGRANT_TESTS=deep $(GO) test -count 1 -timeout 30m -v -run Corpus ./workloads
+	DOUBLEGRANT_TESTS=deep $(GO) test -count 1 -parallel 4 -timeout 30m -v -run Corpus ./workloads
 
 # Changes of one comparison, condition, sum or return at a time; exit code 1 if no test notices one that mutants.txt of
 # the package does not list. The 2,060 mutants of checkers take nine minutes on two cores, the 1,200 of explore hours.

@@ -182,9 +182,9 @@ func (m *mark) rulesOut(this *mark) bool {
 	return m.ends > this.Return && m.evidenceBefore(this) != nil
 }
 
-// evidenceBefore lists the marks which prove that the message was marked before the given claim was executed: m alone,
-// or a chain of marks that ends with m (see chainSince). It returns nil if they prove nothing. The caller has checked
-// that m had not ended when the claim returned.
+// evidenceBefore lists marks which prove that the message was marked before the claim this was executed: m alone, or a
+// chain that ends with m (see chainSince). It returns nil if there is no proof. The caller has checked that m had not
+// ended when the claim returned.
 func (m *mark) evidenceBefore(this *mark) []*mark {
 	if m.Kind == harness.Confirm && m.Return < this.Call {
 		return []*mark{m}

@@ -64,8 +64,8 @@ func (f *fenceHolds) noteGrant(x peak, meta harness.Meta) {
 	f.ofKey[x.Key] = all
 }
 
-// note adds x to h.larger if its token is larger than that of h, and x was under way when the grant of h returned. If h
-// lasted beyond the Return of x, which is not known yet, x was granted first.
+// note adds the grant x to h.larger if it has the larger token and was under way when the grant of h returned. Whether
+// h lasted until x returned is only known later. If it did, x was granted first.
 func (h *fenceHold) note(x peak, meta harness.Meta) {
 	during := x.Call <= h.grant.Return && h.grant.Return <= x.Return && x.Return < h.until
 	if during && x.number.compare(h.grant.number) > 0 && ownerOf(x.Op, meta) != ownerOf(h.grant.Op, meta) &&

@@ -146,7 +146,7 @@ func (p *gatesPass) isMain(x harness.Op) bool {
 // isLook reports whether the harness uses operations of kind k to look at the system, not in a client's place.
 func isLook(k harness.Kind) bool { return k == harness.Read || k == harness.Inspect }
 
-// contended is a kind of operation that workers compete for, with the situation that counts how often they do.
+// contended is a kind of operation that workers compete for, and the name under which its competitions are counted.
 type contended struct {
 	kind harness.Kind
 	name harness.SituationName

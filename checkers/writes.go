@@ -319,7 +319,7 @@ func (p *writesPass) lostAnomaly(s *set, r *run) harness.Anomaly {
 	return a
 }
 
-// written returns x without the token of its owner, as reports show it.
+// written returns x as reports show it: without the token of its owner.
 func written(x harness.Op) harness.Op {
 	x.Result = ""
 	return x

@@ -16,9 +16,9 @@ import (
 // connections: Degrade(c, Clients(), Primary(), harness.Latency(80*time.Millisecond, 0)). Its name is the fault's kind,
 // or "cut" for a fault that lets no answer through.
 //
-// The bite is measured in a new connection to each node that the links lead to. The bite is an echo that takes as long
-// as it should, a connection that ends when it should, or a probe without an answer. No failover has to follow, so
-// there is no other proof.
+// Proof that the fault bites is taken on a new connection to each node that the links lead to: an echo that takes as
+// long as it should, a connection that ends when it should, or a probe without an answer. No failover has to follow, so
+// nothing else can prove it.
 //
 // Only links that worked before are measured. A link that another fault has broken is degraded like the others, without
 // a measurement. If all links are broken, Inject waits, and returns an error when ctx ends. If from and to are the same

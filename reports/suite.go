@@ -101,7 +101,7 @@ func shardFacts(s tally.Suite) (all []fact) {
 	return all
 }
 
-// suiteWord returns the suite's ending, for a headline.
+// suiteWord says for a headline how the suite ended.
 func suiteWord(s tally.Suite) string {
 	if s.Ended != "" && s.Ending() == tally.NotRun {
 		return "ended early"

@@ -19,8 +19,8 @@ type strikes struct {
 	alive   []*process // the processes that have not been waited for
 }
 
-// watch lets nemeses of clients strike the group's processes too. Whenever a nemesis stops, continues or kills the
-// client of ctx, which stands for its group, the processes get the same signal. Only the first call has an effect.
+// watch lets nemeses of clients strike the group's processes too. The client of ctx stands for its group: whenever a
+// nemesis stops, continues or kills it, the processes get the same signal. Further calls of watch do nothing.
 func (g *group) watch(ctx context.Context) {
 	s := &g.struck
 	s.begin.Do(func() {

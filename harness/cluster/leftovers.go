@@ -49,8 +49,9 @@ func Leftovers(ctx context.Context, sites ...Site) (all []Leftover, err error) {
 	return append(all, folders...), errors.Join(append(errs, err)...)
 }
 
-// RemoveOrphans removes the folders of clusters whose process is gone, and their hosts on the sites. It does not touch
-// folders and hosts of current runs. It returns what it removed. The error says what it could not remove.
+// RemoveOrphans removes what is left of clusters whose process is gone: their folders, and their hosts on the sites,
+// such as containers. It leaves current runs alone. It returns what it removed. The error says what it could not
+// remove.
 func RemoveOrphans(ctx context.Context, sites ...Site) ([]Leftover, error) {
 	return removeOrphans(ctx, sites, subnet{})
 }

@@ -17,8 +17,8 @@ import (
 // turns a process that calls Watchdog into a watchdog.
 const watchedFolderEnv = "DOUBLEGRANT_WATCHDOG_FOLDER"
 
-// ownWatchdogs is set once the program has called Watchdog. Without that call, a second process of the program would
-// not act as a watchdog.
+// ownWatchdogs is set once the program has called Watchdog. Only then can the program be started again as a watchdog,
+// where there is no shell for one.
 var ownWatchdogs atomic.Bool
 
 // Watchdog acts as a folder's watchdog if this process was started as one, and then returns true: main has nothing more

@@ -15,7 +15,7 @@ import (
 // This file lists the instants to which time can pass: around the end of each lease and, when a client is about to read
 // a clock or a TTL, further instants that a lease's holder or its rivals may tell apart.
 
-// retention is a TTL so long that the key counts as permanent: in a Timeless program, time does not pass to its end.
+// retention is a TTL so long that its key counts as permanent: in a Timeless program the key never expires.
 const retention = 24 * time.Hour
 
 // maxInstants bounds each list of instants at one moment of a schedule: reachableInstants and fineInstants.
@@ -30,8 +30,8 @@ const (
 )
 
 // reachableInstants lists the instants to which time can pass from now, in order: shortly before the end of each lease,
-// and the first millisecond after it. Leases are those of keys and those that operations asked for. In a Timeless
-// program that reads a clock, midnight is an instant as well.
+// and the first millisecond after it. Leases are those of keys and those that operations asked for. Schedules begin
+// shortly before a midnight. In a Timeless program that reads a clock, this midnight is an instant, too.
 func (ex *execution) reachableInstants() ([]schedule.Instant, error) {
 	ends, err := ex.leaseEnds()
 	if err != nil {

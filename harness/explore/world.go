@@ -106,7 +106,7 @@ func (w *world) takeTurn() (end func()) {
 	return w.turn.Unlock
 }
 
-// giveTurn gives world.turn away, which the scheduler holds; back takes it again.
+// giveTurn lets go of world.turn, which its caller, the scheduler, holds. back takes it again.
 func (w *world) giveTurn() (back func()) {
 	w.turn.Unlock()
 	return w.turn.Lock

@@ -249,7 +249,7 @@ func (e Expectation) String() string {
 	}
 }
 
-// possiblePhrase names the classes of May that are not in Must.
+// possiblePhrase lists the classes of May that are not in Must, in words.
 func (e Expectation) possiblePhrase() string {
 	may := slices.DeleteFunc(slices.Clone(e.May),
 		func(c harness.Class) bool { return slices.Contains(slices.Concat(e.Must...), c) })

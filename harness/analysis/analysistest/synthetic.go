@@ -84,9 +84,9 @@ func Addressed() []harness.Event {
 	return all
 }
 
-// FailoverEvents returns the events of a failover, as Sentinels and the harness's polls record them. The primary called
-// lost is lost at the time start, and the node called promoted becomes the primary. from and to are the last numbers of
-// their addresses.
+// FailoverEvents returns the events of a failover, as Sentinels and the harness's polls record them. At start the node
+// with the name lost, the primary, is lost. Then the node with the name promoted is the primary. Their addresses end in
+// from and to.
 func FailoverEvents(start time.Duration, lost, promoted string, from, to int) []harness.Event {
 	address := func(i int) string { return fmt.Sprintf("127.7.2.%d 6379", i) }
 	primary := "master mymaster " + address(from)

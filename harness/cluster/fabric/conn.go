@@ -32,9 +32,9 @@ func (f *Fabric) relay(opener *net.TCPConn, from Source, to hostPlace) {
 	sending.Wait()
 }
 
-// openerEnded ends c after the accepted connection that it serves has ended; err is nil if that was in an orderly way.
-// A connection that has not reached its host yet is closed, since there may be many: a Sentinel that has lost a node
-// connects to it ten times a second, and gives up each time.
+// openerEnded ends c after its opener's connection has ended; err is nil if that was in an orderly way. If c has not
+// reached its host yet, it is closed, so that such connections do not pile up: a Sentinel that has lost a node connects
+// to it ten times a second.
 func (c *dialed) openerEnded(err error) {
 	c.countWithheld(c.link.restored(), 0)
 	c.mu.Lock()

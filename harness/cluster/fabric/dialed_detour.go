@@ -203,5 +203,5 @@ func (e hostEnd) Read(b []byte) (int, error) {
 func (e hostEnd) Write(b []byte) (int, error)         { return e.c.tcp.Write(b) }
 func (e hostEnd) ReadFrom(r io.Reader) (int64, error) { return copyToSocket(e.c.tcp, r) }
 
-// end records that the pipeline from the opener to the host has ended.
+// end records that the pipeline from the opener to the host has ended; whole says that all bytes went through.
 func (e hostEnd) end(whole bool) { e.c.pipelineEnded(true, whole) }

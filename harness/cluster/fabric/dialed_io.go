@@ -172,9 +172,9 @@ func (c *dialed) sendWaiting() {
 	}
 }
 
-// end ends the opener's direction on the socket. It closes the whole socket if the opener has closed the connection.
-// For an accepted connection it does so always, as a proxy does: a host that is paused would otherwise keep a
-// connection that was given up. The caller holds c.mu.
+// end ends the opener's direction on the socket. If the opener has closed the connection, or is another process whose
+// connection was accepted, end closes both directions, as a proxy does. Otherwise a paused host would keep connections
+// that were given up. The caller holds c.mu.
 func (c *dialed) end() {
 	if c.closed || c.opener != nil {
 		c.closeSocket()

@@ -60,7 +60,7 @@ type Drawn struct {
 	Counted int `json:"judged,omitempty"`
 	Actors  int `json:"actors,omitempty"` // most actors in one schedule
 	Steps   int `json:"steps,omitempty"`  // steps of the longest schedule
-	// most instants to which time could pass by one kind of fault
+	// most instants that one kind of fault could choose from, to let time pass to
 	Instants int                   `json:"instants,omitempty"`
 	FirstAt  map[harness.Class]int `json:"firstAt,omitempty"` // by class: number of the first schedule that showed it
 }

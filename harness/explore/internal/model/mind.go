@@ -71,7 +71,7 @@ type Stop struct {
 // StopKind is a kind of Stop.
 type StopKind uint8
 
-// Kinds of Stop.
+// Kinds of Stop: what a thread of a client does when it stops for the scheduler.
 const (
 	InCommand StopKind = iota // waits for the reply to a command
 	InSleep                   // waits for time to pass, inside an operation

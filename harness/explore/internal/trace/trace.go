@@ -176,8 +176,8 @@ func (t *Trace) Waited(d time.Duration) {
 	}
 }
 
-// Passed writes that the time d passes, that the keys in gone have ended, and that the keys in last are about to end.
-// timeLeft says when these end, as in "1ms remains of".
+// Passed writes that the time d passes, and which keys expire at its end (gone) or right after it (last). timeLeft is
+// what the line says before the names in last: "1ms remains of".
 func (t *Trace) Passed(d time.Duration, gone []string, timeLeft string, last []string) {
 	s := t.Current()
 	if s == nil {
