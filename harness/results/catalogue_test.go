@@ -17,10 +17,10 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// half picks the searches of this run: every second one of all, or in a deep run all.
-func half(all []plan.Search) (picked []plan.Search) {
+// sampled picks the searches of this run: every fourth one of all, or in a deep run all.
+func sampled(all []plan.Search) (picked []plan.Search) {
 	for i, s := range all {
-		if testenv.Sampled(i, 2) {
+		if testenv.Sampled(i, 4) {
 			picked = append(picked, s)
 		}
 	}
@@ -65,7 +65,7 @@ func requireMet(t *testing.T, s plan.Search) SearchOutcome {
 // one expiry. Some variants are searched with less: see large, isForeign, and the Explored fields of workloads.Variant.
 func TestLongEveryDeclaredFlawIsFoundAndEveryClaimHolds(t *testing.T) {
 	testenv.NeedLong(t)
-	for _, s := range half((plan.Search{For: boundedBy}).Catalogue()) {
+	for _, s := range sampled((plan.Search{For: boundedBy}).Catalogue()) {
 		if (slices.Contains(large, s.Variant) || isForeign(t, s.Variant)) && !testenv.Deep() {
 			s.Clients = 2
 		}
@@ -79,7 +79,7 @@ func TestLongEveryDeclaredFlawIsFoundAndEveryClaimHolds(t *testing.T) {
 // point of a schedule.
 func TestLongNoVariantSurvivesTheLossOfWhatItWasToldWasWritten(t *testing.T) {
 	testenv.NeedLong(t)
-	for _, s := range half((plan.Search{Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Expiries: -1, Failovers: 1,
+	for _, s := range sampled((plan.Search{Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Expiries: -1, Failovers: 1,
 		LostAnswers: -1}, For: boundedBy}).Catalogue()) {
 		if s.Regime != "" && s.Regime != string(workloads.Fixed) {
 			continue // a failover does not depend on proposals
