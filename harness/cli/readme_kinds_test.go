@@ -94,7 +94,7 @@ import (
 )
 
 func TestMyLock(t *testing.T) {
-	granttest.Lock(t, newMyLock, granttest.Search{Minimize: time.Minute})
+	granttest.Lock(t, newMyLock, granttest.LockOptions{Search: granttest.Search{Minimize: time.Minute}})
 }
 `)
 	text, err := os.ReadFile(filepath.Join(p.dir, "mylock.go"))
