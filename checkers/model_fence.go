@@ -136,8 +136,8 @@ func certainEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	return min(until, late.endOf(h, meta.Drift))
 }
 
-// inGrantOrder returns a copy of ops, with a later time as the Call of ok acquires. An acquire that returned before this
-// time was certainly granted first. So the order of times is the order of grants. ops are in order of Return.
+// inGrantOrder returns a copy of ops, with a later time as the Call of ok acquires. An acquire that returned before
+// this time was certainly granted first. So the order of times is the order of grants. ops are in order of Return.
 func inGrantOrder(ops []harness.Op, meta harness.Meta) []harness.Op {
 	ops = slices.Clone(ops)
 	late := map[owner]lateCommands{}
