@@ -36,16 +36,15 @@ type ClassDoc struct {
 	Class    Class
 	Meaning  string   // in one line, without a full stop
 	Harm     string   // what it means in production
-	Remedy   string   // what to do about it; a sentence that has the word "failover" is about failovers only
-	MendedBy []string // variants of package workloads that follow Remedy; Remedy names each of them
+	Remedy   string   // what to do about it
+	MendedBy []string // variants of package workloads that follow the remedies, which name each of them
+
+	// FailoverRemedy is what else to do where a failover may have caused it. Empty: nothing.
+	FailoverRemedy string
 }
 
-// RemedyWithoutFailover returns Remedy for a run in which no failover can have caused the violation.
-func (d ClassDoc) RemedyWithoutFailover() string {
-	sentences := slices.DeleteFunc(strings.SplitAfter(d.Remedy, ". "),
-		func(s string) bool { return strings.Contains(s, "failover") })
-	return strings.TrimSpace(strings.Join(sentences, ""))
-}
+// Remedies returns Remedy and FailoverRemedy as one text, for a violation that a failover may have caused.
+func (d ClassDoc) Remedies() string { return strings.TrimSpace(d.Remedy + " " + d.FailoverRemedy) }
 
 // Classes documents every class: those of locks first, then of message filters, sequences and writes, and last those of
 // clients that wait and of scripts.
@@ -67,10 +66,10 @@ var classDocs = []ClassDoc{
 		"Two clients are in the critical section at one time, and both were told that they are alone. What the lock " +
 			"guards is done twice, or each overwrites what the other did.",
 		"If the algorithm raced, grant and lease have to be one command and the release has to compare the owner, as " +
-			"in lock/set-nx-px. If Redis forgot an acknowledged write, as in a failover, no lock on one primary " +
-			"helps: lock/redlock needs a majority of independent masters, and lock/fenced lets what the lock guards " +
-			"refuse the older owner.",
+			"in lock/set-nx-px.",
 		[]string{"lock/set-nx-px", "lock/redlock", "lock/fenced"},
+		"If Redis forgot an acknowledged write, as in a failover, no lock on one primary helps: lock/redlock needs a " +
+			"majority of independent masters, and lock/fenced lets what the lock guards refuse the older owner.",
 	},
 	{
 		StolenRelease, "two owners, because a client released a lock that was not its own any more",
@@ -79,6 +78,7 @@ var classDocs = []ClassDoc{
 		"The release has to compare the owner and delete the key in one step: a script, as in lock/set-nx-px. GET " +
 			"and DEL as two commands leave room for the lease to end between them.",
 		[]string{"lock/set-nx-px"},
+		"",
 	},
 	{
 		StuckLock, "a lock that nobody can acquire any more",
@@ -87,6 +87,7 @@ var classDocs = []ClassDoc{
 		"The key and its TTL have to be set by one command, SET NX PX, as in lock/set-nx-px, or in one script, as in " +
 			"lock/lua-owner. A watchdog may renew what is there, and never take it again.",
 		[]string{"lock/set-nx-px", "lock/lua-owner"},
+		"",
 	},
 	{
 		SilentReacquire, "an extend said yes to an owner that had lost the lock to another one meanwhile",
@@ -97,6 +98,7 @@ var classDocs = []ClassDoc{
 			"the lock anew in it. Whoever is told no begins again. lock/fenced refuses the writes of an owner that " +
 			"has not noticed.",
 		[]string{"lib/redislock", "lock/fenced"},
+		"",
 	},
 	{
 		RefusedRelease, "a release or extend was refused to the rightful owner, inside its lease",
@@ -106,6 +108,7 @@ var classDocs = []ClassDoc{
 		"A refused acquire may change nothing: SET NX writes and refuses in one command, as in lock/set-nx-px. " +
 			"Release and extend compare the token that the acquire stored, byte by byte.",
 		[]string{"lock/set-nx-px"},
+		"",
 	},
 	{
 		StaleHolder, "wrote after its lease, when another owner had written",
@@ -115,23 +118,24 @@ var classDocs = []ClassDoc{
 		"What the lock guards has to refuse the older owner: lock/fenced gives each grant a larger number, and the " +
 			"resource keeps the largest that it has seen of readers and writers.",
 		[]string{"lock/fenced"},
+		"",
 	},
 	{
 		FenceRegression, "a later grant got a fencing token that is not larger",
 		"A resource that refuses older tokens now refuses the rightful owner, or takes a write of an owner whose " +
 			"lease is over.",
-		"Draw the token with INCR in the script that takes the lock, and let it never expire, as in lock/fenced. A " +
-			"failover can lose increments as well: keep the counter where acknowledged writes survive one, or wait " +
-			"for replicas, as in sequence/incr-wait.",
+		"Draw the token with INCR in the script that takes the lock, and let it never expire, as in lock/fenced.",
 		[]string{"lock/fenced", "sequence/incr-wait"},
+		"A failover can lose increments as well: keep the counter where acknowledged writes survive one, or wait for " +
+			"replicas, as in sequence/incr-wait.",
 	},
 	{
 		DuplicateDelivery, "two workers were told that they are the first",
 		"One message is handled twice: a customer is charged twice, or a mail is sent twice.",
 		"To look and to mark have to be one command: SET NX EX, as in dedup/set-nx-ex, or one script, as in " +
-			"dedup/get-set-lua. Where a failover lost the mark, dedup/set-nx-ex-wait makes that rare. Whoever " +
-			"handles messages should stand a second one.",
+			"dedup/get-set-lua. What handles messages should be harmless to do twice.",
 		[]string{"dedup/set-nx-ex", "dedup/get-set-lua", "dedup/set-nx-ex-wait"},
+		"Where a failover lost the mark, dedup/set-nx-ex-wait makes that rare.",
 	},
 	{
 		ImmortalMark, "a mark that never expires",
@@ -139,6 +143,7 @@ var classDocs = []ClassDoc{
 			"ever.",
 		"Set the mark and its TTL by one command, as in dedup/set-nx-ex, or in one script, as in dedup/get-set-lua.",
 		[]string{"dedup/set-nx-ex", "dedup/get-set-lua"},
+		"",
 	},
 	{
 		LostMessage, "marked as seen, never delivered",
@@ -148,6 +153,7 @@ var classDocs = []ClassDoc{
 		"Mark for a short lease first, and for the whole window when the message was delivered, as in " +
 			"dedup/claim-confirm. Then a crash costs a delay, or a second delivery.",
 		[]string{"dedup/claim-confirm"},
+		"",
 	},
 	{
 		DuplicateNumber, "one number issued twice",
@@ -156,14 +162,16 @@ var classDocs = []ClassDoc{
 			"in a script and compare digits, as in sequence/digits-compare: strings order 9 after 10, and Lua's " +
 			"numbers are exact to 2^53 only.",
 		[]string{"sequence/incr", "sequence/digits-compare"},
+		"",
 	},
 	{
 		Regression, "a later call got a smaller number",
 		"What is sorted by the number is in the wrong order, and a consumer that remembers the last number passes " +
 			"over new entries.",
 		"Never let a smaller number replace a larger one: sequence/incr, or sequence/digits-compare where callers " +
-			"propose numbers. If a failover did it, sequence/incr-wait makes that rare.",
+			"propose numbers.",
 		[]string{"sequence/incr", "sequence/digits-compare", "sequence/incr-wait"},
+		"If a failover did it, sequence/incr-wait makes that rare.",
 	},
 	{
 		ReturnedNotStored, "a number was issued that the store does not know of",
@@ -171,6 +179,7 @@ var classDocs = []ClassDoc{
 		"Return what was stored, from the script that stored it: sequence/digits-compare. sequence/incr does so by " +
 			"itself.",
 		[]string{"sequence/digits-compare", "sequence/incr"},
+		"",
 	},
 	{
 		SequenceRestart, "the stored number went back",
@@ -178,6 +187,7 @@ var classDocs = []ClassDoc{
 		"Replace the stored number only by a larger one, compared by its digits, as in sequence/digits-compare, or " +
 			"only increment it, as in sequence/incr.",
 		[]string{"sequence/digits-compare", "sequence/incr"},
+		"",
 	},
 	{
 		TTLLost, "what had an end has none any more",
@@ -185,6 +195,7 @@ var classDocs = []ClassDoc{
 		"A plain SET drops the TTL. Set it again in the script that stores the number, as in " +
 			"sequence/digits-compare, or change the number with INCR, which keeps it.",
 		[]string{"sequence/digits-compare"},
+		"",
 	},
 	{
 		LostWrite, "acknowledged, and gone",
@@ -193,6 +204,7 @@ var classDocs = []ClassDoc{
 		"Wait for replicas, as in writes/sadd-wait, set min-replicas-to-write, or keep what must not be lost " +
 			"elsewhere. Where a lock guards the data, and its owners paused, refuse older owners, as in lock/fenced.",
 		[]string{"writes/sadd-wait", "lock/fenced"},
+		"",
 	},
 	{
 		UnexpectedWrite, "refused for certain, yet there",
@@ -201,6 +213,7 @@ var classDocs = []ClassDoc{
 		"Call a write refused only if its command cannot have been executed. After a timeout or a lost connection it " +
 			"may have been: look, or make it harmless to do twice, as writes/sadd does with unique elements.",
 		[]string{"writes/sadd"},
+		"",
 	},
 	{
 		Deadlock, "a client that waits for ever, since nobody is left who would wake it",
@@ -210,6 +223,7 @@ var classDocs = []ClassDoc{
 			"as in lock/blpop-signal-lease. Look once more between a SUBSCRIBE that was confirmed and the wait, as " +
 			"in lock/redisson.",
 		[]string{"lock/blpop-signal-lease", "lock/redisson"},
+		"",
 	},
 	{
 		UndeclaredKey, "a script that touches keys of several slots, of which one is not among its KEYS",
@@ -220,5 +234,6 @@ var classDocs = []ClassDoc{
 			"{order1}:count, so that they share a slot, as lock/redisson gives its channel. A script that is for one " +
 			"server only says so by #!lua flags=no-cluster.",
 		[]string{"lock/redisson"},
+		"",
 	},
 }

@@ -95,8 +95,8 @@ func adviceOnFindings(r tally.Run) string {
 	var unexpected, all []string
 	for _, doc := range harness.Classes() {
 		remedy := doc.Remedy
-		if !mayHaveFailedOver(r) {
-			remedy = doc.RemedyWithoutFailover()
+		if mayHaveFailedOver(r) {
+			remedy = doc.Remedies()
 		}
 		if names(r.Found, doc.Class) && remedy != "" {
 			all = append(all, remedy)

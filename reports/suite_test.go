@@ -90,7 +90,7 @@ func TestASuiteSaysOnWhatItRanAndWhatToDo(t *testing.T) {
 	}
 	require.Equal(t, harness.StolenRelease.Doc().Remedy, advice(tally.Run{Ending: tally.NotMet,
 		Found: "12 double-grant and 1 stolen-release", Expected: "invalid: double-grant"}), "what was not expected")
-	require.Equal(t, harness.DoubleGrant.Doc().Remedy, advice(tally.Run{Ending: tally.NotMet, Found: "3 double-grant",
+	require.Equal(t, harness.DoubleGrant.Doc().Remedies(), advice(tally.Run{Ending: tally.NotMet, Found: "3 double-grant",
 		Expected: "invalid: double-grant at most 2 times"}), "else what was found")
 	require.Empty(t, advice(tally.Run{Ending: tally.Met}))
 	broken := tally.Run{Ending: tally.NotMet, Found: "2 double-grant and 1 regression", Expected: "valid",

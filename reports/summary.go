@@ -82,7 +82,7 @@ func summaryAnomaly(b *strings.Builder, r Report) {
 func aboutClass(b *strings.Builder, c harness.Class) {
 	if d := c.Doc(); d.Harm != "" {
 		fmt.Fprintf(b, "%s in production: %s\n\nWhat to do: %s\n\n", escapeMarkdown(string(c)), escapeMarkdown(d.Harm),
-			escapeMarkdown(d.Remedy))
+			escapeMarkdown(d.Remedies()))
 	}
 }
 

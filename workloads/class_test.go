@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// Every variant that mends a class is in the catalogue and is named in the class's remedy. It shows that class only if
+// Every variant that mends a class is in the catalogue and is named in the class's remedies. It shows that class only if
 // Redis forgets something.
 func TestWhatMendsAClassIsInTheCatalogue(t *testing.T) {
 	for _, d := range harness.Classes() {
@@ -18,7 +18,7 @@ func TestWhatMendsAClassIsInTheCatalogue(t *testing.T) {
 		for _, id := range d.MendedBy {
 			v, err := workloads.Find(id)
 			require.NoError(t, err, d.Class)
-			require.Contains(t, d.Remedy, id, d.Class)
+			require.Contains(t, d.Remedies(), id, d.Class)
 			for _, f := range v.Flaws {
 				if f.Class == d.Class {
 					forgetful := []workloads.Condition{workloads.Failover, workloads.NodeRestart,
