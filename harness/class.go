@@ -37,17 +37,16 @@ type ClassDoc struct {
 	Meaning  string   // in one line, without a full stop
 	Harm     string   // what it means in production
 	Remedy   string   // what to do about it
-	MendedBy []string // variants of package workloads that follow the remedies, which name each of them
+	MendedBy []string // variants of package workloads that follow the remedies and are named there
 
-	// FailoverRemedy is what else to do where a failover may have caused it. Empty: nothing.
+	// FailoverRemedy is what else to do if a failover may have caused the violation. Empty: nothing else.
 	FailoverRemedy string
 }
 
 // Remedies returns Remedy and FailoverRemedy as one text, for a violation that a failover may have caused.
 func (d ClassDoc) Remedies() string { return strings.TrimSpace(d.Remedy + " " + d.FailoverRemedy) }
 
-// Classes documents every class: those of locks first, then of message filters, sequences and writes, and last those of
-// clients that wait and of scripts.
+// Classes documents every class, in this order: locks, message filters, sequences, writes, waiting clients, scripts.
 func Classes() []ClassDoc { return slices.Clone(classDocs) }
 
 // Doc returns the documentation of the class. For a class that this version does not know, only the name is set.

@@ -2,10 +2,10 @@ package harness
 
 import "time"
 
-// Clock counts from the start of a run. It is monotonic: it takes no notice of steps of the wall clock.
+// Clock counts from the start of a run. It is monotonic: changes of the wall clock do not affect it.
 type Clock struct {
 	start time.Time
-	ahead time.Duration // set by Skewed
+	ahead time.Duration // how far the clock is ahead; set by Skewed
 	rate  float64       // seconds gained each second; set by Skewed
 }
 
@@ -24,8 +24,8 @@ func (c Clock) Now() time.Duration {
 // Started returns the wall-clock time of the start of the run.
 func (c Clock) Started() time.Time { return c.start }
 
-// Skewed returns a clock that is ahead of c by the given time and gains rate seconds each second. Tests of clock
-// comparison use it.
+// Skewed returns a clock that is ahead of c by the given time, and gains the given number of seconds on c in each
+// second. Tests of clock comparison use it.
 func (c Clock) Skewed(ahead time.Duration, rate float64) Clock {
 	c.ahead, c.rate = c.ahead+ahead, c.rate+rate
 	return c

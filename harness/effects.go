@@ -50,10 +50,10 @@ var effectNames = [...]string{
 	"holds-writes",
 }
 
-// Has reports whether e has every effect of the set all.
+// Has reports whether e has every effect of the given set.
 func (e Effects) Has(all Effects) bool { return e&all == all }
 
-// Any reports whether e has at least one effect of the set some.
+// Any reports whether e has at least one effect of the given set.
 func (e Effects) Any(some Effects) bool { return e&some != 0 }
 
 // list lists the effects of the set in the order of their declaration.
@@ -90,7 +90,7 @@ func (e *Effects) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// effectNamed returns the effect called name. The error lists the known names.
+// effectNamed returns the effect with the given name. The error for an unknown name lists the known ones.
 func effectNamed(name string) (Effects, error) {
 	for i, known := range effectNames {
 		if name == known {

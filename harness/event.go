@@ -3,13 +3,13 @@ package harness
 import "time"
 
 // Event is something that the system itself did or reported, such as a role change or a Sentinel message. The harness
-// records an event when it notices the event. At, when the event happened, may be slightly earlier.
+// records an event when it notices it. The field At is the time when it happened, which may be slightly earlier.
 type Event struct {
 	At   time.Duration `json:"at"`
-	Node string        `json:"node"` // the node that reported or did it
+	Node string        `json:"node"` // the node that did or reported something
 	// Kind is what a Sentinel published, such as "+sdown", or one of the kinds below.
 	Kind   string `json:"kind"`
-	Detail string `json:"detail,omitempty"` // the rest of the message
+	Detail string `json:"detail,omitempty"` // further text of the event, such as the rest of a Sentinel's message
 }
 
 // Kinds of events that a System reports about its nodes, besides the messages of Sentinels.
@@ -32,18 +32,19 @@ const (
 	EventOffset = "offset"
 	// EventDownAfter: a Sentinel considers a node down after it has not answered for the time in Detail, such as "1s".
 	EventDownAfter = "down-after"
-	// EventLoad: the Sentinel Node has reported that a primary is down. Detail has the machine's load in the minute
-	// before: the number of processes that ran or waited for a core, and the number of cores: "12.3 on 2 cores".
+	// EventLoad: the Sentinel in the field Node has reported that a primary is down. Detail has the machine's load in
+	// the minute before: the number of processes that ran or waited for a core, and the number of cores: "12.3 on 2
+	// cores".
 	EventLoad = "load"
-	// EventSubscriptionLost: the subscription to the messages of the Sentinel Node is lost from At on. Detail says why.
-	// EventSubscriptionBack: the subscription is back.
+	// EventSubscriptionLost: since the time At the harness has received no messages of the Sentinel in Node. Detail
+	// says why. EventSubscriptionBack: the subscription is back.
 	EventSubscriptionLost = "unheard"
 	EventSubscriptionBack = "heard"
 	// EventRolesEvery: the harness asks the node for its role at the interval in Detail, such as "250ms". Without this
 	// event the interval is 20 ms.
 	EventRolesEvery = "roles-every"
-	// EventMessagesMissed: the record lacks messages of the Sentinel Node. The harness heard nothing from the Sentinel
-	// from At on. The Sentinel's log may lack messages from before At, because the log was truncated or the Sentinel's
+	// EventMessagesMissed: the record lacks messages of the Sentinel in Node. The harness heard nothing from it since
+	// the time At. The Sentinel's log may lack messages from before At, because the log was truncated or the Sentinel's
 	// clock was changed.
 	EventMessagesMissed = "unread"
 	// EventServesWrites: the node acknowledged a write of the client group in Detail. Before, another node acknowledged
@@ -53,12 +54,12 @@ const (
 	// node answered the group, or none did. Where nodes alternate within 5 ms, such events may be left out.
 	EventAnswers = "answers"
 
-	// EventClockBound: how uncertain times of the generator Node were since its last event of this kind. Each call and
-	// return of its clients is known to lie between an earliest and a latest time. Detail is the longest distance between
-	// the two, such as "1.2ms".
+	// EventClockBound: how uncertain times of the generator in Node were since its last event of this kind. Each call
+	// and return of its clients is known to lie between an earliest and a latest time. Detail is the longest distance
+	// between the two, such as "1.2ms".
 	EventClockBound = "clock-bound"
-	// EventClockUntrusted: the clock of the generator Node drifted more than allowed. Detail says how. All times of the
-	// run are in doubt.
+	// EventClockUntrusted: the clock of the generator in Node drifted more than allowed. Detail says how. All times of
+	// the run are in doubt.
 	EventClockUntrusted = "clock-untrusted"
 )
 
@@ -66,5 +67,5 @@ const (
 const (
 	RolePrimary = "master"
 	RoleReplica = "slave"
-	RoleDown    = "down" // it does not answer
+	RoleDown    = "down" // the node does not answer
 )

@@ -11,16 +11,16 @@ import (
 // heals and ends. So a run that is killed leaves what was known at that moment. Start is always set. Active, Heal and
 // End are 0 until they happen.
 type Fault struct {
-	Number  int           `json:"number,omitempty"` // from 1, in order of Start; 0: recorded by an older program
+	Number  int           `json:"number,omitempty"` // numbered from 1 by start; 0: recorded by an older program
 	Name    string        `json:"name"`
 	Effects Effects       `json:"effects,omitempty"` // what it does to its targets; 0: not declared
 	Targets []string      `json:"targets,omitempty"` // nodes or links
 	Start   time.Duration `json:"start"`             // just before the first action
-	Active  time.Duration `json:"bit"`               // when a probe had shown that it acts; 0: the record stops before
-	Heal    time.Duration `json:"heal"`              // when the heal began; 0: the record stops before
-	End     time.Duration `json:"end"`               // when the system was whole again; 0: never seen
+	Active  time.Duration `json:"bit"`               // when a probe had shown that it acts; 0: the record stops earlier
+	Heal    time.Duration `json:"heal"`              // when the heal began; 0: the record stops earlier
+	End     time.Duration `json:"end"`               // when the system was whole again; 0: this was never seen
 	Proved  bool          `json:"proved"`            // whether its effect was seen
-	Proof   string        `json:"proof,omitempty"`   // what was seen, or why nothing was
+	Proof   string        `json:"proof,omitempty"`   // what was seen, or why nothing was seen
 	Groups  []int         `json:"groups,omitempty"`  // client groups on the minority side, for partitions
 	Frozen  []int         `json:"frozen,omitempty"`  // client groups that could do nothing from Start to Heal
 }
@@ -42,7 +42,7 @@ func (f Fault) Overlaps(from, to time.Duration) bool {
 	return f.Start <= to && (f.End == 0 || from <= f.End)
 }
 
-// Down reports whether the fault ended the process of node and kept it down until the heal.
+// Down reports whether the fault ended the process of the given node and kept it down until the heal.
 func (f Fault) Down(node string) bool {
 	return f.Effects.Has(EndsProcess) && !f.Effects.Has(StartsProcess) && slices.Contains(f.Targets, node)
 }
@@ -57,7 +57,7 @@ func WithFault(faults []Fault, f Fault) []Fault {
 	return faults
 }
 
-// FaultsByStart returns a copy of the faults in order of their Start. History.Faults is in the order of recording.
+// FaultsByStart returns a copy of the faults ordered by Fault.Start. History.Faults is in the order of recording.
 func (h History) FaultsByStart() []Fault {
 	faults := slices.Clone(h.Faults)
 	slices.SortStableFunc(faults, func(a, b Fault) int { return cmp.Compare(a.Start, b.Start) })

@@ -16,7 +16,7 @@ type faultsInForce struct {
 	recovering chan struct{} // serves as a lock: no fault begins while the run waits for a whole system
 
 	mu     sync.Mutex
-	faults []*Fault      // in order of Start; only Name may be read of a fault that another goroutine runs
+	faults []*Fault      // by their Start; read only the Name of a fault that another goroutine runs
 	fewer  chan struct{} // closed, and replaced, when a fault ends
 	healed []Fault       // healed faults that still lack their End
 	begun  int           // number of faults so far
@@ -54,8 +54,8 @@ func (o *faultsInForce) end(f *Fault) (last bool) {
 	return len(o.faults) == 0
 }
 
-// waitForLater waits until no fault that began after f is in force, but no longer than within. So when all faults of a
-// run have to heal at once, the last to start heals first.
+// waitForLater waits until no fault that began after f is in force, but no longer than the given time. So when all
+// faults of a run have to heal at once, the last to start heals first.
 func (o *faultsInForce) waitForLater(f *Fault, within time.Duration) {
 	late := time.NewTimer(within)
 	defer late.Stop()

@@ -11,16 +11,16 @@ type Figure struct {
 
 // Metric declares a figure. A checker makes the figure from its Metric, and readers look it up with the same Metric.
 type Metric struct {
-	Checker string // name of the checker that reports it; empty: several do
+	Checker string // name of the checker that reports it; empty: several checkers report it
 	Name    string
-	Unit    string // empty: a count
-	Sparse  bool   // the checker omits the figure when there was nothing to count; it counts as 0 then
+	Unit    string // unit of the value; empty: a plain count
+	Sparse  bool   // the checker omits the figure when there was nothing to count, and readers take it as 0
 }
 
-// Of returns the figure with a value in the metric's unit.
+// Of returns the metric's figure with the given value, in the metric's unit.
 func (m Metric) Of(value float64) Figure { return Figure{Name: m.Name, Value: value, Unit: m.Unit} }
 
-// Count returns the figure with the value n.
+// Count returns the metric's figure with the value n.
 func (m Metric) Count(n int) Figure { return m.Of(float64(n)) }
 
 // In returns the metric for one client group. The metric's name must contain a fmt verb for the group's number.

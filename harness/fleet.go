@@ -26,13 +26,13 @@ type Fleet struct {
 
 // fleetGroup is one client group. The fleet's lock protects the fields that are not atomic.
 type fleetGroup struct {
-	pauses   int           // pauses in force
+	pauses   int           // number of pauses in force
 	wake     chan struct{} // closed and replaced when clients that wait at a checkpoint have to check their state
 	crashes  int
 	members  []*fleetMember
 	watchers []*func(Strike)
-	paused   atomic.Bool  // pauses > 0
-	ahead    atomic.Int64 // nanoseconds by which its clock is fast
+	paused   atomic.Bool  // whether a pause is in force
+	ahead    atomic.Int64 // nanoseconds by which the clocks of its clients are fast
 }
 
 // fleetMember is one client as a fleet sees it. The client that replaces a crashed one is a new member, so that later
@@ -40,12 +40,12 @@ type fleetGroup struct {
 type fleetMember struct {
 	fleet           *Fleet
 	group           *fleetGroup
-	struck          atomic.Bool // it is about to die, or has died
-	checkpointsLeft int         // checkpoints until it dies; 0: it lives on
+	struck          atomic.Bool // the client is about to die, or has died
+	checkpointsLeft int         // number of checkpoints until the client dies; 0: no death is planned
 	dead            bool
-	standing        int // number of its goroutines that stand at a checkpoint
+	standing        int // number of the client's goroutines that wait at a checkpoint
 
-	abandoned <-chan struct{} // closed when the run gives up waiting for its operations
+	abandoned <-chan struct{} // closed when the run gives up waiting for the client's operations
 }
 
 // ErrCrashed is the error of a command whose client crashed before it sent the command or read the answer.
@@ -198,8 +198,8 @@ func (f *Fleet) AtCheckpoint(group int) (n int) {
 	return n
 }
 
-// Skew sets the clocks of the group's clients fast by ahead, or slow if ahead is negative, until heal is called. heal
-// may be called more than once. Skews add up. Only clocks that are read with [Now] are wrong.
+// Skew puts the clocks of the group's clients forward by the given time, or back if it is negative, until heal is
+// called. heal may be called more than once. Skews add up. Only clocks that are read with [Now] are wrong.
 func (f *Fleet) Skew(group int, ahead time.Duration) (heal func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -215,8 +215,9 @@ func (f *Fleet) Ahead(group int) time.Duration {
 	return time.Duration(f.group(group).ahead.Load())
 }
 
-// Crash makes every client of the group die at one of its next few checkpoints, drawn from rng. A client that stands at
-// a checkpoint dies there. The worker of a dead client goes on with a new one, like a process that is started again.
+// Crash makes every client of the group die at one of its next few checkpoints, which is drawn from rng. A client that
+// stands at a checkpoint dies there. The worker of a dead client goes on with a new one, like a process that is started
+// again.
 func (f *Fleet) Crash(group int, rng *rand.Rand) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -307,7 +308,7 @@ func (p *fleetMember) standWhilePaused(abandoned <-chan struct{}) {
 	}
 }
 
-// waitUnlocked releases the fleet's lock and waits until wake or abandoned is closed. It returns whether wake was
+// waitUnlocked releases the fleet's lock and waits until wake or abandoned is closed. It reports whether wake was
 // closed.
 func (p *fleetMember) waitUnlocked(wake, abandoned <-chan struct{}) (awake bool) {
 	p.fleet.mu.Unlock()

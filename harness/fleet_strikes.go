@@ -14,8 +14,8 @@ type Strike uint8
 // The strikes.
 const (
 	Freezes Strike = iota // the group is paused
-	Thaws                 // it goes on
-	Kills                 // it crashes
+	Thaws                 // the group goes on
+	Kills                 // the group's clients crash
 )
 
 // OnStrike calls f with each strike at the group of the client that ctx belongs to, until stop is called or the load

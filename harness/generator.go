@@ -28,7 +28,7 @@ const generatorGrace = 15 * time.Second
 // Share is a part of a run's workers, by their numbers.
 type Share struct {
 	First int `json:"first"`
-	End   int `json:"end"` // the number after the last
+	End   int `json:"end"` // one more than the last worker's number
 }
 
 // Shares splits workers into n shares of about the same size. Each share has clients of every client group.
@@ -46,14 +46,15 @@ type Feed struct {
 	slot  *slot
 	mark  time.Duration
 	meta  Meta
-	calls map[int]time.Duration // by worker: its last Call
+	calls map[int]time.Duration // the last Call of each worker
 }
 
 // Record adds operations to the record. It blocks while the writer of the record is behind.
 //
 // The operations of one worker come in the order of their calls. Record moves a Call that is earlier than the worker's
-// previous Call to that time, since a worker's operations follow each other. The caller promises that no operation in a
-// later call returns before mark. Record returns an error if an operation breaks the promise of an earlier call.
+// previous Call to that time, since a worker's operations follow each other. The caller promises that the operations
+// that it passes to Record later return at the time mark or after it. Record returns an error if an operation breaks an
+// earlier promise.
 func (f *Feed) Record(ops []Op, mark time.Duration) error {
 	for i := range ops {
 		worker := f.meta.Worker(ops[i].Client)
@@ -141,10 +142,10 @@ type ShareSpec struct {
 	Groups   int
 
 	Share Share
-	Clock Clock // of the generator
+	Clock Clock // the generator's clock
 
-	// Record gets what the clients have recorded, in order of Return on Clock, about 50 times a second. No operation in a
-	// later call returns before mark. Record may block. An error of Record ends the load.
+	// Record gets what the clients have recorded, in order of Return on Clock, about 50 times a second. The operations
+	// that it gets later return at the time mark or after it. Record may block. An error of Record ends the load.
 	Record func(ops []Op, mark time.Duration) error
 
 	Log *slog.Logger // default: silent

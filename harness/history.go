@@ -18,8 +18,8 @@ type Meta struct {
 	Kinds   []Kind    `json:"kinds"`   // kinds that the workloads promise to record
 	// Rate is how many steps a second all workers together should begin; 0: as many as they can.
 	Rate   float64           `json:"rate"`
-	Open   bool              `json:"open,omitempty"`   // open loop: operations have a Due
-	Drift  float64           `json:"drift"`            // how wrong a lease may be by clocks alone, as a fraction of it
+	Open   bool              `json:"open,omitempty"`   // the load is open-loop: operations have a Due
+	Drift  float64           `json:"drift"`            // fraction by which clocks alone may change a lease
 	Labels map[string]string `json:"labels,omitempty"` // variant, topology and the like, for reports
 
 	// Widened says that other clocks than the run's measured Calls and Returns (see Generator), and that each interval was
@@ -27,7 +27,7 @@ type Meta struct {
 	// A worker's operations still are in order, by their Calls and by their Returns.
 	Widened bool `json:"widened,omitempty"`
 
-	Generators int `json:"generators,omitempty"` // processes that drove the workers, see Shares; 0: the harness did
+	Generators int `json:"generators,omitempty"` // number of Generators that drove workers; 0: all ran in the harness
 
 	Situations []SituationName `json:"situations,omitempty"` // situations that the workloads promise to cause
 }
@@ -55,7 +55,7 @@ func (m Meta) Group(client int) int {
 // End is the last record of a history.
 type End struct {
 	At     time.Duration `json:"at"`
-	Reason string        `json:"reason,omitempty"` // why the run ended early; empty: it ran to its end
+	Reason string        `json:"reason,omitempty"` // why the run ended early; empty: the run was not cut short
 }
 
 // History is a recorded run. Ops can be ranged over several times, and come in order of Return. An error ends the
@@ -65,7 +65,7 @@ type History struct {
 	Ops    iter.Seq2[Op, error]
 	Faults []Fault
 	Events []Event
-	End    *End // nil: the record stops before the run did
+	End    *End // nil: the record stops before the end of the run
 }
 
 // Store keeps a history while the run goes on. Its methods are never called concurrently. Operations come in order of
@@ -76,7 +76,7 @@ type Store interface {
 	WriteEvent(Event) error
 	WriteFault(Fault) error // called again when the record of a fault changes: see WithFault
 	WriteEnd(End) error
-	Close() error              // makes everything written readable
+	Close() error              // makes everything that was written readable
 	History() (History, error) // valid after Close
 }
 

@@ -13,7 +13,7 @@ import (
 // so the influence of the first fault ends at most 3 s after its heal.
 type Influence struct {
 	Fault
-	Last time.Duration // Forever: the record does not show an end
+	Last time.Duration // end of the influence; Forever: the record does not show one
 }
 
 // assumedRecovery is how long the recovery after a heal is assumed to take if the record does not show it. With

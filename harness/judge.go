@@ -18,15 +18,17 @@ const maxAnomalies = 100
 type Judged struct {
 	Verdict    Verdict     `json:"verdict"`
 	Judgements []Judgement `json:"judgements"`
-	// Anomalies begins with the first of each class. The others follow in order of To, at most 100 of a class.
+	// Anomalies starts with the first of each class. The others follow, ordered by Anomaly.To, at most 100 of each
+	// class.
 	Anomalies []Anomaly     `json:"anomalies"`
 	Totals    map[Class]int `json:"totals"`    // number of all violations by class, not only of those kept
-	Certified int           `json:"certified"` // number of anomalies that porcupine found illegal, too
+	Certified int           `json:"certified"` // number of anomalies that porcupine, a second checker, confirmed
 
-	// Situations that were met, and with Count 0 those that could have been.
+	// Situations that were met. Those that could have been met, but were not, have Count 0.
 	Situations []Situation `json:"situations,omitempty"`
 
-	// Findings counts double grants and lost writes, kept or not, in order of At and Class.
+	// Findings counts double grants and lost writes, including those that Anomalies omits. It is ordered by Finding.At,
+	// then by Finding.Class.
 	Findings []Finding `json:"-"`
 }
 
@@ -41,8 +43,8 @@ type Finding struct {
 // memory.
 const findingsWithin = 10 * time.Millisecond
 
-// finding returns the Finding that counts the anomaly, with Count 0. At is the time when the violation was complete or,
-// for a lost write, when the first of the anomaly's writes was acknowledged.
+// finding returns the Finding that counts the anomaly, with Count still 0. Finding.At is the time when the violation
+// was complete or, for a lost write, when the first of the anomaly's writes was acknowledged.
 func (a Anomaly) finding() Finding {
 	at := a.To
 	if a.Class == LostWrite && len(a.Ops) > 0 {
@@ -101,7 +103,7 @@ func (j *Judged) distrustClocks(events []Event) {
 }
 
 // sortAnomalies moves the first anomaly of each class to the front, so that a reader sees every class at once. The
-// class with the most violations leads. The other anomalies follow in order of To, the time of completion.
+// class with the most violations leads. The other anomalies follow, ordered by Anomaly.To, the time of completion.
 func (j *Judged) sortAnomalies() {
 	slices.SortStableFunc(j.Anomalies, func(a, b Anomaly) int { return cmp.Compare(a.To, b.To) })
 	var first, rest []Anomaly
@@ -142,7 +144,7 @@ type judge struct {
 	faults   []Influence
 	mu       sync.Mutex
 	found    map[Class]int   // number of anomalies by class, those beyond maxAnomalies included
-	findings map[Finding]int // number of double grants and lost writes, by their Finding without a Count
+	findings map[Finding]int // number of double grants and lost writes; in the keys Count is 0
 	Judged
 }
 

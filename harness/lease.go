@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// EarliestEnd returns the earliest time on the run's clock at which a lease or window of ttl, requested at call, can
-// have ended. A ttl of 0 never ends.
+// EarliestEnd returns the earliest time on the run's clock at which a lease or window of length ttl, requested at the
+// time call, can have ended. A ttl of 0 never ends.
 //
 // The server counts the ttl from when it executes the request, which is not before call. Its clock is wrong by at most
 // the fraction drift. If drift is not 0, the server may also count in whole milliseconds, rounded down, as Redis does:

@@ -1,7 +1,7 @@
 package harness
 
-// Link is a directed pair of hosts. It carries the connections that From opens to To, with the bytes of both
-// directions. The System names the hosts: nodes such as "r1" and "s2", client groups such as "g0".
+// Link is a directed pair of hosts. It carries the connections that the host From opens to the host To, with the bytes
+// of both directions. The System names the hosts: nodes such as "r1" and "s2", client groups such as "g0".
 type Link struct {
 	From string `json:"from"`
 	To   string `json:"to"`
@@ -10,7 +10,7 @@ type Link struct {
 // String returns "from>to".
 func (l Link) String() string { return l.From + ">" + l.To }
 
-// Links lists the links from every host of from to every host of to. A host has no link to itself.
+// Links lists the links from every host of the first list to every host of the second. A host has no link to itself.
 func Links(from, to []string) []Link {
 	var out []Link
 	for _, f := range from {

@@ -15,8 +15,8 @@ type LinkControl interface {
 
 	// Probe opens a connection from source to target, and waits a fraction of a second for an answer of target.
 	Probe(ctx context.Context, source, target string) error
-	// Echo opens a connection from source to target, and has target send size bytes back. The least size is 1. It waits
-	// for them until ctx ends.
+	// Echo opens a connection from source to target, and has target send size bytes back. The least size is 1. Echo
+	// waits for these bytes until ctx ends.
 	Echo(ctx context.Context, source, target string, size int) error
 	// Hangup opens a connection from source to target, closes it at source, and returns when target has closed it too.
 	Hangup(ctx context.Context, source, target string) error

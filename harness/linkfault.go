@@ -15,7 +15,7 @@ import (
 type LinkFault struct {
 	Kind LinkFaultKind
 
-	// Arguments of the constructor of that Kind. Fields that the constructor does not take are zero.
+	// Arguments of the constructor for the link fault's Kind. Fields that this constructor does not take are zero.
 	Latency   time.Duration
 	Jitter    time.Duration
 	Bandwidth int64 // bytes a second
@@ -44,7 +44,7 @@ const (
 const (
 	leastLatency, mostLatency     = time.Millisecond, time.Minute
 	leastBandwidth, mostBandwidth = 1000, 50_000_000
-	mostSize                      = 8192 // what a link reads at once
+	mostSize                      = 8192 // number of bytes that a link reads at once
 	leastPause, mostPause         = time.Microsecond, time.Second
 	mostBytes                     = 16 << 20
 	leastClose, mostClose         = 10 * time.Millisecond, time.Minute

@@ -20,8 +20,8 @@ var ErrNotSubscribed = errors.New("it has not subscribed")
 
 // AwaitMessage waits until the program of the client of ctx has something to read on its subscribed connection: a
 // message, or the end of the connection. It returns true when the message or the end is about to reach the program. It
-// returns false if the time within passes first on the client's clock; 0 waits for ever. It returns an error if the
-// client has crashed or ctx has ended.
+// returns false if the given time passes first on the client's clock. A time of 0 makes it wait for ever. It returns an
+// error if the client has crashed or ctx has ended.
 //
 // Without a [Listener] it returns true at once, and the program waits by itself.
 func AwaitMessage(ctx context.Context, within time.Duration) (comes bool, err error) {

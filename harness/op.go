@@ -88,5 +88,5 @@ type Op struct {
 	Call    time.Duration `json:"call"`
 	Return  time.Duration `json:"return"`
 	Outcome Outcome       `json:"outcome"`
-	Err     string        `json:"err,omitempty"` // reason when not ok, such as Held, "timeout" or "READONLY"
+	Err     string        `json:"err,omitempty"` // why the outcome is not OK, such as Held, "timeout" or "READONLY"
 }

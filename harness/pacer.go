@@ -12,7 +12,7 @@ import (
 // does. So a system that stops for a second makes every operation late that was due in that second, instead of one
 // operation of each client.
 type pacer struct {
-	mean time.Duration // between two steps of the worker
+	mean time.Duration // mean time between two steps of the worker
 	due  time.Duration // when the last step was due; at first when the load began
 	rng  *rand.Rand
 }

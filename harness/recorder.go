@@ -12,8 +12,8 @@ import (
 const (
 	flushEvery = 20 * time.Millisecond
 	flushAt    = 128     // waiting operations of one worker that wake the writer early
-	slotLimit  = 4096    // operations of one worker that may wait for the writer; then the worker waits
-	totalLimit = 1 << 20 // operations of all workers together that may wait, about
+	slotLimit  = 4096    // operations of one worker that may wait for the writer; with more, the worker waits
+	totalLimit = 1 << 20 // about how many operations of all workers together may wait
 	maxReused  = 1 << 16 // capacity in operations up to which a buffer is kept for reuse
 )
 
@@ -38,14 +38,14 @@ type recorder struct {
 	// mark. nil: there is a store.
 	forward func(ops []Op, mark time.Duration) error
 
-	pending []Op // taken from slots, not yet below the watermark; only the writer uses this and the next three fields
+	pending []Op // taken from slots, later than the watermark; this and the next three fields are the writer's
 	spare   []Op // buffer for the next pending
 	order   []returnedAt
 	ready   []Op
 
-	mu     sync.Mutex // protects what follows
+	mu     sync.Mutex // protects the fields below
 	store  Store
-	broken bool // the store failed: discard from here on
+	broken bool // the store has failed: discard all further records
 	counts [3]int64
 	faults []Fault // the latest record of each fault
 }
@@ -54,7 +54,7 @@ type recorder struct {
 // every slot at each flush.
 type slot struct {
 	completing atomic.Int64 // 1 + a time not later than the Return that the worker is about to take; 0: none
-	filled     atomic.Bool  // ops is not empty
+	filled     atomic.Bool  // whether the slot has operations
 	mu         sync.Mutex
 	drained    sync.Cond
 	ops        []Op
@@ -131,9 +131,9 @@ func (r *recorder) run(ctx context.Context) {
 	}
 }
 
-// flush writes the operations below the watermark. Only the writer calls it. The last flush comes when all workers have
-// ended, and writes every operation. Some of them may have a Return later than now, since the clocks of generators are
-// uncertain.
+// flush writes the operations that returned before the watermark. Only the writer calls it. The last flush comes when
+// all workers have ended, and writes every operation. Some of them may have a Return later than now, since the clocks
+// of generators are uncertain.
 func (r *recorder) flush(last bool) {
 	mark := r.watermark(r.clock.Now())
 	for i := range r.slots {
@@ -155,8 +155,8 @@ func (r *recorder) flush(last bool) {
 	}
 }
 
-// writeOps counts operations and passes them to the store. No operation of a later call returns before mark. writeOps
-// returns false if the store has failed.
+// writeOps counts operations and passes them to the store. No operation of a later call returns before the time mark.
+// writeOps returns false if the store has failed.
 func (r *recorder) writeOps(ops []Op, mark time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

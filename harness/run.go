@@ -57,9 +57,9 @@ type run struct {
 	meta    Meta
 	rec     *recorder
 	watch   *watch
-	quota   Quota // nil: there is none
+	quota   Quota // nil: no quota
 	inForce *faultsInForce
-	notes   []string              // of the Result
+	notes   []string              // for Result.Notes
 	failed  atomic.Pointer[error] // the first client that panicked
 	workers []*worker
 
@@ -80,8 +80,8 @@ type worker struct {
 	workload Workload
 	client   Client
 	session  *Session
-	timeline *workerTimeline // of the session
-	member   *fleetMember    // nil: there is no Fleet
+	timeline *workerTimeline // the session's timeline
+	member   *fleetMember    // the client in the Fleet; nil: no Fleet
 }
 
 // record carries out the whole run, from the first record to the closed store.
@@ -191,8 +191,8 @@ func (r *run) open(ctx context.Context, share Share) error {
 	return nil
 }
 
-// load runs the clients until the function over returns, and waits for the operations under way. It returns over's
-// error.
+// load runs the clients until the given function returns, and waits for the operations under way. It returns the
+// function's error.
 func (r *run) load(ctx context.Context, over func() error) error {
 	var workers sync.WaitGroup
 	opCtx, cancelOps := context.WithCancel(context.WithoutCancel(ctx)) // operations under way may finish

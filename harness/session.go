@@ -14,7 +14,7 @@ type Session struct {
 	id      int
 	workers int
 	time    Timeline
-	// when the step's first operation is due, in an open loop; 0: it has begun, or the loop is closed
+	// when the step's first operation is due; 0: that operation has begun, or the load is not open-loop
 	due time.Duration
 }
 
@@ -85,7 +85,7 @@ func (s *Session) takeNewID() { s.id += s.workers }
 type workerTimeline struct {
 	rec    *recorder
 	slot   *slot
-	member *fleetMember    // the worker's client as the Fleet sees it; nil: there is no Fleet
+	member *fleetMember    // the worker's client as the Fleet sees it; nil: no Fleet
 	done   <-chan struct{} // closed when the load ends
 }
 

@@ -7,14 +7,14 @@ type SituationName string
 // instant of a lease is the last twentieth of its time, and lasts until the lease has certainly ended.
 const (
 	AcquiresAtOnce       SituationName = "two acquires pending at once"
-	LeaseEndedInside     SituationName = "lease ended inside"                       // before an extend or release
-	AskedInLastInstant   SituationName = "lock asked for in a lease's last instant" // by another client
-	TakenAfterLease      SituationName = "lock taken after another's lease"         // without a release before
+	LeaseEndedInside     SituationName = "lease ended inside"                       // then came an extend or release
+	AskedInLastInstant   SituationName = "lock asked for in a lease's last instant" // another client asked for it
+	TakenAfterLease      SituationName = "lock taken after another's lease"         // there was no release in between
 	TakenAtLeaseEnd      SituationName = "lock taken in the millisecond in which another's lease ends"
 	ReleaseInLastInstant SituationName = "release in the last instant"
 	ReleaseAfterLease    SituationName = "release after the lease"
 	LateReleaseMeets     SituationName = "release after the lease, another holds it"
-	ExtendInLease        SituationName = "extend inside the lease" // before its last instant
+	ExtendInLease        SituationName = "extend inside the lease" // before the lease's last instant
 	ExtendInLastInstant  SituationName = "extend in the last instant"
 	ExtendAfterLease     SituationName = "extend after the lease"
 	LateExtendMeets      SituationName = "extend after the lease, another holds it"
@@ -24,9 +24,9 @@ const (
 // The situations of message filters. Ages count from the claim or confirm that marked the message.
 const (
 	ClaimsAtOnce     SituationName = "two claims of a message pending at once"
-	AskedAgainEarly  SituationName = "message asked again early in its window"          // in the first third
-	AskedAgainLater  SituationName = "message asked again later in its window"          // before the last twentieth
-	AskedAgainAtEnd  SituationName = "message asked again just before its window's end" // in the last twentieth
+	AskedAgainEarly  SituationName = "message asked again early in its window"          // in the window's first third
+	AskedAgainLater  SituationName = "message asked again later in its window"          // before the window's last 20th
+	AskedAgainAtEnd  SituationName = "message asked again just before its window's end" // in the window's last 20th
 	AskedAgainAfter  SituationName = "message asked again after its window's end"
 	ConfirmAfterTime SituationName = "confirm after the claim's lease"
 )
@@ -44,10 +44,10 @@ const (
 	AnswerLost      SituationName = "command executed, its answer lost"
 	CommandLost     SituationName = "command lost"
 	CommandLate     SituationName = "command executed after its client gave up"
-	SentAgain       SituationName = "command sent again without an answer" // in the same operation, by a library
+	SentAgain       SituationName = "command sent again without an answer" // by a library, in the same operation
 	RefusedByItself SituationName = "refused by its own command, whose answer was lost"
 	ReplicaPromoted SituationName = "replica promoted that had not heard all"
-	ScriptSlow      SituationName = "millisecond passed inside a script" // between two readings of the server's clock
+	ScriptSlow      SituationName = "millisecond passed inside a script" // between its readings of the server's clock
 )
 
 // AllSituations lists the situations of locks, filters and sequences, and those that only the explorer sees.
@@ -66,6 +66,6 @@ func AllSituations() []SituationName {
 // Situation says how often a run or a search has met a situation.
 type Situation struct {
 	Name    SituationName `json:"name"`
-	Count   int           `json:"count"`             // 0: it never occurred
-	Example []Op          `json:"example,omitempty"` // the operations of the first one, in order of Call
+	Count   int           `json:"count"`             // 0: never met
+	Example []Op          `json:"example,omitempty"` // the operations of the first occurrence, in order of Call
 }

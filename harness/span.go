@@ -6,9 +6,9 @@ import "time"
 type Span struct {
 	Client int           `json:"client"`         // client of the grant with which the span begins
 	Owner  int           `json:"owner"`          // spans of one owner have the same number, from 0
-	Kind   SpanKind      `json:"kind,omitempty"` // CertainHold is left out
+	Kind   SpanKind      `json:"kind,omitempty"` // what is known; CertainHold is not written
 	From   time.Duration `json:"from"`           // on the run's clock
-	To     time.Duration `json:"to,omitempty"`   // 0: no recorded event ends it
+	To     time.Duration `json:"to,omitempty"`   // 0: no recorded event ends the span
 	// Until is what ends a CertainHold. It is empty for the other kinds, which can end in one way only.
 	Until SpanEnd `json:"until,omitempty"`
 }

@@ -12,7 +12,7 @@ import (
 
 // Spec says what to run. Zero values of optional fields mean the default named beside them.
 type Spec struct {
-	Name     string // for reports; default: the workload's name
+	Name     string // name in reports; default: the workload's name
 	System   System
 	Workload Workload
 	Checkers []Checker
@@ -20,17 +20,17 @@ type Spec struct {
 	Clients      int           // concurrent clients of Workload; default 10
 	Duration     time.Duration // least duration of the load; faults still in force extend it; default 5s
 	Rate         float64       // steps a second that all clients together aim at; 0: as fast as they can
-	OpenLoop     bool          // steps are due at set times, however late others are; else clients pause between steps
-	Seed         uint64        // of every random choice; 0: chosen, and reported in Meta
+	OpenLoop     bool          // true: steps have set times, however late others are; false: clients pause between them
+	Seed         uint64        // seed of every random choice; 0: the run chooses one, see Meta.Seed
 	Riders       []Rider       // further workloads beside the main one
 	FinalTimeout time.Duration // bounds the final reads, which may have to wait for leases to end; default 30s
 
 	Faults      []TimedFault   // faults, one after the other
 	Tracks      [][]TimedFault // further sequences of faults, each beside Faults
 	QuietPeriod time.Duration  // load without faults before each fault and after the last; default 2s
-	Fleet       *Fleet         // lets nemeses strike the clients themselves; nil: none does
-	Generators  []Generator    // drive the clients elsewhere, each its share; empty: all clients are in this process
-	Drift       float64        // how wrong clocks may make a lease, as a fraction of it; default 0.01, as in Redlock
+	Fleet       *Fleet         // lets nemeses strike the clients themselves; nil: no nemesis does
+	Generators  []Generator    // each drives its share of the clients elsewhere; empty: all clients are in this process
+	Drift       float64        // fraction by which clocks may change a lease; default 0.01, as in Redlock
 
 	// Watchers see the record while it grows, unless they fall far behind. They do not decide the verdict.
 	Watchers []Checker
@@ -62,8 +62,8 @@ type Quota interface {
 
 // Progress holds the figures of a run that is under way.
 type Progress struct {
-	Elapsed        time.Duration // of the load
-	OK, Fail, Info int64         // operations so far
+	Elapsed        time.Duration // time since the load began
+	OK, Fail, Info int64         // operations so far, by outcome
 	Violations     int64         // violations that watchers have found so far
 	Fault          string        // the faults in force; empty: none
 }

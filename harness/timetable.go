@@ -15,7 +15,7 @@ import (
 // error.
 const wholeWithin = 30 * time.Second
 
-// injectWithin bounds how long a fault may take to be in force; tenths of a second are usual.
+// injectWithin bounds how long it may take to put a fault in force. Usually it takes tenths of a second.
 const injectWithin = 10 * time.Second
 
 // runTimetable runs the sequences of faults side by side. It returns when the last fault has healed, a quiet period has

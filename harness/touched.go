@@ -7,10 +7,10 @@ type Touched struct {
 	Waited   int64 // connections that were opened while the link was withheld
 	Reset    int64 // connections that were reset or refused
 	Passed   int64 // bytes that met another link fault, such as latency, in a direction that the fault strikes
-	Ended    int64 // connections that ended in the middle of their bytes, as by a limit
+	Ended    int64 // connections that a fault, such as a limit, ended in the middle of their bytes
 }
 
-// Minus returns what was touched between earlier and t.
+// Minus returns what was touched between two counts, the earlier one and t.
 func (t Touched) Minus(earlier Touched) Touched {
 	return Touched{
 		t.Withheld - earlier.Withheld, t.Waited - earlier.Waited, t.Reset - earlier.Reset,
@@ -18,7 +18,7 @@ func (t Touched) Minus(earlier Touched) Touched {
 	}
 }
 
-// Plus returns the sum of both.
+// Plus returns the sum of t and u.
 func (t Touched) Plus(u Touched) Touched {
 	return Touched{
 		t.Withheld + u.Withheld, t.Waited + u.Waited, t.Reset + u.Reset,

@@ -56,13 +56,13 @@ func Worst(verdicts ...Verdict) Verdict {
 type Anomaly struct {
 	Class     Class         `json:"class"`
 	Key       string        `json:"key,omitempty"`
-	Count     int           `json:"count,omitempty"` // consecutive violations of one kind that this stands for; 0 means 1
+	Count     int           `json:"count,omitempty"` // number of consecutive violations of one kind in it; 0 means 1
 	Ops       []Op          `json:"ops"`             // the operations that suffice to show it, in order of Call
 	Note      string        `json:"note"`            // the violation in one sentence
-	Certified bool          `json:"certified"`       // porcupine found Ops illegal, too
+	Certified bool          `json:"certified"`       // porcupine, a second checker, confirmed it by Ops
 	From      time.Duration `json:"from"`            // when the violation begins on the run's clock
 	To        time.Duration `json:"to"`              // when the violation is complete
-	// Faults names the faults whose Influence overlaps From to To. Judge sets it.
+	// Faults names the faults whose Influence overlaps the time between the fields From and To. Judge sets it.
 	Faults []string `json:"faults,omitempty"`
 	Spans  []Span   `json:"spans,omitempty"` // the stretches of time that the checker judged; may be empty
 }
@@ -74,7 +74,7 @@ func (a Anomaly) Violations() int { return max(1, a.Count) }
 type Judgement struct {
 	Checker string  `json:"checker"`
 	Verdict Verdict `json:"verdict"`
-	Reason  string  `json:"reason"` // one sentence; for Unknown what is missing
+	Reason  string  `json:"reason"` // one sentence; if the verdict is Unknown, it says what is missing
 	// NothingToJudge: the verdict is Unknown only because nothing was recorded that the checker could judge.
 	NothingToJudge bool `json:"absent,omitempty"`
 	// NotNeeded: the verdict is Unknown because the checker only confirms others' anomalies, and there were none. The

@@ -15,7 +15,7 @@ import (
 const (
 	watchOps     = 1 << 18         // operations that may wait for a watcher, unless a single flush wrote more
 	watchBatches = 1 << 12         // batches that may wait for a watcher, each with the operations of one flush
-	watchGrace   = 5 * time.Second // time that watchers have for the rest when the record is complete
+	watchGrace   = 5 * time.Second // time that watchers have for the rest once the record is complete
 )
 
 // watch shows the record to checkers while it grows, and reports at once what they find.
