@@ -62,8 +62,8 @@ func (a *app) adapterCommand() *cobra.Command {
 type adapterFlags struct {
 	line      string // the adapter's command line
 	connect   string // address at which the adapter listens
-	announces bool   // the adapter drives itself, and announces its operations
-	clock     string // the clock that such an adapter reads in a search
+	announces bool   // true: the adapter runs by itself, and announces its operations
+	clock     string // in a search, the clock of an adapter that announces
 	processes int
 	realCrash bool
 }
@@ -139,7 +139,7 @@ func (a *app) checkAdapter(ctx context.Context, c workloads.Adapter) error {
 }
 
 // readAdapter returns the adapter that the command line names: by --adapter, by --connect, or by the command after
-// "--". Without one of these, c is nil. others lists the arguments before "--".
+// "--". Without one of these, c is nil. The result others has the arguments before "--".
 func (v *variantFlags) readAdapter(cmd *cobra.Command, args []string) (others []string, c *workloads.Adapter,
 	err error) {
 	var command []string

@@ -129,13 +129,14 @@ func (b *progressBar) draw(stopped <-chan struct{}) {
 	}
 }
 
-// position returns how much of total is done. The result is always less than total, since the command is still running.
+// position returns how much of the command's estimated length is done. The result is always less than total, since the
+// command is still running.
 func (b *progressBar) position(now time.Time) time.Duration {
 	return min(b.done+min(now.Sub(b.stageBegan), b.stage), b.total-1)
 }
 
-// text returns the text beside the bar: the remaining time and the detail. The remaining time is extrapolated from
-// done, the part of total that is done.
+// text returns the text beside the bar: the remaining time and the detail. The remaining time is extrapolated from the
+// parameter done, the part of the estimated length that is done.
 func (b *progressBar) text(done time.Duration, now time.Time) string {
 	remaining := ""
 	if done > 0 {

@@ -95,8 +95,8 @@ func classesInSteps(e reports.Exploration) string {
 }
 
 // exploreBriefly makes a search, and returns its result in a few words. For a sequence without a named regime it makes
-// a search under every regime. Then brief and worst are the result of the first search with the worst verdict. met
-// reports whether all results are as documented.
+// a search under every regime. In that case brief and worst are the result of the first search with the worst verdict.
+// met reports whether all results are as documented.
 func (a *app) exploreBriefly(ctx context.Context, s plan.Search) (brief string, met bool, worst results.SearchOutcome,
 	err error) {
 	met = true

@@ -274,7 +274,7 @@ func folders(accepts func(dir string) bool) cobra.CompletionFunc {
 	}
 }
 
-// escaped returns a pattern for filepath.Glob that matches exactly word.
+// escaped returns a pattern for filepath.Glob that matches the given word alone.
 func escaped(word string) string {
 	return strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`, `\`, `\\`).Replace(word)
 }

@@ -22,13 +22,13 @@ import (
 // coordinateFlags say which workers share a suite or a search, and within which limits.
 type coordinateFlags struct {
 	natsFlags
-	workers    int           // in this process
+	workers    int           // number of workers in this process
 	lease      time.Duration // how long a worker may be silent before its unit goes to another worker
-	storeLimit int           // MiB
+	storeLimit int           // most data that the NATS may store, in MiB
 }
 
-// natsFlags name an external NATS by its URL, nats. Or they say how to start one: at the address listen, with its data
-// in the folder state.
+// natsFlags hold the URL of an external NATS, in the field nats. Or they say how to start a NATS: at the address in
+// listen, with its data in the folder in state.
 type natsFlags struct {
 	accessFlags
 	listen, nats, state string
@@ -50,7 +50,7 @@ var (
 	externalNATSFlags = []string{"token-file", "credentials", "tls-ca"}
 )
 
-// anyChanged returns the first of names whose flag was given; empty: none was.
+// anyChanged returns the name of the first listed flag that the user gave; empty: the user gave none.
 func anyChanged(cmd *cobra.Command, names []string) string {
 	for _, name := range names {
 		if cmd.Flags().Changed(name) {
@@ -146,7 +146,7 @@ type coordinated struct {
 	show func(dir string) (bool, error)
 }
 
-// coordinate has a suite or a search done by workers in this process, or by workers that join over NATS.
+// coordinate lets workers do a suite or a search: workers in this process, or workers that join over NATS.
 func (a *app) coordinate(cmd *cobra.Command, f *coordinateFlags, head jetstream.Head, work *coordinate.Work,
 	do coordinated) error {
 	if err := f.check(cmd); err != nil {
@@ -175,7 +175,8 @@ func (a *app) coordinate(cmd *cobra.Command, f *coordinateFlags, head jetstream.
 	return removeServer(server, f.stateFolder())
 }
 
-// runLocally runs do with n workers in this process, and with a queue in memory. It needs no NATS and does not listen.
+// runLocally runs the function do with n workers in this process, and with a queue in memory. It needs no NATS and does
+// not listen.
 func (a *app) runLocally(ctx context.Context, n int, lease time.Duration, work *coordinate.Work,
 	do func(context.Context, workqueue.Queue) error) error {
 	memory := workqueue.NewMemory(lease)
@@ -291,12 +292,13 @@ func (a *app) showKept(ctx context.Context, q *jetstream.Queue, do coordinated) 
 	return true, q.End(ctx)
 }
 
-// asWorker connects to a queue as the worker called name. leave disconnects it.
+// asWorker connects to a queue as the worker with the given name. The function leave disconnects the worker.
 type asWorker func(name string) (q workqueue.Queue, leave func(), err error)
 
-// withLocalWorkers runs do while n workers of this process take units. If do succeeds, it ends the coordination. others
-// says whether workers of other processes can join. A worker that fails cancels ctx. A worker that may not go on, since
-// it failed where others did not, cancels ctx only if it was the last and others is false.
+// withLocalWorkers runs the function do while n workers of this process take units. If the function succeeds,
+// withLocalWorkers ends the coordination. The parameter others says whether workers of other processes can join. A
+// worker that fails cancels ctx. A worker may also be withdrawn, since it failed where other workers did not. That
+// cancels ctx if it was the last worker and no others can join.
 func (a *app) withLocalWorkers(
 	ctx context.Context, n int, others bool, as asWorker, q workqueue.Queue, work *coordinate.Work,
 	do func(context.Context) error,

@@ -78,8 +78,8 @@ func (a *app) coordinateExplore(cmd *cobra.Command, f *coordinateFlags, s *searc
 	})
 }
 
-// taskOf encodes what is searched: the arguments, and all flags except those about workers and limits. By it a later
-// coordinator checks that it continues the same search.
+// taskOf encodes what is searched: the arguments, and all flags except those about workers and limits. A later
+// coordinator uses the result to check that it continues the same search.
 func taskOf(cmd *cobra.Command, args []string) ([]byte, error) {
 	flags := map[string]string{}
 	cmd.Flags().Visit(func(f *pflag.Flag) {

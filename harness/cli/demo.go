@@ -30,9 +30,9 @@ func (a *app) demoCommand() *cobra.Command {
 // scene is one search or run of the tour, with its result.
 type scene struct {
 	plan.Scene
-	searched *reports.Exploration // nil: it was a run
+	searched *reports.Exploration // result of a search; nil: the scene is a run
 	ran      reports.Report
-	first    time.Duration // when the first violation was seen; 0: never
+	first    time.Duration // when the first violation was seen; 0: none was seen
 	row      reports.Row
 }
 

@@ -30,7 +30,7 @@ type finding struct {
 	OK   bool   `json:"ok"`
 	Is   string `json:"is"` // what was found; if not OK, often with the remedy
 
-	Do    string         `json:"do,omitempty"`      // remedy; empty: none is needed, or Is contains it
+	Do    string         `json:"do,omitempty"`      // remedy; empty: none is needed, or the field Is contains it
 	Warn  bool           `json:"warning,omitempty"` // OK, but perhaps not for every run
 	Limit *cluster.Check `json:"limit,omitempty"`
 }
@@ -57,7 +57,7 @@ func (f finding) word() string {
 type doctorFlags struct {
 	on      string
 	image   string
-	clients int // clients of the runs that the machine has to carry
+	clients int // number of clients in the runs that the machine has to carry
 	clean   bool
 
 	buildImage        bool
@@ -231,7 +231,8 @@ func libraryFinding() finding {
 }
 
 // interpreters finds the interpreters, such as python3, that run the catalogue's variants in other languages. used has
-// their paths. If the first in the PATH lacks a library, replacements maps its path to the command of a later one.
+// their paths. If the first interpreter in the PATH lacks a library, replacements maps its path to the command of a
+// later one.
 func interpreters() (used []string, replacements map[string]string) {
 	replacements = map[string]string{}
 	for _, v := range workloads.Catalogue() {

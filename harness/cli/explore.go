@@ -27,7 +27,7 @@ type exploreFlags struct {
 	searchFlags
 	pieces    pieceFlags
 	replay    replayFlags
-	all       bool   // the whole catalogue
+	all       bool   // true: search the whole catalogue
 	situation string // situation to print step by step
 }
 
@@ -345,8 +345,8 @@ func (a *app) showSituation(r interleave.Result, name string) error {
 	return noSituation(name, met)
 }
 
-// noSituation returns the error for a --situation that is not among existing. The error suggests a similar one, or
-// lists all of them.
+// noSituation returns the error for a --situation that does not exist. The error suggests a similar one, or lists all
+// that exist.
 func noSituation(name string, existing []harness.SituationName) error {
 	names := make([]string, len(existing))
 	for i, s := range existing {
@@ -359,8 +359,8 @@ func noSituation(name string, existing []harness.SituationName) error {
 }
 
 // setBounds translates the values of flags into bounds of a search. The bound of a flag that was not given stays 0, so
-// that the variant's default applies. But as soon as one flag about lost answers or commands is given, the others of
-// these default to never.
+// that the variant's default applies. But if any flag about lost answers or lost commands is given, the other flags
+// about these default to never.
 func setBounds(cmd *cobra.Command, b *interleave.Bounds) {
 	given := func(f interleave.Bound) bool { return cmd.Flags().Changed(f.Flag) }
 	apart := slices.ContainsFunc(b.Fields(), func(f interleave.Bound) bool { return f.SeparatePart && given(f) })

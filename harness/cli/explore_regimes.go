@@ -19,7 +19,7 @@ import (
 type everyRegime struct {
 	reports.Head
 	Variant string                        `json:"variant"`
-	Verdict harness.Verdict               `json:"verdict"` // the worst of all
+	Verdict harness.Verdict               `json:"verdict"` // the worst verdict of all regimes
 	Summary string                        `json:"summary"`
 	Regimes []reports.ExplorationDocument `json:"regimes"`
 }

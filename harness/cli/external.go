@@ -14,7 +14,7 @@ import (
 // externalFlags hold the flags about an external Redis.
 type externalFlags struct {
 	url, urlFile  string
-	ca, cert, key string // files
+	ca, cert, key string // paths of files
 	confirmed     string
 }
 

@@ -12,7 +12,7 @@ import (
 type failure struct {
 	reports.Head
 	Verdict  harness.Verdict `json:"verdict"` // always unknown
-	Error    string          `json:"error"`   // on one line
+	Error    string          `json:"error"`   // the error, on one line
 	ExitCode int             `json:"exitCode"`
 	Dir      string          `json:"dir,omitempty"` // results folder of what was recorded
 }

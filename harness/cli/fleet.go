@@ -19,8 +19,8 @@ import (
 // tokenVariable is the environment variable for the token of a NATS.
 const tokenVariable = "DOUBLEGRANT_NATS_TOKEN"
 
-// accessFlags say how coordinators and workers reach a NATS. name is the name of the coordination. patience is how long
-// the NATS may be unreachable.
+// accessFlags say how coordinators and workers reach a NATS. The field name has the name of the coordination, and
+// patience the time for which the NATS may be unreachable.
 type accessFlags struct {
 	tokenFile, credentials, ca, name string
 	patience                         time.Duration
@@ -66,7 +66,7 @@ func (f *accessFlags) access(url string, say func(string)) (jetstream.Access, er
 	return a, nil
 }
 
-// asFleetUsage makes errors of a coordination wrong usage if the user can fix them: a bad name, token, folder or
+// asFleetUsage turns errors of a coordination into usage errors, if the user can fix them: a bad name, token, folder or
 // version.
 func asFleetUsage(err error) error {
 	for _, is := range []error{jetstream.ErrAccess, jetstream.ErrTaken, jetstream.ErrOther, jetstream.ErrFolder,

@@ -145,9 +145,9 @@ func leadLoad(ctx context.Context, access jetstream.Access, name string, n int) 
 
 const (
 	endLoadWithin    = 20 * time.Second
-	localGiveUpAfter = 20 * time.Second // of generators that this process starts
-	killAfter        = 10 * time.Second // after the end of their run
-	signalAfter      = time.Second      // a generator still running by then has missed the end of the run
+	localGiveUpAfter = 20 * time.Second // --give-up-after of generators that this process starts
+	killAfter        = 10 * time.Second // after the end of the run, generators that still run are killed
+	signalAfter      = time.Second      // after the end of the run, generators that still run are told to end
 )
 
 // localGenerators starts generators as child processes, and a NATS on loopback to reach them.

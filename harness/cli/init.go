@@ -19,10 +19,10 @@ import (
 type skeletonWritten struct {
 	reports.Head
 	Dir      string   `json:"dir"`
-	Files    []string `json:"files"` // in that folder
+	Files    []string `json:"files"` // files in the folder Dir
 	Change   string   `json:"change"`
 	Needs    string   `json:"needs,omitempty"`
-	Commands []string `json:"commands"` // for a shell in that folder
+	Commands []string `json:"commands"` // for a shell in the folder Dir
 }
 
 func (a *app) initCommand() *cobra.Command {

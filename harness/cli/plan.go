@@ -12,7 +12,7 @@ import (
 // planFlags hold the flags that run and compare share.
 type planFlags struct {
 	plan     plan.Plan
-	files    []string // plan files, which replace plan
+	files    []string // plan files; if there are any, the field plan is not used
 	variant  variantFlags
 	external externalFlags
 }

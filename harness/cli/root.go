@@ -99,10 +99,10 @@ type app struct {
 	tracked  *trackedWriter // all output to out goes through it
 	err      *screen
 	code     int    // exit code of a command that ran
-	format   string // of -o; empty: flags could not be parsed
-	json     bool   // -o json
-	markdown bool   // -o markdown
-	verbose  bool   // -v: with statistics
+	format   string // value of -o; empty: the flags could not be parsed
+	json     bool   // whether -o json was given
+	markdown bool   // whether -o markdown was given
+	verbose  bool   // whether -v was given: print statistics, too
 	place    placeFlags
 	external plan.OnExternal // where plans of topology external run
 	warned   sync.Map        // warnings that have been printed

@@ -181,7 +181,7 @@ func metWord(out results.Outcome) string {
 	return "NOT as " + whose + " says" + afterUnplanned(out)
 }
 
-// afterUnplanned says that a run had a failover that no fault caused; empty: it had none.
+// afterUnplanned says that a run had a failover that no fault caused; empty: no such failover happened.
 func afterUnplanned(out results.Outcome) string {
 	if out.Report.Unplanned() == "" {
 		return ""

@@ -163,7 +163,7 @@ type listedSuites struct {
 type listedSuite struct {
 	Name  string   `json:"name"`
 	About string   `json:"about"`
-	Runs  []string `json:"runs"` // titles
+	Runs  []string `json:"runs"` // titles of the runs
 }
 
 func (a *app) printSuites(names []string) error {

@@ -20,7 +20,7 @@ type suiteView struct {
 	each  []time.Duration // estimated lengths of the suite's runs
 	pass  time.Duration   // estimated length of a pass through the suite
 
-	run     *progress // of the current run
+	run     *progress // progress of the current run
 	begun   bool      // whether any run has begun
 	takeBar func()    // removes the bar
 }

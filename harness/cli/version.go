@@ -14,9 +14,9 @@ import (
 // built describes the build of this program.
 type built struct {
 	reports.Head
-	Version  string `json:"version"` // of the module; "(devel)" or a pseudo-version outside a release
+	Version  string `json:"version"` // version of the module; "(devel)" or a pseudo-version outside a release
 	Revision string `json:"revision,omitempty"`
-	Time     string `json:"time,omitempty"`     // of the revision
+	Time     string `json:"time,omitempty"`     // time of the revision
 	Modified bool   `json:"modified,omitempty"` // the sources had uncommitted changes
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
