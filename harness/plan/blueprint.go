@@ -22,9 +22,9 @@ type blueprint struct {
 	primaries               int
 	elected                 int // index of the node that is assumed to be the primary; Sentinels may elect another
 
-	downAfter time.Duration // of the Sentinels; 0: usualDownAfter
+	downAfter time.Duration // down-after of the Sentinels; 0: usualDownAfter
 	workers   int           // number of clients, riders included; 0: enough for every group
-	external  bool          // run by somebody else: only clients and their links can be struck
+	external  bool          // somebody else runs it: faults can strike only clients and their links
 }
 
 var _ nemesis.Topology = blueprint{}
@@ -32,7 +32,7 @@ var _ nemesis.Topology = blueprint{}
 const (
 	Standalone = "standalone"
 	Sentinel   = "sentinel" // 3 Redis nodes and 3 Sentinels; "sentinel:N" has N of each
-	Masters    = "masters:" // the number of masters follows
+	Masters    = "masters:" // followed by the number of masters
 	External   = "external" // a Redis that somebody else runs; faults see one primary and no other nodes
 
 	clientGroups = 5

@@ -20,7 +20,7 @@ func (w *commandLine) add(word string) { *w = append(*w, shellescape.Quote(word)
 // CommandLine joins words, each quoted for a shell.
 func CommandLine(all ...string) string { return shellescape.QuoteCommand(all) }
 
-// flag adds --name=value if set is true.
+// flag adds --name=value if the argument set is true.
 func (w *commandLine) flag(name string, value any, set bool) {
 	if set {
 		w.add(fmt.Sprintf("--%s=%v", name, value))

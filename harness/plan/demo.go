@@ -16,11 +16,11 @@ type Case struct {
 // Scene is one search or run of a tour.
 type Scene struct {
 	Title  string // what is shown, in at most 32 letters
-	Right  bool   // nothing may be found; false: something has to be
-	Search Search // without a Variant there is no search, and Plan is run
+	Right  bool   // true: no violation may be found; false: at least one must be found
+	Search Search // if its Variant is empty, the scene runs Plan instead
 	Plan   Plan
-	// Class of the counterexample whose steps the scene tells. If it is empty, or none of the class was found, the scene
-	// tells the smallest counterexample.
+	// Class of the counterexample whose steps the scene tells. If Tells is empty, or no counterexample of the class was
+	// found, the scene tells the smallest one.
 	Tells harness.Class
 }
 
@@ -35,7 +35,7 @@ func (s Scene) Takes() time.Duration {
 
 // Tour is what the command demo shows, in this order. It takes about 80 seconds.
 type Tour struct {
-	Pairs     []Scene // naive and right in turn. The first has a counterexample to be told step by step
+	Pairs     []Scene // naive and right algorithms in turn. The first has a counterexample to be told step by step
 	Numbers   []Scene // sequences that compare numbers as text, as doubles of Lua, and digit by digit
 	Failovers []Scene // runs in which a replica becomes the primary
 }

@@ -94,8 +94,8 @@ func flawConditions(v workloads.Variant) (all []workloads.Condition) {
 }
 
 // certainlyFound reports whether a run that certainly meets the condition also shows the class for certain. A run with
-// a failover does, unless the variant waits for acknowledgements of replicas. A node that restarts without its data has
-// certainly lost every number and every write. It may have held no lock and no message at that moment.
+// a failover shows it, unless the variant waits for acknowledgements of replicas. A node that restarts without its data
+// has certainly lost every number and every write. It may have held no lock and no message at that moment.
 func certainlyFound(v workloads.Variant, c workloads.Condition, class harness.Class) bool {
 	switch c {
 	case workloads.Failover:
@@ -169,7 +169,7 @@ func addClass(to []harness.Class, c harness.Class) []harness.Class {
 	return append(to, c)
 }
 
-// Met reports whether the run is as expected. A run with the verdict Unknown never is.
+// Met reports whether the run is as expected. A run with the verdict Unknown is never as expected.
 func (e Expectation) Met(j harness.Judged) bool {
 	for class := range j.Totals {
 		if !e.allowsIn(j, class) {
@@ -199,7 +199,7 @@ func (e Expectation) Surprise(j harness.Judged) string {
 	return strings.Join(words, "; ")
 }
 
-// Disallowed describes the classes that were found and not expected, each with its first violation.
+// Disallowed describes the unexpected classes that were found, each with its first violation.
 func (e Expectation) Disallowed(j harness.Judged) (words []string) {
 	for _, class := range slices.Sorted(maps.Keys(j.Totals)) {
 		if !e.allowsIn(j, class) {
@@ -219,7 +219,8 @@ func firstNote(j harness.Judged, class harness.Class) string {
 	return ": " + j.Anomalies[i].Note
 }
 
-// lostBesideUpdates says that writes were lost that no lock guards, or why that is not known. It is empty if none was.
+// lostBesideUpdates says that writes were lost that no lock guards, or why that is not known. It is empty if no such
+// write was lost.
 func lostBesideUpdates(j harness.Judged) string {
 	lost, err := j.Figure(checkers.FigureLost)
 	updates, err2 := j.Figure(checkers.FigureLostUpdates)

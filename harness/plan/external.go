@@ -16,7 +16,7 @@ import (
 // OnExternal says where plans of topology external run. The zero value runs none.
 type OnExternal struct {
 	Target    *external.Target // nil: no target was given
-	Confirmed string           // hosts that the user allows to load; must equal Target.Hosts()
+	Confirmed string           // hosts that the user agreed to put under load (--i-may-load); must equal Target.Hosts()
 	Note      func(string)     // receives remarks for the user after the run; nil: they are dropped
 	OnNotSent func(error)      // see external.Options
 }
@@ -81,7 +81,7 @@ func (p Plan) CheckPlace() error {
 
 const unguardedAdapter = "an adapter makes its own connections, so its keys cannot be checked before they are sent"
 
-// unconfinedReason returns why a variant cannot be confined to keys under a prefix; empty: it can be.
+// unconfinedReason returns why a variant cannot be confined to keys under a prefix; empty: the variant can be confined.
 func unconfinedReason(v workloads.Variant) string {
 	switch {
 	case v.IsAdapter():
@@ -98,8 +98,8 @@ func unconfinedReason(v workloads.Variant) string {
 	return ""
 }
 
-// linksOnly is an external system as faults see it. They strike only its links and clients: checkTopology has refused
-// all others.
+// linksOnly is an external system as faults see it. Faults strike only its links and clients: checkTopology has refused
+// all other faults.
 type linksOnly struct {
 	*external.System
 	unsupported

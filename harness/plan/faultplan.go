@@ -16,12 +16,12 @@ import (
 // are the defaults named beside them. A parameter that the fault does not take is refused.
 type FaultPlan struct {
 	Fault  string   `yaml:"fault,omitempty"`  // one of FaultDocs, such as "kill-primary"
-	Random []string `yaml:"random,omitempty"` // instead of Fault: one of these, drawn from the seed each time
+	Random []string `yaml:"random,omitempty"` // instead of Fault: a fault is drawn from these each time, by the seed
 	// How long the load runs before this entry, from the end of the previous entry on. Default: the plan's calm.
 	Start time.Duration `yaml:"start,omitempty" zero:"default"`
-	// how long the fault is in force; default: the fault's own
+	// how long the fault is in force; default: the fault's own time
 	For   time.Duration `yaml:"for,omitempty" zero:"default"`
-	Times int           `yaml:"times,omitempty" zero:"default"` // repetitions, at most MostTimes; default 1
+	Times int           `yaml:"times,omitempty" zero:"default"` // number of repetitions, at most MostTimes; default 1
 	// How long the load runs between two repetitions; default: the plan's calm.
 	Every time.Duration `yaml:"every,omitempty" zero:"default"`
 	// Track names the track of this entry. The entries of one track follow each other. Several tracks run side by side.
@@ -77,13 +77,12 @@ func (f FaultPlan) check() error {
 	return nil
 }
 
-// timetable holds the faults of a plan by track, one entry for each repetition. Each fault has all its parameters, and
-// its Start is the time after the previous fault of its track (harness.TimedFault.After). The unnamed track comes
-// first.
+// timetable holds the faults of a plan by track, one entry for each repetition. Each fault has all its parameters. Its
+// Start counts from the end of the track's previous fault (harness.TimedFault.After). The unnamed track comes first.
 type timetable struct {
 	tracks map[string][]FaultPlan
-	names  []string // of the tracks, in order of appearance
-	// By track: the package that all faults of the track come from; empty if other entries added some.
+	names  []string // names of the tracks, in order of appearance
+	// For each track, the package that all its faults come from; empty if they have several sources.
 	onlyPackage map[string]string
 	calm        time.Duration
 	on          blueprint

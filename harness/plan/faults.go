@@ -11,7 +11,7 @@ type FaultDoc struct {
 	Group      string   `json:"group"`
 	Name       string   `json:"name"` // such as "kill-HOST"; HOST and SIDES stand for values, as in "kill-primary"
 	Doc        string   `json:"doc"`
-	Parameters []string `json:"parameters,omitempty"` // with their defaults, such as "host=primary"
+	Parameters []string `json:"parameters,omitempty"` // parameters with their defaults, such as "host=primary"
 	Names      []string `json:"-"`                    // all names for it, with a value for each word in capitals
 }
 

@@ -94,7 +94,7 @@ func (r Resolved) ForGenerators() Plan {
 	return r.Plan
 }
 
-// Share returns the load of one generator. Its clients connect by c.
+// Share returns the load of one generator. Its clients connect with c.
 func (r Resolved) Share(c workloads.Connector, share workloads.Share) harness.ShareSpec {
 	share.Rate, share.Clients = max(0, r.Rate), r.Clients
 	loads := r.loads(c, share)

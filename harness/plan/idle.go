@@ -50,7 +50,8 @@ func (b blueprint) elections(moves bool) (all []blueprint) {
 // draws is the number of seeds to try for a random choice.
 const draws = 64
 
-// everyDraw draws the target's hosts with many seeds, and reports whether ok is true for the hosts of every draw.
+// everyDraw draws the target's hosts with many seeds, and reports whether the function ok accepts the hosts of every
+// draw.
 func (b blueprint) everyDraw(t nemesis.Target, ok func(hosts []string) bool) bool {
 	for seed := range uint64(draws) {
 		hosts, err := t.Pick(context.Background(), b, rand.New(rand.NewPCG(seed, 0)))
@@ -75,8 +76,8 @@ func (t *timetable) checkTouches() error {
 	return nil
 }
 
-// movesPrimary reports whether faults may make another node the primary. The result before is about the faults that
-// precede the i-th of the track, the result beside about the faults of other tracks.
+// movesPrimary reports whether faults may make another node the primary. The first result is about the faults that
+// precede the i-th fault of the track, the second about the faults of other tracks.
 func (t *timetable) movesPrimary(track string, i int) (before, beside bool) {
 	moves := func(s FaultPlan) bool { return s.configured.Can(nemesis.MayLose | nemesis.Loses) }
 	before = slices.ContainsFunc(t.tracks[track][:i], moves)

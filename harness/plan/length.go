@@ -7,11 +7,11 @@ import (
 // Durations that a run needs beside its load and its faults, measured on two cores. They are for estimates only.
 const (
 	startAlone   = 500 * time.Millisecond // start of one node
-	startCluster = 3 * time.Second        // until every Sentinel knows every other
+	startCluster = 3 * time.Second        // time until every Sentinel knows every other
 	recovery     = 2 * time.Second        // from the heal of a fault until the system works again
-	finalChecks  = time.Second            // final reads and the verdict
+	finalChecks  = time.Second            // time of the final reads and the verdict
 
-	usuallyThorough = 40 * time.Second // until each situation has occurred often enough
+	usuallyThorough = 40 * time.Second // time until each situation has occurred often enough
 )
 
 // Estimate estimates how long a run of the plan takes. It returns an error if the plan is impossible.

@@ -8,8 +8,9 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// findFault turns the entry into the fault called name, with all parameters filled in. It returns an error if the fault
-// is impossible on the topology. Errors name field, the entry's field that holds the name.
+// findFault turns the entry into the fault with the given name, with all parameters filled in. It returns an error if
+// the fault is impossible on the topology. Errors mention the entry's field from which the name comes, in the parameter
+// field.
 func (f FaultPlan) findFault(field, name string, on blueprint) (FaultPlan, error) {
 	var wrong error
 	for _, e := range nemesis.Find(name) {
@@ -25,8 +26,8 @@ func (f FaultPlan) findFault(field, name string, on blueprint) (FaultPlan, error
 	return FaultPlan{}, f.errorf(field, "%w", unknownFault(name, field != "random"))
 }
 
-// configure fills in the parameters of f that follow from the name, or from the defaults of e, the catalogue's entry
-// for the name. A parameter that e does not take is an error.
+// configure fills in the parameters of f that follow from the name, or from the defaults of the catalogue's entry e for
+// the name. A parameter that e does not take is an error.
 func (f FaultPlan) configure(e nemesis.Entry, field, name string, on blueprint) (FaultPlan, error) {
 	for _, p := range f.parameters() {
 		if !slices.Contains(e.Takes, p) {

@@ -29,7 +29,7 @@ type Plan struct {
 	Topology string `yaml:"topology"`
 	Prefix   string `yaml:"prefix,omitempty"` // prefix of all keys on external; default: a unique one
 
-	DownAfter time.Duration `yaml:"downAfter,omitempty" zero:"default"` // of the Sentinels; default 1s
+	DownAfter time.Duration `yaml:"downAfter,omitempty" zero:"default"` // down-after of the Sentinels; default 1s
 	// SlowSentinels: Sentinels keep Redis's polling periods of 2 to 10 s, instead of 200 ms.
 	SlowSentinels bool `yaml:"slowSentinels,omitempty"`
 	OwnSentinel   bool `yaml:"ownSentinel,omitempty"` // each client group asks only one Sentinel
@@ -37,26 +37,26 @@ type Plan struct {
 	MinReplicas int `yaml:"minReplicas,omitempty"` // min-replicas-to-write; default 0
 	// min-replicas-max-lag, in whole seconds; default 10s
 	MaxLag time.Duration `yaml:"maxLag,omitempty" zero:"default"`
-	// "always", "everysec" or "no": appendfsync; default: no append-only file
+	// appendfsync: "always", "everysec" or "no"; default: no append-only file
 	AOF string `yaml:"aof,omitempty"`
 	// Acks is the number of replicas that a variant with a WAIT waits for. Default: the variant's own.
 	Acks int `yaml:"acks,omitempty" zero:"default"`
 
 	Nemesis []string `yaml:"nemesis,omitempty"`               // faults, one after the other: the short form of Faults
 	Repeat  int      `yaml:"repeat,omitempty" zero:"default"` // how often to go through Nemesis; default 1
-	// How long each fault of Nemesis is in force; default: the fault's own time, mostly 5s.
+	// How long each fault of Nemesis is in force; default: the fault's own time, usually 5s.
 	FaultFor time.Duration `yaml:"faultFor,omitempty" zero:"default"`
 	Faults   []FaultPlan   `yaml:"faults,omitempty"` // the timetable, instead of Nemesis
 	// Calm is how long the load runs without faults, before each fault and after the last. Default 2s. For locks, the
 	// calm after the last fault is at least the lease, rounded up to whole seconds, plus 1s.
 	Calm time.Duration `yaml:"calm,omitempty" zero:"default"`
 
-	Clients  int           `yaml:"clients" zero:"default"`  // 1 to 1,000,000; default 100
+	Clients  int           `yaml:"clients" zero:"default"`  // number of clients, 1 to 1,000,000; default 100
 	Duration time.Duration `yaml:"duration" zero:"default"` // minimum duration of the load; default 10s
-	// Thorough continues the load until each situation that it brings about has occurred checkers.QuotaCount times.
-	// Duration then is the limit, 5m by default, and a run that reaches it is unknown.
+	// Thorough continues the load until each situation that the load promises has occurred checkers.QuotaCount times.
+	// In that case Duration is the limit, 5m by default, and a run that reaches the limit is unknown.
 	Thorough bool `yaml:"thorough,omitempty"`
-	// Rate is the target number of operations a second. Default 20000, on several masters 500. Negative: no limit.
+	// Rate is the target number of operations a second. Default: 20000, or 500 on several masters. Negative: no limit.
 	Rate float64 `yaml:"rate" zero:"default"`
 	// Pacing is "open" or "closed". Open operations are due at fixed times (harness.Spec.OpenLoop). Closed clients
 	// think between operations. Default "closed".
@@ -71,7 +71,7 @@ type Plan struct {
 	Hold        time.Duration `yaml:"hold,omitempty" zero:"default"`
 	Rounds      *Rounds       `yaml:"rounds,omitempty"`      // the load of the variant writes/rounds
 	StopOnFirst bool          `yaml:"stopOnFirst,omitempty"` // end the load at the first violation
-	Seed        uint64        `yaml:"seed"`                  // default: random
+	Seed        uint64        `yaml:"seed"`                  // seed of all random choices; default: a random one
 	// Generators is the number of processes that share the clients, at most 64. Default: clients are in this process.
 	Generators int `yaml:"generators,omitempty" zero:"default"`
 
@@ -103,12 +103,12 @@ const (
 	riderClients = 10
 	maxClients   = 1_000_000
 	maxKeys      = 100_000
-	maxRate      = 1e9    // one per nanosecond
-	MostTimes    = 10_000 // bounds FaultPlan.Times and Plan.Repeat: more than a day of faults
+	maxRate      = 1e9    // one operation per nanosecond
+	MostTimes    = 10_000 // bounds FaultPlan.Times and Plan.Repeat; so many faults take more than a day
 
 	thoroughWithin  = 5 * time.Minute
 	defaultCalm     = 2 * time.Second
-	defaultTopology = Sentinel // if there are faults, or a variant waits for replicas
+	defaultTopology = Sentinel // for plans with faults, or with a variant that waits for replicas
 	ManyMasters     = Masters + "5"
 )
 

@@ -19,8 +19,8 @@ import (
 // File is the name of the plan's file in a results folder.
 const File = "plan.yaml"
 
-// ReadPlan reads a plan from a file or a results folder. The error wraps ErrUsage and names the wrong line. Resolve
-// looks up names later, and its errors name the line as well.
+// ReadPlan reads a plan from a file or a results folder. The error wraps ErrUsage and gives the number of the wrong
+// line. Names are looked up later, by Resolve, whose errors give the line as well.
 func ReadPlan(path string) (p Plan, err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, File)
@@ -47,7 +47,7 @@ func ReadFolder(dir string) (Plan, error) {
 	return ReadPlan(dir)
 }
 
-// notAResultsFolder says why dir is not a results folder, and which is the newest one beside it.
+// notAResultsFolder says why dir is not a results folder, and names the newest results folder beside it.
 func notAResultsFolder(dir string) string {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return "it is a file: name its folder"
@@ -125,7 +125,7 @@ func (p Plan) faultNames() (names []string) {
 }
 
 // Conditions describes what the plan requires of the cluster beside topology and faults, such as "min-replicas 1,
-// max-lag 1s". It is empty if there is nothing.
+// max-lag 1s". It is empty if the plan requires nothing else.
 func (p Plan) Conditions() string {
 	var words []string
 	say := func(set bool, name string, value any) {
@@ -151,8 +151,8 @@ func (p Plan) needsFile() bool {
 		p.OwnSentinel
 }
 
-// SuiteCommand returns the command line that runs file, a suite with the plan as its only run. For redis, and for a
-// plan on an external Redis, see CommandWith.
+// SuiteCommand returns the command line that runs file, a suite with the plan as its only run. The argument redis, and
+// plans on an external Redis, are as in CommandWith.
 func (p Plan) SuiteCommand(file, redis string) string {
 	w := newCommandLine("suite")
 	w.add(file)
@@ -170,7 +170,7 @@ func (p Plan) withPlace(w *commandLine) string {
 }
 
 // CommandWith is like Command. file is the path of the plan's file. redis is the redis-server that the user named;
-// empty: none. For a plan on an external Redis, whose URL is not in the plan, the line has placeholders.
+// empty: the user named none. For a plan on an external Redis, whose URL is not in the plan, the line has placeholders.
 func (p Plan) CommandWith(file, redis string) string {
 	w := newCommandLine("run")
 	if p.needsFile() {

@@ -19,12 +19,12 @@ import (
 )
 
 // Search holds everything that is needed to repeat a search. Zero values are the defaults of explore.Spec. In a suite's
-// file it has the fields with yaml names. The run that it belongs to has the others.
+// file, only the fields with a yaml name stand here. The others are taken from the run that the search belongs to.
 type Search struct {
 	Variant string             `json:"variant" yaml:"-"`
 	Script  *workloads.Script  `json:"script,omitempty" yaml:"-"` // the variant's script, if the catalogue has none
 	Adapter *workloads.Adapter `json:"client,omitempty" yaml:"-"` // the adapter that is the variant
-	// regime of the numbers proposed to a sequence; default "fixed": see EveryRegime
+	// regime of the numbers proposed to a sequence; default "fixed"; see EveryRegime
 	Regime string        `json:"regime,omitempty" yaml:"-"`
 	TTL    time.Duration `json:"ttl,omitempty" yaml:"-"` // lease or window; default: the variant's
 
@@ -46,13 +46,13 @@ type Search struct {
 	Random int `json:"random,omitempty" yaml:"random,omitempty" zero:"default"`
 	// how random schedules are drawn: one of explore.Strategies
 	Strategy string `json:"strategy,omitempty" yaml:"strategy,omitempty"`
-	// depth of the bugs that random schedules look for
+	// depth of the bugs that random schedules look for: see explore.Random
 	Depth int    `json:"depth,omitempty" yaml:"depth,omitempty" zero:"default"`
-	Seed  uint64 `json:"seed,omitempty" yaml:"seed,omitempty"` // of the random schedules
+	Seed  uint64 `json:"seed,omitempty" yaml:"seed,omitempty"` // seed of the random schedules
 
 	// run the first explore.DefaultRunTwice schedules twice
 	Twice    bool `json:"twice,omitempty" yaml:"twice,omitempty"`
-	Unpruned bool `json:"unpruned,omitempty" yaml:"-"` // explore.Spec.WithoutReduction
+	Unpruned bool `json:"unpruned,omitempty" yaml:"-"` // sets explore.Spec.WithoutReduction
 }
 
 // MarshalYAML writes the fields as a suite's file has them.
@@ -107,10 +107,10 @@ func (s Search) Resolve(redis string) (v workloads.Variant, spec explore.Spec, e
 	}, nil
 }
 
-// atRandom reports whether schedules are drawn at random.
+// atRandom reports whether the search draws schedules at random.
 func (s Search) atRandom() bool { return s.Random != 0 || s.Clients > interleave.MaxExhaustive }
 
-// random returns how schedules are drawn; nil if all are searched.
+// random returns how schedules are drawn; nil if all schedules are run.
 func (s Search) random() *explore.Random {
 	if !s.atRandom() {
 		return nil
@@ -294,7 +294,7 @@ func (s Search) Conditions() string {
 }
 
 // workers returns how many goroutines run schedules; 0: the default. A search that ends at its first counterexample has
-// one goroutine, so that the same search again ends at the same schedule.
+// one goroutine, so that a repeated search ends at the same schedule.
 func (s Search) workers() int {
 	if s.First {
 		return 1

@@ -11,11 +11,11 @@ import (
 )
 
 // SearchExpectation says which classes a search should find according to the variant's documentation. The zero value
-// expects none.
+// expects no class.
 type SearchExpectation struct {
 	Must []harness.Class // classes that are found if all schedules are run
 	May  []harness.Class // classes that may be found as well
-	part bool            // the search has too few clients to find all of Must
+	part bool            // whether the search has too few clients to find all of Must
 }
 
 // Expectation returns the classes whose conditions the search meets, for certain or perhaps.
@@ -90,7 +90,7 @@ func (s Search) meetsCondition(c workloads.Condition, v workloads.Variant) bool 
 }
 
 // Met reports whether the search found the documented classes and no others. A search with too few clients may have
-// found only some, or none. A search that ended early may have found only some, but at least one.
+// found some of the classes, or none. A search that ended early must have found at least one of them.
 func (e SearchExpectation) Met(res interleave.Result) bool {
 	var found []harness.Class
 	for _, c := range res.Counterexamples {

@@ -115,7 +115,7 @@ func (r Resolved) addFaults(spec *harness.Spec, on nemesis.Subject) {
 	}
 }
 
-// anyFaultWith reports whether any of the plan's faults has any of the consequences.
+// anyFaultWith reports whether any of the plan's faults has any of the given consequences.
 func (r Resolved) anyFaultWith(what nemesis.Consequences) bool {
 	return slices.ContainsFunc(r.faults.all(), func(s FaultPlan) bool { return s.configured.Can(what) })
 }
@@ -153,13 +153,13 @@ func (r Resolved) machine(m Machine) cluster.Options {
 type Machine struct {
 	Redis string // redis-server binary; default: see cluster.FindRedis
 
-	// Docker returns the platform for plans on docker; image "" is the default image. If it is nil, such plans are an
-	// error. See harness/cluster/docker.
+	// Docker returns the platform for plans on docker; image "" is the default image. nil: such plans are an error. See
+	// harness/cluster/docker.
 	Docker func(image string) cluster.Platform
 
-	Generators GeneratorLink // for plans with generators
+	Generators GeneratorLink // needed by plans with generators
 
-	External OnExternal // for plans of topology external
+	External OnExternal // used by plans of topology external
 }
 
 // platform returns what nodes run on; nil: processes.
@@ -225,8 +225,8 @@ func (r Resolved) described() (all []harness.Workload) {
 	return all
 }
 
-// loads returns the plan's workload and its riders, which connect by c. share is the part that one generator drives;
-// the zero Share is everything.
+// loads returns the plan's workload and its riders, which connect with c. share is the part that one generator drives.
+// The zero Share is the whole load.
 func (r Resolved) loads(c workloads.Connector, share workloads.Share) []harness.Rider {
 	o := r.options()
 	o.Share = share
