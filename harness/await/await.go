@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// All calls do(0) to do(n-1) concurrently, each in its own goroutine, and returns when all calls have returned. The
-// list has their errors in the same order, with nil for a call that succeeded. errors.Join makes one error of the list,
+// All calls do(0) to do(n-1) concurrently, each in its own goroutine, and returns when all calls have returned. It
+// returns their errors in the same order, with nil for a call that succeeded. errors.Join makes one error of the list,
 // cmp.Or takes the first.
 func All(n int, do func(i int) error) []error {
 	errs := make([]error, n)
@@ -22,7 +22,7 @@ func All(n int, do func(i int) error) []error {
 	return errs
 }
 
-// ErrGaveUp in the error of a condition makes Until return that error without calling the condition again.
+// A condition whose error wraps ErrGaveUp makes Until return that error without calling the condition again.
 var ErrGaveUp = errors.New("gave up")
 
 // Until calls cond, at once and then after every pause, until cond returns nil or an error that wraps ErrGaveUp. If ctx
@@ -34,8 +34,8 @@ func Until(ctx context.Context, pause time.Duration, cond func() error) error {
 	})
 }
 
-// Poll calls look, at once and then after every pause, until the result again is false. Poll then returns look's error.
-// If ctx ends before that, Poll returns the cause of ctx together with look's last error.
+// Poll calls look, at once and then after every pause, until look returns false. In that case Poll returns look's
+// error. If ctx ends before that, Poll returns the cause of ctx together with look's last error.
 func Poll(ctx context.Context, pause time.Duration, look func() (again bool, err error)) error {
 	var missing error
 	for {

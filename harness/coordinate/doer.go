@@ -21,17 +21,17 @@ import (
 // Executor does units on this machine, one at a time. Its method Do serves as workqueue.Worker.Do.
 type Executor struct {
 	Options       results.Options // only Redis, Docker, Warn and Log are used
-	Version       string          // of this program
-	AllowAdapters bool            // run command lines and images that come with a unit; false: refuse these units
+	Version       string          // version of this program
+	AllowAdapters bool            // true: run command lines and images that come with a unit; false: refuse such units
 
 	// Post carries the messages of shares. If it is nil, shares are refused.
 	Post   generators.Post
-	Name   string           // of this worker
+	Name   string           // name of this worker
 	Joined func(number int) // called when a run has taken this worker as a generator; may be nil
 
-	runner *results.PieceRunner // of the last search, kept for its next piece; nil: none
+	runner *results.PieceRunner // runner of the last search, kept for its next piece; nil: none
 	search string               // the last search, as JSON
-	server string               // the Redis of this machine; empty: not known yet
+	server string               // version of this machine's Redis; empty: not known yet
 }
 
 // Close stops the Redis that is kept for the next piece of a search.
@@ -43,7 +43,7 @@ func (d *Executor) Close() error {
 	return d.runner.Stop()
 }
 
-// Do does a unit. The error wraps workqueue.ErrRefused if this machine or program cannot or must not do it.
+// Do does a unit. The error wraps workqueue.ErrRefused if this machine or program cannot do the unit, or must not.
 func (d *Executor) Do(ctx context.Context, u workqueue.Unit) (workqueue.Result, error) {
 	if err := d.Accept(u.Program, u.Server); err != nil {
 		return workqueue.Result{}, err

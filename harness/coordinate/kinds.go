@@ -14,14 +14,14 @@ import (
 
 // The kinds of units.
 const (
-	KindRun   = "run"   // body: runUnit; result: the run's results folder as pack packs it, with outcomeFile
+	KindRun   = "run"   // body: runUnit; result: the run's results folder, with outcomeFile, as pack packs it
 	KindPiece = "piece" // body: pieceUnit; result: explore.PieceResult
 	KindShare = "share" // body: shareUnit; result: none. What clients record is sent by generators.Post
 )
 
 // runUnit is one repetition of one run of a suite.
 type runUnit struct {
-	Run  string `json:"run"`  // as suite.Entry.Encode writes it, with the seed of this repetition
+	Run  string `json:"run"`  // the run as suite.Entry.Encode writes it, with the seed of this repetition
 	Turn int    `json:"turn"` // number of the repetition, so that equal repetitions are different units
 }
 
@@ -40,7 +40,7 @@ type shareUnit struct {
 	Number int    `json:"number"`
 }
 
-// newUnit makes a unit with body encoded as JSON. It returns an error if that is too large for the queue.
+// newUnit makes a unit with body encoded as JSON. It returns an error if the JSON is too large for the queue.
 func newUnit(kind, program, server string, body any) (workqueue.Unit, error) {
 	b, err := json.Marshal(body)
 	if err != nil {

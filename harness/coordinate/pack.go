@@ -17,7 +17,7 @@ import (
 
 // Bounds of a results folder that comes from a worker.
 const (
-	MostUnpacked = 4 << 30 // bytes of its files
+	MostUnpacked = 4 << 30 // bytes of all files together
 	mostFiles    = 20_000
 	longestName  = 400
 )
@@ -50,8 +50,8 @@ func pack(dir string, limit int) ([]byte, error) {
 	return out.text.Bytes(), nil
 }
 
-// limitedBuffer is a buffer of at most limit bytes. A write beyond them fails, so that a result that is too large does
-// not fill the memory.
+// limitedBuffer is a buffer of at most limit bytes. A write beyond the limit fails, so that a result that is too large
+// does not fill the memory.
 type limitedBuffer struct {
 	text  bytes.Buffer
 	limit int
@@ -85,9 +85,9 @@ func packOne(w *tar.Writer, path, name string, folder bool) error {
 	return err
 }
 
-// unpack writes what pack returned into the new folder dir. It does not trust the worker that sent it. Names must stay
-// inside dir, links are rejected, and no file may appear twice. The numbers of files and bytes and the length of names
-// are bounded.
+// unpack makes the folder dir, and writes into it what pack returned. It does not trust the worker that sent it. Names
+// must stay inside dir, links are rejected, and no file may appear twice. The numbers of files and bytes and the length
+// of names are bounded.
 func unpack(packed []byte, dir string) error {
 	zip, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
@@ -131,8 +131,8 @@ func isOfThisMachine(err error) bool {
 		syscall.EINVAL, syscall.ENOENT}, number)
 }
 
-// unpackOne writes the folder or file of header h. left is how many bytes may still be unpacked after this file; below
-// 0, the file is too large.
+// unpackOne writes the folder or file of header h. The argument left is the number of bytes that may still be unpacked
+// after this file. If it is negative, the file is too large.
 func unpackOne(root *os.Root, r io.Reader, h *tar.Header, left int64) error {
 	name := filepath.FromSlash(strings.TrimSuffix(h.Name, "/"))
 	switch {

@@ -14,11 +14,11 @@ import (
 )
 
 // Pieces returns the function for results.Options that lets a queue's workers do the pieces of a search. version is the
-// version of this program. work gets the names of the units.
+// version of this program. work is told the names of the units.
 //
 // A search ends early if a piece is given up or has contradictory results, or if the queue can no longer be used. It
-// fails if the queue is full or over. The first time that the queue fails, ended is called with the reason. No later
-// search uses the queue.
+// fails if the queue is full or over. When the queue fails for the first time, the function ended is called with the
+// reason. No later search uses the queue.
 func Pieces(
 	q workqueue.Queue, version string, work *Work, ended func(error),
 ) func(s plan.Search, server string) *explore.Pieces {
@@ -29,14 +29,14 @@ func Pieces(
 	}
 }
 
-// pieces has the workers of a queue do the pieces of one search.
+// pieces lets the workers of a queue do the pieces of one search.
 type pieces struct {
 	q               workqueue.Queue
 	version, server string
 	search          plan.Search
 	work            *Work
 	ended           func(error)
-	ids             sync.Map // of the units that were put into the queue
+	ids             sync.Map // ids of the units that were put into the queue
 	number          atomic.Int64
 
 	dead *atomic.Pointer[error] // why the queue can no longer be used; shared by all searches

@@ -10,8 +10,8 @@ import (
 )
 
 // OfferShares puts n shares of a run's clients into the queue. Until ctx ends, it replaces each share that fails or
-// ends by a new one. version is the version of this program. It returns an error if the first n cannot be put into the
-// queue.
+// ends by a new one. version is the version of this program. It returns an error if the first n shares cannot be put
+// into the queue.
 func OfferShares(ctx context.Context, q workqueue.Queue, version string, n int) error {
 	s := &shares{queue: q, version: version, run: rand.Text()}
 	for range n {
@@ -28,7 +28,7 @@ func OfferShares(ctx context.Context, q workqueue.Queue, version string, n int) 
 type shares struct {
 	queue        workqueue.Queue
 	version, run string
-	number       atomic.Int64 // of the latest share
+	number       atomic.Int64 // number of the latest share
 }
 
 func (s *shares) put(ctx context.Context) (id string, err error) {
@@ -39,8 +39,8 @@ func (s *shares) put(ctx context.Context) (id string, err error) {
 	return u.ID(), s.queue.Put(ctx, u)
 }
 
-// offer waits until the share called id has ended, and then puts a new share into the queue. It does the same for each
-// new share, until ctx ends or the queue can no longer be used.
+// offer waits until the share with the given id has ended, and then puts a new share into the queue. It does the same
+// for each new share, until ctx ends or the queue can no longer be used.
 func (s *shares) offer(ctx context.Context, id string) {
 	for {
 		if _, err := s.queue.Await(ctx, id); err != nil {

@@ -16,11 +16,11 @@ import (
 // SuiteOptions says how a suite is coordinated.
 type SuiteOptions struct {
 	Results string // folder for results folders; default "results"
-	Version string // of this program
+	Version string // version of this program
 	// Server is the version of Redis that all runs need. If it is empty, the first repetition on each platform sets the
 	// version for that platform.
 	Server string
-	Work   *Work // takes the names of the units; may be nil
+	Work   *Work // is told the names of the units; may be nil
 
 	// End is called for each repetition that has ended, in the order of the suite; may be nil.
 	End func(EndedRun)
@@ -31,9 +31,9 @@ type SuiteOptions struct {
 
 // EndedRun is a repetition of a run that has ended.
 type EndedRun struct {
-	Done, Of int // number of repetitions that have ended, and of all repetitions
+	Done, Of int // number of repetitions that have ended, and number of all repetitions
 	Run      tally.Run
-	Why      string   // why there is no Run; empty: there is one
+	Why      string   // why there is no Run; empty: Run is set
 	Failed   []string // the outcomes of the earlier attempts
 }
 
@@ -44,8 +44,8 @@ var ErrHere = errors.New("the coordinator cannot go on")
 // returns.
 //
 // A repetition that was given up counts as not run. The suite is incomplete if results of two workers contradict each
-// other, if ctx ends, or if the queue can no longer be used. Repetitions without a result then count as not run. Suite
-// returns the results so far and, unless ctx has ended, the queue's error. If the error wraps ErrHere,
+// other, if ctx ends, or if the queue can no longer be used. In these cases repetitions without a result count as not
+// run. Suite returns the results so far and, unless ctx has ended, the queue's error. If the error wraps ErrHere,
 // workqueue.ErrFull or workqueue.ErrOver, there is no results folder.
 func Suite(
 	ctx context.Context, q workqueue.Queue, s suite.Suite, o SuiteOptions,
@@ -144,8 +144,8 @@ func (c *coordinated) plan(s suite.Suite) error {
 	return nil
 }
 
-// await waits for the outcome of the unit with index i and adds it to the results. The error is the queue's, or wraps
-// ErrHere.
+// await waits for the outcome of the unit with index i and adds it to the results. It returns an error of the queue, or
+// one that wraps ErrHere.
 func (c *coordinated) await(ctx context.Context, i int) error {
 	o, err := c.queue.Await(ctx, c.units[i].ID())
 	if err != nil {

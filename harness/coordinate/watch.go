@@ -9,11 +9,11 @@ import (
 // zero value is ready.
 type Work struct {
 	mu    sync.Mutex
-	names map[string]string // by ID
+	names map[string]string // names of units, by ID
 	takes time.Duration     // expected time of all units on one worker
 }
 
-// add adds a unit, unless its id was added before. takes is its expected time; 0: unknown.
+// add adds a unit, unless its id was added before. The argument takes is the unit's expected time; 0: unknown.
 func (w *Work) add(id, name string, takes time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -26,7 +26,7 @@ func (w *Work) add(id, name string, takes time.Duration) {
 	}
 }
 
-// Name returns the name of the unit, or the word unit with the start of the id if the unit is unknown.
+// Name returns the name of the unit, or the word "unit" with the start of the id if the unit is unknown.
 func (w *Work) Name(id string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -36,7 +36,7 @@ func (w *Work) Name(id string) string {
 	return "unit " + id[:min(8, len(id))]
 }
 
-// Size returns how many units were added, and about how long one worker needs for all of them; 0: unknown.
+// Size returns the number of units that were added, and roughly how long one worker needs for all of them; 0: unknown.
 func (w *Work) Size() (units int, takes time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

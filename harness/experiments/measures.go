@@ -79,7 +79,7 @@ func countViolations(name string, class harness.Class) measure {
 	return ofVerdict(name, "", func(j harness.Judged) (float64, error) { return float64(j.Totals[class]), nil })
 }
 
-// reportedFigure returns a measure that takes a figure of a checker and shows it as name.
+// reportedFigure returns a measure that shows a checker's figure under another name.
 func reportedFigure(name string, m harness.Metric) measure {
 	return ofVerdict(name, m.Unit, func(j harness.Judged) (float64, error) { return j.Figure(m) })
 }
@@ -90,7 +90,7 @@ func countFailovers() measure {
 	})
 }
 
-// ofLost returns a measure that the function called of computes from the lost writes.
+// ofLost returns a measure that is computed from the lost writes, by the function in the argument of.
 func ofLost(name, unit string, of func(h harness.History, lost []harness.Op) (float64, error)) measure {
 	return ofHistory(name, unit, func(ctx context.Context, h harness.History) (float64, error) {
 		all, err := checkers.LostWrites(ctx, h)
@@ -124,7 +124,7 @@ func lostPerSecond() measure {
 }
 
 // lastLost measures the time from the start of the first fault until the last lost write was acknowledged. It is 0 if
-// none was lost.
+// no write was lost.
 func lastLost() measure {
 	return ofLost("last lost write", "s after the fault", func(h harness.History, lost []harness.Op) (float64, error) {
 		f, err := firstFault(h)
@@ -135,8 +135,8 @@ func lastLost() measure {
 	})
 }
 
-// rolledBack measures the time from the call of the first lost write until the last one was acknowledged. It is 0 if
-// none was lost.
+// rolledBack measures the time from the call of the first lost write until the last lost write was acknowledged. It is
+// 0 if no write was lost.
 func rolledBack() measure {
 	return ofLost("rolled back", "s", func(_ harness.History, lost []harness.Op) (float64, error) {
 		if len(lost) == 0 {
@@ -157,7 +157,7 @@ type part int
 const (
 	untilPromotion part = iota // before a Sentinel announces the promotion
 	whileFollowing             // while clients may still have to follow the new primary
-	untilHeal                  // after that, while the partition lasts
+	untilHeal                  // after following, while the partition lasts
 	afterHeal
 )
 
@@ -174,7 +174,7 @@ func (p phases) partAt(t time.Duration) part {
 }
 
 // lostBy returns a measure that counts the writes lost in one part of a run with n clients. It counts only writes of
-// clients for which who returns true. A write's integer modulo n is the number of its client.
+// clients for which the function who returns true. A write's integer modulo n is the number of its client.
 func lostBy(name string, n int, who func(client int) bool, in part) measure {
 	return ofLost(name, "", func(h harness.History, lost []harness.Op) (float64, error) {
 		clients, err := losersIn(h, lost, n, in)

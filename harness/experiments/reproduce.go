@@ -24,7 +24,7 @@ type Experiment struct {
 	Name      string `json:"name"`
 	Title     string `json:"title"`     // the subject, in one line
 	Source    string `json:"source"`    // the publisher, the title and the year
-	Published string `json:"published"` // the figures in words
+	Published string `json:"published"` // the published figures, in words
 
 	Details details `json:"-" yaml:",inline"`
 
@@ -34,36 +34,36 @@ type Experiment struct {
 
 // details is what the file of an experiment says about how to repeat it.
 type details struct {
-	Setup    string // how it is run here
+	Setup    string // how the experiment is run here
 	Differs  string // why figures may differ from the published ones
 	Expected string // the result that the trials should show, in words
-	Trials   int    // number of each arm, unless Repetition.Trials is set
+	Trials   int    // number of trials of each arm, unless Repetition.Trials is set
 	Arms     []arm
 	Measures []string      // names of measures, see measures.go
 	Expect   []expectation // what the figures must be to match the published result
-	Finding  string        // template of the sentence that explains the answer
+	Finding  string        // template of the sentence that explains whether the figures match
 }
 
 // arm is one condition of an experiment.
 type arm struct {
 	Name      string
-	Published []string  // in words, by measure
+	Published []string  // the published figures in words, one for each measure
 	Plan      plan.Plan // plans have their own format, without defaults: see the README
 }
 
-// Repetition says how an experiment is repeated. Zero values mean the defaults.
+// Repetition says how an experiment is repeated. Zero values stand for the defaults.
 type Repetition struct {
-	Trials   int    // trials of each arm; default: the experiment's
+	Trials   int    // trials of each arm; default: the experiment's number
 	Parallel int    // trials that run at the same time, each on a cluster of its own; default 1
 	Seed     uint64 // seed of the first trial; each later trial adds 1; default: random
 	On       string // "process" or "docker"; default process
 	Image    string // Redis image for docker
-	// Done is called after each trial of an arm. trial is its number, from 1, and trials is how many each arm has. Calls
-	// do not overlap.
+	// Done is called after each trial of an arm. The argument trial is its number, from 1, and trials is the number of
+	// trials of each arm. Calls do not overlap.
 	Done func(arm string, trial, trials int, t reports.Trial)
 }
 
-// Find returns the experiment of that name.
+// Find returns the experiment with the given name.
 func Find(name string) (Experiment, error) {
 	var known []string
 	for _, e := range All() {
@@ -102,7 +102,8 @@ func Reproduce(
 // maxParallel is the largest Repetition.Parallel.
 const maxParallel = 16
 
-// planOfTrial returns the plan p for one trial. trial counts from 0 over all arms, and is added to the seed.
+// planOfTrial returns the plan p for one trial. The argument trial counts from 0 over all arms, and is added to the
+// seed.
 func (how Repetition) planOfTrial(p plan.Plan, trial int) plan.Plan {
 	p.Seed, p.On, p.Image = how.Seed+uint64(trial), how.On, how.Image
 	return p
@@ -141,7 +142,7 @@ func (e Experiment) emptyArms() (all []reports.Arm) {
 }
 
 // runTrials runs every trial of every arm. It starts the first trials of all arms before the second of any, so that an
-// interrupted reproduction has some of each. After the first error it starts no more.
+// interrupted reproduction has some trials of each arm. After the first error it starts no further trials.
 func (e Experiment) runTrials(ctx context.Context, r *reports.Reproduction, how Repetition, o results.Options) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -184,7 +185,7 @@ type trials struct {
 	options results.Options
 
 	mu     sync.Mutex
-	of     [][]*reports.Trial // by arm and number; nil: not completed
+	of     [][]*reports.Trial // by arm and number of the trial; nil: not completed
 	report *reports.Reproduction
 }
 
@@ -237,8 +238,8 @@ func (e Experiment) trial(
 	return t, command, nil
 }
 
-// compare compares the results with the published ones. The string is the finding. If a trial came to no verdict, there
-// is no finding, and the string says why.
+// compare compares the results with the published ones. The string is the finding or, if a trial came to no verdict,
+// says why there is none.
 func (e Experiment) compare(r reports.Reproduction, trials int) (reports.Shape, string) {
 	for i, a := range r.Arms {
 		if said := a.DecidedTrials(); said < trials {

@@ -63,8 +63,8 @@ func onRedis(ctx context.Context, c workloads.Adapter, o Options,
 	return c, err
 }
 
-// described returns an adapter with its description; nil for nil. It starts the adapter to get a description that is
-// missing. An adapter that announces its operations stays without one.
+// described returns an adapter with its description, or nil if c is nil. It starts the adapter to get a missing
+// description. An adapter that announces its operations gets none.
 func described(ctx context.Context, c *workloads.Adapter, o Options) (*workloads.Adapter, error) {
 	if c == nil || len(c.Can) > 0 || c.Announces {
 		return c, nil

@@ -20,7 +20,7 @@ type counterexampleFile struct {
 	Counterexample interleave.Counterexample `json:"counterexample"`
 }
 
-// olderFormat begins the files of versions before 0.1.0, instead of a reports.Head.
+// olderFormat is the start of a file of a version before 0.1.0. Later files start with a reports.Head.
 type olderFormat struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"`
@@ -33,8 +33,8 @@ func writeCounterexample(path string, s plan.Search, v workloads.Variant, c inte
 	})
 }
 
-// readCounterexample reads a counterexample's file. variant is the id of the variant that the counterexample must be
-// of; empty: any.
+// readCounterexample reads a counterexample's file. The counterexample must be of the variant with the given id; empty:
+// of any variant.
 func readCounterexample(path, variant string) (f counterexampleFile, err error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -65,7 +65,7 @@ func readCounterexample(path, variant string) (f counterexampleFile, err error) 
 	return f, nil
 }
 
-// savedByTest returns the command that repeats a test, if b is a counterexample that granttest saved for this test.
+// If b is a counterexample that granttest saved for a test, savedByTest returns the command that repeats the test.
 // Otherwise it returns "".
 func savedByTest(b []byte) string {
 	var f struct{ Again, Kind string }

@@ -37,7 +37,7 @@ type Options struct {
 
 	OnSearch func(explore.Progress) // called a few times a second while a search runs
 
-	// For searches only.
+	// Save and Resume are for searches only.
 	Save   string // file in which Explore saves the search, to be resumed later; empty: none
 	Resume *Saved // saved search to resume; nil: begin anew
 
@@ -59,13 +59,13 @@ func (o Options) machine() plan.Machine {
 
 // Outcome is the result of a plan.
 type Outcome struct {
-	Plan        plan.Plan // with its defaults filled in, including the seed
+	Plan        plan.Plan // the plan, with its defaults and its seed filled in
 	Dir         string
 	Report      reports.Report
 	Expectation plan.Expectation
 	Met         bool
 
-	options Options // as given to Execute
+	options Options // the Options that Execute was given
 }
 
 // ReportPath returns the path of the run's report. It is empty if there is none, as after a killed run.
@@ -84,12 +84,12 @@ const (
 	anomaliesDir = "anomalies"
 	Latest       = "latest"
 
-	maxPages = 10 // bounds the anomalies that porcupine draws
+	maxPages = 10 // largest number of anomalies that porcupine draws
 )
 
 // Execute runs a plan and writes a results folder with plan, history, verdict, report and node logs, whatever the
 // verdict. It returns an error if the plan is impossible (plan.ErrUsage), or if the harness or its environment failed.
-// With an error, the Outcome still has a Dir if the folder was made before.
+// Even with an error, the Outcome has a Dir if the folder was made.
 func Execute(ctx context.Context, p plan.Plan, o Options) (out Outcome, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -49,8 +49,8 @@ type exposed interface {
 
 // addressed is a System whose client groups have their own source addresses.
 type addressed interface {
-	GroupIP(group int) string // of the group's clients
-	LookIP(group int) string  // of the harness's probes, which meet the same faults as the group
+	GroupIP(group int) string // source address of the group's clients
+	LookIP(group int) string  // source address of the harness's probes, which meet the same faults as the group
 }
 
 // GeneratorOptions connects a run with its generators.
@@ -67,7 +67,7 @@ type GeneratorOptions struct {
 type team struct {
 	*generators.Team
 	plan   []byte
-	prefix string // of keys
+	prefix string // prefix of keys
 	nonce  string
 	expose string // see GeneratorOptions.Expose
 	system harness.System
@@ -138,7 +138,8 @@ func (t *team) task(ctx context.Context) ([]byte, error) {
 	return json.Marshal(task)
 }
 
-// markLasts is the lifetime of the mark that markPrimaries writes, and so the time that generators have to find it.
+// markLasts is the lifetime of the mark that markPrimaries writes, and therefore the time that generators have to find
+// the mark.
 const markLasts = 5 * time.Minute
 
 func (t *team) key() string { return t.prefix + "doublegrant:generators" }
@@ -241,7 +242,7 @@ func reachAll(ctx context.Context, c *clients.Set, d clients.Deployment) error {
 	return nil
 }
 
-// nthOf returns a function that returns the n-th of all; "" if there are fewer.
+// nthOf returns a function that returns the n-th of all; "" if there are too few.
 func nthOf(all []string) func(int) string {
 	return func(n int) string {
 		if n < len(all) {

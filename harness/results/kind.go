@@ -16,8 +16,8 @@ type Kind uint8
 // Kinds of results folders whose reports can be rewritten. The zero value is any other folder.
 const (
 	Other    Kind = iota
-	OfRun         // of a run: ReportRun
-	OfSearch      // of a search: ReportSearch
+	OfRun         // folder of a run: ReportRun rewrites its reports
+	OfSearch      // folder of a search: ReportSearch rewrites its reports
 )
 
 // SuiteRecord is the name of a suite's record. Package suite writes it.

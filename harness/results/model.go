@@ -112,7 +112,7 @@ func (w *historyKinds) checkMeta(m harness.Meta) error {
 		joinKinds(m.Kinds), w.model, joinKinds(w.known))
 }
 
-// meta returns m with all kinds that the model needs, and without the kinds that the model does not have.
+// meta returns m with all kinds that the model needs, and without kinds that are not in the model.
 func (w *historyKinds) meta(m harness.Meta) harness.Meta {
 	m.Kinds = slices.DeleteFunc(slices.Clone(m.Kinds),
 		func(k harness.Kind) bool { return !slices.Contains(w.known, k) })

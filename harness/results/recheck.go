@@ -62,8 +62,8 @@ func OpenHistory(dir string) (harness.History, error) {
 // Text is a history in the text form of package history, which another program recorded.
 type Text struct {
 	From  io.Reader
-	Name  string // path of the file; what errors call it
-	Again string // command line that checks it again; empty: there is none, as for standard input
+	Name  string // path of the file, for error messages
+	Again string // command line that checks it again; empty: none, as for standard input
 	Model Model
 }
 
@@ -114,7 +114,7 @@ func judgeText(ctx context.Context, t Text, dir string) (rep reports.Report, err
 	return rep, err
 }
 
-// fastest is the shortest plausible time between operations: no Redis does ten million a second.
+// fastest is the shortest plausible time between operations: no Redis does ten million operations a second.
 const fastest = 100 * time.Nanosecond
 
 // doubtUnits returns a note if operations follow each other so fast that their times are hardly in nanoseconds. If a
@@ -142,5 +142,5 @@ func readUntil(ctx context.Context, r io.Reader) io.ReadCloser {
 	return out
 }
 
-// copied is how many bytes of a history are read at once.
+// copied is the number of bytes of a history that are read at once.
 const copied = 256 << 10

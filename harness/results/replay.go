@@ -19,10 +19,10 @@ import (
 // ReplayOptions says what Replay runs again.
 type ReplayOptions struct {
 	From    string             // path of a counterexample's file, or a recipe: see interleave.Recipe
-	Variant string             // id of the variant that the counterexample must be of; empty: any
-	Script  *workloads.Script  // for the recipe of a script, which lacks the script's text; files have it
-	Adapter *workloads.Adapter // for the recipe of an adapter
-	Times   int                // 1 or more
+	Variant string             // id of the variant that the counterexample must be of; empty: any variant
+	Script  *workloads.Script  // needed with a script's recipe, which lacks the script's text; files have the text
+	Adapter *workloads.Adapter // needed with an adapter's recipe
+	Times   int                // number of repetitions, 1 or more
 }
 
 // Replayed is the result of a replay.
@@ -31,17 +31,17 @@ type Replayed struct {
 	Times          int                       `json:"times"` // requested repetitions; all had the same result
 	Counterexample interleave.Counterexample `json:"counterexample"`
 
-	Exploration reports.Exploration `json:"-"` // of this counterexample alone, for reports
+	Exploration reports.Exploration `json:"-"` // a search with this counterexample alone, for reports
 }
 
 // recordedCounterexample is a stored counterexample, with its search.
 type recordedCounterexample struct {
 	search         plan.Search
 	counterexample interleave.Counterexample
-	// fingerprint of the steps (interleave.CommandsOf), from a recipe; 0: from a file, which has the steps themselves
+	// fingerprint of the steps (interleave.CommandsOf), from a recipe; 0: read from a file, which has the steps
 	commands uint32
 	server   string // version of the server on which it was found; empty: unknown
-	name     string // for errors
+	name     string // name for error messages
 }
 
 // read reads the file or recipe in From. The error wraps plan.ErrUsage.

@@ -30,12 +30,12 @@ type savedHead struct {
 	Kind        string      `json:"kind"`
 	Format      int         `json:"format"`
 	Program     string      `json:"program"`     // id of the variant
-	Doublegrant string      `json:"doublegrant"` // version that searched
+	Doublegrant string      `json:"doublegrant"` // version of doublegrant that searched
 	Server      string      `json:"server"`
-	Files       []savedFile `json:"files,omitempty"` // of an adapter
-	Search      plan.Search `json:"search"`          // without limits
+	Files       []savedFile `json:"files,omitempty"` // files that the adapter's command line names
+	Search      plan.Search `json:"search"`          // the search without its limits
 	Schedules   int         `json:"schedules"`       // schedules that were run
-	Done        bool        `json:"done"`            // no work is left
+	Done        bool        `json:"done"`            // whether no work is left
 	Sum         string      `json:"sum"`             // SHA-256 of the file with an empty sum
 }
 
@@ -63,8 +63,7 @@ func headOf(s plan.Search, v workloads.Variant, server string) savedHead {
 	}
 }
 
-// filesOf lists the files that an adapter's command line names. An interpreter that is found by the PATH is not among
-// them.
+// filesOf lists the files that an adapter's command line names. It leaves out an interpreter that is found in the PATH.
 func filesOf(c *workloads.Adapter) (all []savedFile) {
 	if c == nil {
 		return nil
@@ -154,7 +153,8 @@ func ReadSearch(path string) (Saved, error) {
 	return Saved{Search: h.Search, Checkpoint: c, path: path, head: h}, nil
 }
 
-// checkFits returns an error if the saved search cannot be resumed. now describes this program and machine.
+// checkFits returns an error if the saved search cannot be resumed. The argument now describes this program and
+// machine.
 func (f *Saved) checkFits(now savedHead) error {
 	refuse := func(format string, args ...any) error {
 		return plan.Usagef("%s: %w", f.path, fmt.Errorf(format, args...))

@@ -42,13 +42,14 @@ func TryScript(ctx context.Context, s workloads.Script, o Options) (id, odd stri
 	return v.ID, odd, errors.Join(err, c.Stop())
 }
 
-// exclusive says what only one caller may be granted, by the script's family. The texts follow the words "only one".
+// exclusive says, for each family of scripts, what only one caller may be granted. The texts follow the words "only
+// one".
 var exclusive = map[workloads.Family]string{
 	workloads.Lock: "can own the lock", workloads.Dedup: "can be the first", workloads.Sequence: "can draw that number",
 }
 
-// keepScript returns the script with paths of files that have its texts. If a text is in no file, keepScript writes the
-// texts into dir.
+// keepScript returns the script, with the paths of files that have its texts. If a text is in no file, keepScript
+// writes the texts into dir.
 func keepScript(s *workloads.Script, dir string) (*workloads.Script, error) {
 	if !plan.Inline(s) {
 		return s, nil

@@ -18,10 +18,10 @@ var templates embed.FS
 
 // Skeleton describes the files to write for a language, or for a suite.
 type Skeleton struct {
-	Name     string   // a language, or suite
+	Name     string   // name of a language, or "suite"
 	Change   string   // where the user's own code goes
 	Needs    string   // what has to be installed beside doublegrant and redis-server; may be empty
-	Commands []string // for a shell in the skeleton's folder; the last one ends with exit code 0
+	Commands []string // commands for a shell in the skeleton's folder; the last one ends with exit code 0
 	sources  []source
 }
 
@@ -29,7 +29,7 @@ type Skeleton struct {
 type source struct {
 	in   fs.FS
 	path string
-	name string // in the skeleton's folder, with slashes; empty: the base of path
+	name string // path in the skeleton's folder, with slashes; empty: the base of the field path
 }
 
 // File is a file of a skeleton.
@@ -77,8 +77,8 @@ func All() []Skeleton {
 	}
 }
 
-// adapter returns the skeleton of an adapter in the given language. file is the adapter, and command starts it. The
-// commands in build have to run before.
+// adapter returns the skeleton of an adapter in the given language. The argument file is the adapter, and command
+// starts it. The commands in build have to run before that.
 func adapter(language, file, command, change, needs string, build ...string) Skeleton {
 	return Skeleton{
 		Name: language, Change: change, Needs: needs,
@@ -100,7 +100,7 @@ func Names() (all []string) {
 	return all
 }
 
-// Find returns the skeleton called name. If there is none, the error suggests a similar name.
+// Find returns the skeleton with the given name. If there is none, the error suggests a similar name.
 func Find(name string) (Skeleton, error) {
 	for _, s := range All() {
 		if s.Name == name {
@@ -110,7 +110,7 @@ func Find(name string) (Skeleton, error) {
 	return Skeleton{}, fmt.Errorf("no skeleton for %q: %s", name, suggest.DidYouMean(name, Names()))
 }
 
-// Files returns the files of the skeleton. version is the version of doublegrant that a Go module asks for; if it is
+// Files returns the files of the skeleton. A Go module asks for the given version of doublegrant. If the version is
 // empty, go mod tidy chooses the latest one.
 func (s Skeleton) Files(version string) (all []File, err error) {
 	if s.Name == "go" {

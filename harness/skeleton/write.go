@@ -49,7 +49,7 @@ func Write(dir string, files []File) (err error) {
 	return nil
 }
 
-// makeFolder creates a folder and the missing folders above it. It returns the folders that it has created, the highest
+// makeFolder creates a folder and the missing folders above it. It returns the folders that it has created, the topmost
 // first.
 func makeFolder(dir string) (made []string, err error) {
 	switch info, err := os.Stat(dir); {

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	most    = 3  // names that are suggested at most
-	longest = 60 // bytes of the longest word for which names are suggested
+	most    = 3  // largest number of names that are suggested
+	longest = 60 // length in bytes of the longest word for which names are suggested
 )
 
-// Nearest lists up to three of names that word may be a misspelling of, the nearest first. A name that begins with word
-// is nearest, if word has at least three bytes. Any other name may differ from word in a third of word's bytes, at
-// least one and at most three. A word without a slash is also compared with the part of each name that follows a slash.
-// Nearest returns nothing for an empty word, or for a word of more than 60 bytes.
+// Nearest lists up to three of the names that a word may be a misspelling of, the nearest first. Names that begin with
+// the word are nearest, if the word has at least three bytes. Any other name may differ from the word in a third of the
+// word's bytes, at least one and at most three. A word without a slash is also compared with the part of each name that
+// follows a slash. Nearest returns nothing for an empty word, or for a word of more than 60 bytes.
 func Nearest(word string, names []string) (near []string) {
 	if word == "" || len(word) > longest {
 		return nil
@@ -44,8 +44,8 @@ func Nearest(word string, names []string) (near []string) {
 	return near
 }
 
-// Question returns "did you mean a, or b?" with the names nearest to word, each with prefix in front. The result is
-// empty if no name is near.
+// Question returns "did you mean a, or b?" with the names nearest to the word, each with the prefix in front. The
+// result is empty if no name is near.
 func Question(prefix, word string, names []string) string {
 	near := Nearest(word, names)
 	if len(near) == 0 {
@@ -54,7 +54,7 @@ func Question(prefix, word string, names []string) string {
 	return "did you mean " + prefix + strings.Join(near, ", or "+prefix) + "?"
 }
 
-// DidYouMean returns what to say about an unknown word: the Question that suggests the nearest names or, if none is
+// DidYouMean returns what to say about an unknown word: a Question that suggests the nearest names or, if no name is
 // near, "choose one of" and all names.
 func DidYouMean(word string, names []string) string {
 	return cmp.Or(Question("", word, names), "choose one of "+strings.Join(names, ", "))

@@ -27,15 +27,15 @@ type Collection struct {
 	remove  func() error
 	head    recordHead
 	runs    []collected
-	servers map[string]platformServer // by platform
+	servers map[string]platformServer // server of each platform
 	ended   []string
 }
 
 // collected is the result of a repetition.
 type collected struct {
 	tally.Run
-	number int    // of the repetition, from 0
-	folder string // path of the run's files on the worker's machine, as it is in the run's Command
+	number int    // number of the repetition, from 0
+	folder string // path of the run's files on the worker's machine, as in the run's Command
 }
 
 // platformServer is the server of the first repetition on a platform, and the worker that ran it.
@@ -171,7 +171,7 @@ func (c *Collection) write(dir string) error {
 	return writeRecord(c.dir(), c.head, runs, recordEnd{At: time.Since(c.head.Started), Reason: c.why()})
 }
 
-// expected returns the expectation of the case called name.
+// expected returns the expectation of the case with the given name.
 func (h recordHead) expected(name string) string {
 	for _, c := range h.Cases {
 		if c.Name == name {

@@ -19,7 +19,7 @@ import (
 var ofSearches = []string{"name", "times", "variant", "script", "adapter", "regime", "ttl", "expect", "explore"}
 
 // dropLoadFields clears the fields about load, which a search does not have. The suite's defaults may set them. The
-// argument given lists the fields that the run itself gives. It is an error if a field about load is among them.
+// argument given lists the fields that the run itself sets. A field about load among them is an error.
 func (r *Entry) dropLoadFields(given []string) error {
 	for _, name := range given {
 		if !slices.Contains(ofSearches, name) {
@@ -125,7 +125,7 @@ func (r Entry) search(ctx context.Context, o results.Options) (m repetitionResul
 	return m
 }
 
-// expectsOf reports whether a search of the run may find the class.
+// expectsOf reports whether a search with the result out may find the class.
 func (r Entry) expectsOf(out results.SearchOutcome, c harness.Class) bool {
 	found := harness.Judged{Verdict: harness.Invalid, Totals: map[harness.Class]int{c: 1}}
 	if r.Expect.IsZero() {
@@ -135,7 +135,7 @@ func (r Entry) expectsOf(out results.SearchOutcome, c harness.Class) bool {
 }
 
 // endingOfSearch compares what the searches found with the run's expectation. documented says whether they found what
-// the catalogue documents, and decides if the run states no expectation.
+// the catalogue documents. It decides the ending if the run states no expectation.
 func (r Entry) endingOfSearch(j harness.Judged, documented bool, sentence string) (tally.Ending, string) {
 	expected := r.Expect.Expectation()
 	switch {

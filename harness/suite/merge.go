@@ -20,7 +20,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
-// Merge merges the results of all shards of a suite. Each of folders is the results folder of a shard, or holds results
+// Merge merges the results of all shards of a suite. Each folder is the results folder of a shard, or holds results
 // folders of shards at any depth.
 //
 // It makes a new results folder in root (default "results"), and returns the suite's results and that folder. The
@@ -106,8 +106,8 @@ func inOrder(shards []shardRecord, dir string) (all []tally.Run) {
 	return all
 }
 
-// withFolder changes a folder in the paths of a command line: the folder from becomes the folder to. If either folder
-// needs quotes in a shell, the command line stays as it is.
+// withFolder replaces one folder by another in the paths of a command line. If either folder needs quotes in a shell,
+// the command line stays as it is.
 func withFolder(command, from, to string) string {
 	if from == "" || plan.CommandLine(from, to) != from+" "+to {
 		return command
@@ -137,7 +137,7 @@ func longestElapsed(shards []shardRecord) (most time.Duration) {
 // folder returns the name of the shard's folder within the merged suite's folder.
 func (s shardRecord) folder() string { return fmt.Sprintf("shard-%d", s.head.Shard.Number) }
 
-// copyFolder copies a folder, from, and makes the copy, into. It skips links and other special files.
+// copyFolder makes the folder into, a copy of the folder from. It skips links and other special files.
 func copyFolder(ctx context.Context, into, from string) error {
 	root, err := filepath.EvalSymlinks(from) // WalkDir follows no link, not even the root
 	if err != nil {

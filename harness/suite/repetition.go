@@ -16,7 +16,7 @@ import (
 
 // Repetition is one repetition of one run, with all that another machine needs to run it. It is never split.
 type Repetition struct {
-	Entry     // Seed is that of this repetition
+	Entry     // its Seed is the seed of this repetition
 	Turn  int // index among its run's repetitions, from 0
 }
 
@@ -64,7 +64,7 @@ func (r Entry) RunsCode() bool { return r.Adapter != nil || r.Image != "" }
 type RemoteResult struct {
 	Run     tally.Run         `json:"run"`     // its link is relative to Folder
 	Folder  string            `json:"folder"`  // path, on that machine, of the folder with its files
-	Servers map[string]string `json:"servers"` // servers that it ran on: see tally.Suite
+	Servers map[string]string `json:"servers"` // servers that the repetition ran on: see tally.Suite
 }
 
 // Make runs the repetition on this machine, as Run does, and keeps its files in the folder o.Results. It returns an
@@ -100,8 +100,8 @@ func (m RemoteResult) Claim() string {
 
 // repetitionResult is the result of a repetition on this machine.
 type repetitionResult struct {
-	run  tally.Run // without its pass and expectation
-	dirs []string  // results folders
+	run  tally.Run // the run, without its pass and expectation
+	dirs []string  // results folders of the repetition
 }
 
 // make runs the repetition, and keeps its files in the folder o.Results. Links are relative to that folder.
@@ -128,8 +128,8 @@ func (r Repetition) make(ctx context.Context, o results.Options) (m repetitionRe
 	return m
 }
 
-// again is the name of a file in the results folder of a run with a Threshold. The file is a suite that repeats the
-// run, since a plan cannot state a Threshold.
+// again names a file in the results folder of a run with a Threshold. The file is a suite that repeats the run. A plan
+// could not do so, since it cannot state a Threshold.
 const again = "suite.yaml"
 
 // judgeFailovers compares the run's failovers with its Threshold, if it has one. The run's command then repeats the run

@@ -31,8 +31,8 @@ func (s Suite) Fingerprint() (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)[:8]), enc.Close()
 }
 
-// checkFits returns an error if the recorded suite cannot be resumed, since its suite, program or server differs. The
-// argument now is the head of the suite to be run.
+// checkFits compares the record with the head of the suite that is about to run. It returns an error if the suite, the
+// program or a server differs, since the recorded suite cannot be resumed in that case.
 func (s recorded) checkFits(dir string, now recordHead) error {
 	const anew = "leave --resume out to start over"
 	refuse := func(format string, args ...any) error {
@@ -64,7 +64,7 @@ func (s recorded) checkFits(dir string, now recordHead) error {
 	return nil
 }
 
-// shard returns the shard that was recorded; the zero Shard if the whole suite was.
+// shard returns the shard that was recorded; the zero Shard if the whole suite was recorded.
 func (h recordHead) shard() (s tally.Shard) {
 	if h.Shard != nil {
 		s = h.Shard.Shard

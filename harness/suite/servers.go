@@ -45,7 +45,7 @@ func describeServer(ctx context.Context, run Entry, o results.Options) (string, 
 	return "image " + site.String(), nil
 }
 
-// serverWords lists the servers in order of their platforms.
+// serverWords lists the servers sorted by platform.
 func serverWords(servers map[string]string) string {
 	var all []string
 	for _, platform := range slices.Sorted(maps.Keys(servers)) {

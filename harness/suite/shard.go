@@ -12,7 +12,7 @@ import (
 // part says which part of which whole suite a suite is.
 type part struct {
 	recordShard
-	fingerprint string // of the whole suite
+	fingerprint string // fingerprint of the whole suite
 }
 
 // Shard returns the part of a whole suite that one of several machines runs. Every repetition of every run is in
@@ -53,7 +53,7 @@ func (s Suite) Shard(of tally.Shard) (Suite, error) {
 
 // unit is one repetition of one run. It is never split.
 type unit struct {
-	run, turn int // index of the run in the suite, and of the repetition
+	run, turn int // index of the run in the suite, and index of the repetition
 	takes     time.Duration
 }
 

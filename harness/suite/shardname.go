@@ -14,7 +14,7 @@ import (
 type ciSystem struct {
 	name  string
 	index string // variable with the number of the job
-	total string // variable with the number of jobs; empty: there is none
+	total string // variable with the number of jobs; empty: the system has none
 	first int    // number of the first job
 }
 
@@ -59,7 +59,7 @@ func wholeNumber(text string) (n int, ok bool) {
 }
 
 // shardOfJob returns the shard of the CI job that runs this process. total is the number of shards that the user gave;
-// 0: none, so a variable has to give it.
+// 0: the user gave none, so a variable has to give it.
 func shardOfJob(total int, env func(string) string) (shard tally.Shard, err error) {
 	var from string // the variable that shard was read from
 	for _, c := range ciSystems {
@@ -83,7 +83,7 @@ func shardOfJob(total int, env func(string) string) (shard tally.Shard, err erro
 	return shard, nil
 }
 
-// shard reads the variables of the CI system. total is the user's number of shards; 0: not given.
+// shard reads the variables of the CI system. total is the user's number of shards; 0: the user gave none.
 func (c ciSystem) shard(total int, env func(string) string) (s tally.Shard, err error) {
 	if s.Of, err = c.count(total, env); err != nil {
 		return s, err

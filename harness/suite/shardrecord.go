@@ -52,7 +52,8 @@ func readShard(dir string) (s shardRecord, err error) {
 	return s, nil
 }
 
-// addRun adds the run that a line of the record holds, if that run ended. was is what the record says up to this line.
+// addRun adds the run that a line of the record holds, if that run ended. The argument was has what the record says up
+// to this line.
 func (s *shardRecord) addRun(was recorded, l recordLine) error {
 	if l.Suite != nil {
 		return l.Suite.checkShard()
@@ -90,7 +91,7 @@ func (h recordHead) checkShard() error {
 	return nil
 }
 
-// index returns the index of a run in the whole suite; -1 if it has no such run.
+// index returns the index of a run in the whole suite; -1 if the suite has no such run.
 func (s recordShard) index(name string) int {
 	return slices.IndexFunc(s.Whole, func(w recordWhole) bool { return w.Name == name })
 }

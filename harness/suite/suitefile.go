@@ -35,16 +35,16 @@ type Suite struct {
 
 // Entry is one run of a suite: a plan, and the name that reports use for it.
 type Entry struct {
-	Title string `yaml:"name,omitempty"` // default: the plan's Name
-	// repetitions in a pass, each with another seed; default 1
+	Title string `yaml:"name,omitempty"` // name of the run; default: the plan's Name
+	// number of repetitions in a pass, each with another seed; default 1
 	Times     int `yaml:"times,omitempty" zero:"default"`
 	plan.Plan `yaml:",inline"`
 
 	Failover *Threshold `yaml:"failover,omitempty"` // bounds on the length of its failovers; nil: none
 
-	Explore *plan.Search `yaml:"explore,omitempty"` // makes the run a search, not a load
+	Explore *plan.Search `yaml:"explore,omitempty"` // if set, the run is a search instead of a load
 
-	turns []int // repetitions that a shard runs, from 0, in order; nil: all of Times
+	turns []int // numbers of the repetitions that a shard runs, from 0, in order; nil: all
 }
 
 // errorf returns a usage error about a field of the run.
@@ -54,7 +54,7 @@ func (r Entry) errorf(field, format string, args ...any) error {
 
 // suiteText holds the content of a suite's file.
 type suiteText struct {
-	Name     string    `yaml:"name,omitempty"`     // default: the name of the file
+	Name     string    `yaml:"name,omitempty"`     // name of the suite; default: the name of the file
 	About    string    `yaml:"about,omitempty"`    // its purpose, in one line
 	Defaults plan.Plan `yaml:"defaults,omitempty"` // values of fields that a run does not give itself
 	Runs     runNodes  `yaml:"runs"`
@@ -99,8 +99,8 @@ func builtInNames() (names []string) {
 	return names
 }
 
-// Text returns the text of the built-in suite called name or, if there is none, of the file name. The error wraps
-// plan.ErrUsage.
+// Text returns the text of the built-in suite with the given name or, if there is none, of the file with that name. The
+// error wraps plan.ErrUsage.
 func Text(name string) ([]byte, error) {
 	if text, err := builtIn.ReadFile("suites/" + name + ".yaml"); err == nil {
 		return text, nil
@@ -115,8 +115,9 @@ func Text(name string) ([]byte, error) {
 	return text, nil
 }
 
-// Read reads the built-in suite called name, or the file name if there is none. An error wraps plan.ErrUsage and names
-// the wrong line. Read does not look up the variants and faults that plans name: Check does.
+// Read reads the built-in suite with the given name or, if there is none, the file with that name. An error wraps
+// plan.ErrUsage and gives the number of the wrong line. Read does not look up the variants and faults that plans name:
+// Check does.
 func Read(name string) (s Suite, err error) {
 	text, err := Text(name)
 	if err != nil {
@@ -125,7 +126,7 @@ func Read(name string) (s Suite, err error) {
 	return read(name, text, func(r *Entry) error { return r.ReadScript(name) })
 }
 
-// read reads the text of a suite. It calls scripts for each run, to read the run's script files.
+// read reads the text of a suite. It calls the function scripts for each run, to read the run's script files.
 func read(name string, text []byte, scripts func(*Entry) error) (s Suite, err error) {
 	var file suiteText
 	if err := fields.Read(name, bytes.NewReader(text), &file); err != nil {
@@ -204,8 +205,8 @@ func Join(suites ...Suite) Suite {
 	return all
 }
 
-// Only returns the suite with just the runs whose names match the regular expression. The error wraps plan.ErrUsage:
-// nothing matches, or the pattern is not a regular expression.
+// Only returns the suite with just the runs whose names match the regular expression. It returns an error, which wraps
+// plan.ErrUsage, if nothing matches or the pattern is not a regular expression.
 func (s Suite) Only(pattern string) (Suite, error) {
 	re, err := regexp.Compile(pattern)
 	if err != nil {

@@ -68,17 +68,17 @@ func notASuite(dir string) error {
 	return fmt.Errorf("%s is not the results folder of a suite: it has no %s", dir, recordFile)
 }
 
-// recorded is what a record says.
+// recorded holds what a record says.
 type recorded struct {
 	head       recordHead
 	out        tally.Suite
 	inPass     map[string]int // ended repetitions of each case in the newest pass, number out.Passes
-	kept       keptCounts     // of all runs that ended
+	kept       keptCounts     // counts of all runs that ended
 	wholeBytes int64          // length of the record up to the end of its last complete line
 }
 
-// readRecord reads a record up to its last complete line. After each line it calls the function then, unless that is
-// nil.
+// readRecord reads a record up to its last complete line. After each line it calls the function in the argument then,
+// unless that is nil.
 func readRecord(r io.Reader, then func(recorded, recordLine) error) (s recorded, err error) {
 	s = recorded{out: tally.Suite{Ended: cutShort}, inPass: map[string]int{}, kept: keptCounts{}}
 	lines := bufio.NewReader(r)

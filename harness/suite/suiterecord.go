@@ -48,13 +48,13 @@ type recordHead struct {
 
 	// A suite is resumed only by the same version and with the same fingerprint. Both are empty in older records.
 	Version     string `json:"version,omitempty"`
-	Fingerprint string `json:"fingerprint,omitempty"` // of the whole suite, even in a shard's record
+	Fingerprint string `json:"fingerprint,omitempty"` // fingerprint of the whole suite, even in a shard's record
 
 	Servers map[string]string `json:"servers,omitempty"` // as in tally.Suite
 	// Path of the results folder, as it is written in recorded commands.
 	Folder string              `json:"folder,omitempty"`
-	Shard  *recordShard        `json:"shard,omitempty"`  // which part of a suite this is; nil: the whole suite
-	Shards []tally.ShardResult `json:"shards,omitempty"` // the merged parts
+	Shard  *recordShard        `json:"shard,omitempty"`  // which part of a suite was recorded; nil: the whole suite
+	Shards []tally.ShardResult `json:"shards,omitempty"` // the parts that were merged
 }
 
 // recordCase is a case: an entry of the suite's file.
@@ -62,7 +62,7 @@ type recordCase struct {
 	Name     string `json:"name"`
 	Variant  string `json:"variant"`
 	Expected string `json:"expected"`
-	Turns    []int  `json:"turns,omitempty"` // repetitions that a shard runs in each pass, from 0, in order
+	Turns    []int  `json:"turns,omitempty"` // numbers of repetitions that a shard runs in each pass, from 0, in order
 }
 
 // recordShard says which part of a suite was recorded, so that Merge can notice missing parts.
@@ -74,7 +74,7 @@ type recordShard struct {
 // recordWhole is one run of the whole suite, in the record of a shard.
 type recordWhole struct {
 	Name  string `json:"name"`
-	Times int    `json:"times"` // repetitions in a pass
+	Times int    `json:"times"` // number of repetitions in a pass
 }
 
 // recordEnd is the last line, unless the suite was resumed. It is missing while the suite runs, and if it was killed:
@@ -87,7 +87,7 @@ type recordEnd struct {
 
 // recordResume marks where another process resumed the suite.
 type recordResume struct {
-	At      time.Duration `json:"at"` // since the start, without the time in which no process ran the suite
+	At      time.Duration `json:"at"` // time since the start, without the time in which no process ran the suite
 	Started time.Time     `json:"started"`
 }
 
@@ -104,7 +104,7 @@ func newRecord(dir string, head recordHead) (*record, error) {
 	return r, nil
 }
 
-// writeRecord writes the record of a suite that ran elsewhere. It computes end's Ending from the runs.
+// writeRecord writes the record of a suite that ran elsewhere. It computes the Ending of the last line from the runs.
 func writeRecord(dir string, head recordHead, runs []tally.Run, end recordEnd) error {
 	out := tally.Suite{Ended: end.Reason}
 	head.begin(&out)

@@ -22,8 +22,8 @@ type Options struct {
 	results.Options
 	// how long to repeat all runs with new seeds; the first pass is always finished; 0: one pass
 	For      time.Duration
-	Resume   string // results folder of an interrupted suite to resume, with its own For; "": begin anew
-	Version  string // of the program; only the same version can resume a suite
+	Resume   string // results folder of an interrupted suite to resume, for the time of its own For; "": begin anew
+	Version  string // version of the program; only the same version can resume a suite
 	FailFast bool   // end after the first run that is not as expected
 	Begin    func(Position)
 	End      func(Position, tally.Run)
@@ -31,12 +31,12 @@ type Options struct {
 
 // Position says which run of a suite begins or has ended.
 type Position struct {
-	Pass    int // from 1
-	Run, Of int // number of the run, from 1, and of all runs; repetitions of a run share its number
+	Pass    int // number of the pass, from 1
+	Run, Of int // number of the run, from 1, and number of runs; repetitions of a run share its number
 	Name    string
-	Elapsed time.Duration // since the start of the suite, without the time in which no process ran it
-	For     time.Duration // as in Options when the suite first began
-	Before  int           // runs that had ended before this process began
+	Elapsed time.Duration // time since the start of the suite, without the time in which no process ran it
+	For     time.Duration // Options.For as it was when the suite first began
+	Before  int           // number of runs that had ended before this process began
 }
 
 // memoryEvery is the time between two recorded samples of the harness's memory under load.
@@ -123,8 +123,8 @@ type suiteRunner struct {
 
 	began  time.Time      // when this process began
 	before time.Duration  // time that earlier processes ran the suite
-	done   map[string]int // ended repetitions of each run in the pass that was interrupted; nil: none was
-	ended  int            // runs that had ended before this process began
+	done   map[string]int // number of ended repetitions of each run in the interrupted pass; nil: no interruption
+	ended  int            // number of runs that had ended before this process began
 }
 
 // head returns the first line of the suite's record.
@@ -166,7 +166,7 @@ func (s Suite) begin(how Options, dir string, head recordHead) (*suiteRunner, er
 	return r, nil
 }
 
-// since returns for how long the suite has run.
+// since returns how long the suite has run.
 func (r *suiteRunner) since() time.Duration { return r.before + time.Since(r.began) }
 
 // runAll repeats passes until there is a reason to end.

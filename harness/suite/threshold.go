@@ -20,7 +20,7 @@ type Threshold struct {
 	FirstWrite time.Duration `yaml:"firstWrite,omitempty" zero:"default"`
 	NoWrites   time.Duration `yaml:"noWrites,omitempty" zero:"default"`  // how long no node took writes
 	NoAnswers  time.Duration `yaml:"noAnswers,omitempty" zero:"default"` // how long no client that asked was answered
-	// which of a run's failovers counts: median, p90 or max; default max
+	// statistic of the run's failovers that must be within the bounds: median, p90 or max; default max
 	At string `yaml:"at,omitempty"`
 }
 
@@ -57,7 +57,8 @@ func (t *Threshold) String() (s string) {
 	return s
 }
 
-// check returns the invalid field and what is wrong with it; a nil error if the threshold is valid.
+// check returns the name of an invalid field and an error that says what is wrong with it. The error is nil if the
+// threshold is valid.
 func (t Threshold) check() (field string, err error) {
 	all := t.bounds()
 	if len(all) == 0 {
@@ -139,7 +140,7 @@ func (t Threshold) compare(b bound, all []tally.Failover) (tally.Ending, string)
 }
 
 // lasted returns a clause about the time that b limits, such as "the first write of a client came 1.4 s after the
-// fault". took is the length of that time.
+// fault". The argument took is the length of that time, in words.
 func (b bound) lasted(took string) string {
 	switch b.name {
 	case string(analysis.Accepted):
@@ -150,7 +151,7 @@ func (b bound) lasted(took string) string {
 	return b.name + " for " + took
 }
 
-// whichOf says which of n failovers the statistic is about. It is empty for one failover.
+// whichOf says which failover, of n, the statistic is about. It is empty for one failover.
 func (t Threshold) whichOf(n int) string {
 	switch {
 	case n == 1:

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// requireBrowser is the environment variable that the Makefile sets if the tests that need a browser may not be left
-// out.
+// requireBrowser is the environment variable that the Makefile sets if tests that need a browser must not be left out.
 const requireBrowser = "DOUBLEGRANT_REQUIRE_BROWSER"
 
 // Browser returns the path of a Chromium. If the machine has none, it leaves the test out, as LeftOut does.

@@ -17,7 +17,7 @@ const (
 	tests      = "DOUBLEGRANT_TESTS"           // "long" or "deep"; empty: the quick tests
 	seed       = "DOUBLEGRANT_TEST_SEED"       // a whole number that chooses the cases of this run; empty: 0
 	notesFile  = "DOUBLEGRANT_LEFT_OUT"        // the file to which LeftOut appends; empty: none
-	requireAll = "DOUBLEGRANT_REQUIRE_CLIENTS" // set: nothing may be left out
+	requireAll = "DOUBLEGRANT_REQUIRE_CLIENTS" // if set, no test may be left out
 )
 
 // Deep reports whether the run includes all cases of the tables of long tests, which takes up to an hour.
@@ -31,8 +31,8 @@ func NeedLong(t testing.TB) {
 	}
 }
 
-// Sampled reports whether this run takes case i of a table. It takes one case in n. The seed chooses which, so runs
-// with other seeds take other cases. If n is less than two, or in a deep run, it takes all cases.
+// Sampled reports whether this run takes case i of a table. A run takes one case in n. The seed chooses which, so runs
+// with other seeds take other cases. If n is less than two, or in a deep run, the run takes all cases.
 func Sampled(i, n int) bool {
 	return Deep() || n < 2 || i%n == Seed()%n
 }

@@ -14,11 +14,12 @@ const (
 	gap       = 2  // spaces between two columns
 	narrowest = 10 // width in runes below which no column is shrunk
 
-	usual = 80 // columns of running text that no terminal shows
-	least = 20 // columns of running text on a narrower terminal
+	usual = 80 // columns of running text for anything but a terminal
+	least = 20 // columns of running text on a terminal that has fewer
 )
 
-// Width returns the width of the terminal w in columns. It is 0 if w is not a terminal, and lines may have any length.
+// Width returns the width of the terminal w in columns. It returns 0 if w is not a terminal, since lines may have any
+// length in that case.
 func Width(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok || !Terminal(w) {
@@ -46,8 +47,8 @@ func Terminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Table holds rows of cells. The first row has the heads. Rows may have different numbers of cells. The zero value is
-// empty.
+// Table holds rows of cells. The first row has the heads of the columns. Rows may have different numbers of cells. The
+// zero value is empty.
 type Table struct{ rows [][]string }
 
 // Add adds a row.
@@ -70,7 +71,7 @@ func (t *Table) Write(w io.Writer, width int) error {
 	return err
 }
 
-// fitted returns widths of columns with which the table fits into width; nil: there are none.
+// fitted returns widths of columns with which the table fits into width; nil: no widths make it fit.
 func (t *Table) fitted(width int) []int {
 	for _, lowest := range []func(string) int{longestWord, longestPiece} {
 		if widths := t.widths(utf8.RuneCountInString); shrink(widths, t.widths(lowest), width) {
@@ -80,7 +81,8 @@ func (t *Table) fitted(width int) []int {
 	return nil
 }
 
-// widths returns, for each column, the largest value of its cells. The function called of measures a cell, in runes.
+// widths returns, for each column, the largest value of its cells. The function in the argument of measures a cell, in
+// runes.
 func (t *Table) widths(of func(cell string) int) (all []int) {
 	for _, row := range t.rows {
 		for i, cell := range row {
@@ -111,8 +113,9 @@ func longestPiece(cell string) (n int) {
 	return n
 }
 
-// shrink narrows columns until the table fits into width, each time the widest column that may be narrower. It reports
-// whether the table fits. No column becomes narrower than its entry in lowest, or than the constant narrowest.
+// shrink narrows columns until the table fits into width, each time the widest column that may still become narrower.
+// It reports whether the table fits. No column becomes narrower than its entry in the list lowest, or than the constant
+// narrowest.
 func shrink(widths, lowest []int, width int) bool {
 	total := gap * (len(widths) - 1)
 	for _, w := range widths {
@@ -151,7 +154,7 @@ func (t *Table) writeList(b *strings.Builder, width int) {
 	}
 }
 
-// Fold returns the text with head before it, in lines of at most width runes that end with a line break. Lines after
+// Fold returns the text after the given head, in lines of at most width runes that end with a line break. Lines after
 // the first are indented as far as the text, or by 4 if head takes more than half of the width. Lines break only at
 // spaces. A word that is longer than width has a line of its own.
 func Fold(head, text string, width int) string {

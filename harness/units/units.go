@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Duration writes a length of time with three digits and a suitable unit. From two minutes on it writes as Clock does.
+// Duration writes a length of time with three digits and a suitable unit. From two minutes on it writes the same as
+// Clock.
 func Duration(d time.Duration) string {
 	switch a := d.Abs(); {
 	case a == 0:
@@ -27,7 +28,7 @@ func Duration(d time.Duration) string {
 	}
 }
 
-// Took writes a latency, or a dash if it is 0: then no latency was measured.
+// Took writes a latency. It writes a dash for 0, which means that none was measured.
 func Took(d time.Duration) string {
 	if d == 0 {
 		return "–"
@@ -118,7 +119,7 @@ func Figure(v float64) string {
 	return Digits(v)
 }
 
-// Plural writes n with the noun one or many, such as "1 run" or "12 runs".
+// Plural writes n with the right form of a noun, such as "1 run" or "12 runs".
 func Plural(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -145,7 +146,7 @@ func And(words []string) string {
 // MiB converts bytes to MiB.
 func MiB(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
-// Size writes bytes in MiB, or from 10 GiB on in GiB.
+// Size writes a number of bytes in MiB, from 10 GiB on in GiB.
 func Size(bytes int64) string {
 	if bytes >= 10<<30 {
 		return Digits(float64(bytes)/(1<<30)) + " GiB"

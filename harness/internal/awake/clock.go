@@ -8,26 +8,26 @@ import (
 )
 
 const (
-	tick = 50 * time.Millisecond // from one reading of a Clock to the next, at most, while the process is awake
-	step = 2 * tick              // what one reading adds, at most
+	tick = 50 * time.Millisecond // longest time from one reading of a Clock to the next, while the process is awake
+	step = 2 * tick              // longest time that one reading adds
 
 	// Standstill is the shortest time between two readings that counts as a standstill of the process.
 	Standstill = 500 * time.Millisecond
 )
 
 // Clock counts the time in which this process was awake. Its goroutine takes a reading every tick. A long time without
-// a reading means that nothing in this process ran: it was suspended, or the machine stood still or was too busy. Of
-// such a time only step counts as awake.
+// a reading means that nothing in this process ran: it was suspended, or the machine stood still or was too busy. Of so
+// long a time, only the constant step counts as awake.
 type Clock struct {
 	began time.Time
 	stop  chan struct{}
-	ended chan struct{} // closed when its goroutine has ended
+	ended chan struct{} // closed when the clock's goroutine has ended
 
 	mu          sync.Mutex
 	readAt      time.Duration // time of the last reading, since began
 	awake       time.Duration
 	standstills int
-	longest     time.Duration // gap between two readings
+	longest     time.Duration // longest time between two readings
 }
 
 // New starts a clock. The caller calls Close.
@@ -74,7 +74,7 @@ func (c *Clock) Longest() time.Duration {
 	return c.longest
 }
 
-// readAfter takes a reading. now is the time since the clock was started. The caller holds c.mu.
+// readAfter takes a reading. The argument now is the time since the clock was started. The caller holds c.mu.
 func (c *Clock) readAfter(now time.Duration) (awake time.Duration, standstills int) {
 	gap := now - c.readAt
 	c.readAt = now
@@ -86,7 +86,7 @@ func (c *Clock) readAfter(now time.Duration) (awake time.Duration, standstills i
 	return c.awake, c.standstills
 }
 
-// CallAt calls f once, when the process has been awake for the time until. The caller has to call cancel; after cancel
+// CallAt calls f once, when the process has been awake for the given time. The caller has to call cancel; after cancel
 // returns, f is not called.
 func (c *Clock) CallAt(until time.Duration, f func()) (cancel func()) {
 	canceled, ended := make(chan struct{}), make(chan struct{})

@@ -47,7 +47,8 @@ func (p Place) Has(field string) bool {
 // Line returns the place of one field.
 func (p Place) Line(field string) Place { return Place{file: p.file, line: p.lines[field]} }
 
-// WithDefaults returns p with the lines of fields that the file of the defaults sets and the file of p does not.
+// WithDefaults returns p, to which it adds the lines of fields that the file of p leaves out and the file of the
+// defaults sets.
 func (p Place) WithDefaults(defaults Place) Place {
 	lines := maps.Clone(defaults.lines)
 	if lines == nil {
@@ -64,8 +65,8 @@ type Placed interface{ Put(Place) }
 // yamlLine matches the beginning of the parser's messages.
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// Read fills the struct that into points to from r, which holds one YAML mapping. Errors begin with the name of the
-// file and the line.
+// Read fills a struct from r, which holds one YAML mapping. The argument into points to the struct. Errors begin with
+// the name of the file and the line.
 func Read(file string, r io.Reader, into any) error {
 	dec := yaml.NewDecoder(r)
 	var doc, more yaml.Node
@@ -96,7 +97,7 @@ func hint(err error) string {
 // characters the parser counts from 1.
 var countsFromZero = regexp.MustCompile(`did not find expected (<|'-'|'\?'|',' or|key|node content)`)
 
-// lineOf returns the line that the parser's message names, counted from 1.
+// lineOf returns the number of the line that the parser's message names, counted from 1.
 func lineOf(err error) int {
 	match := yamlLine.FindStringSubmatch(err.Error())
 	if len(match) < 2 || match[1] == "" {
@@ -111,7 +112,8 @@ func lineOf(err error) int {
 
 // Reader fills structs from the nodes of a file. It exists because yaml.v3 with KnownFields and goccy/go-yaml in its
 // strict mode are not strict enough. Both read 1.5 into an int and ignore a second document. Their messages name Go
-// types and do not suggest the right name. Neither keeps the line of each field, which later checks name.
+// types and do not suggest the right name. Neither keeps the line of each field, which messages of later checks
+// contain.
 type Reader struct{ File string }
 
 // Errorf returns an error that begins with the file and the line of the node.
@@ -119,8 +121,8 @@ func (r Reader) Errorf(n *yaml.Node, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %w", r.File, n.Line, fmt.Errorf(format, args...))
 }
 
-// Fill sets the fields of s from a mapping. The keys of the mapping are the fields' yaml names, or earlier names, which
-// the fields have in the tag `was`.
+// Fill sets the fields of s from a mapping. The keys of the mapping are the fields' yaml names, or their earlier names,
+// which are in the tag `was`.
 func (r Reader) Fill(n *yaml.Node, s reflect.Value) error {
 	if n = Followed(n); n.Kind != yaml.MappingNode {
 		return r.Errorf(n, "write fields and their values here, such as %q", yamlNames(s.Type())[0]+": ...")
@@ -165,7 +167,7 @@ func (r Reader) Fill(n *yaml.Node, s reflect.Value) error {
 	return nil
 }
 
-// hasFields reports whether a field is a struct, or a pointer to one, that does not read its own value.
+// hasFields reports whether a field is a struct, or a pointer to a struct, that does not read its own value.
 func hasFields(field reflect.Value) bool {
 	t := field.Type()
 	if _, own := field.Addr().Interface().(Reading); own {
