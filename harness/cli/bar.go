@@ -129,8 +129,8 @@ func (b *progressBar) draw(stopped <-chan struct{}) {
 	}
 }
 
-// position returns how much of the command's estimated length is done. The result is always less than total, since the
-// command is still running.
+// position returns how much of the command's estimated length is done. The result is always less than the
+// whole, since the command is still running.
 func (b *progressBar) position(now time.Time) time.Duration {
 	return min(b.done+min(now.Sub(b.stageBegan), b.stage), b.total-1)
 }

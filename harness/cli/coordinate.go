@@ -24,11 +24,11 @@ type coordinateFlags struct {
 	natsFlags
 	workers    int           // number of workers in this process
 	lease      time.Duration // how long a worker may be silent before its unit goes to another worker
-	storeLimit int           // most data that the NATS may store, in MiB
+	storeLimit int           // most data in the NATS, in MiB; 0: only the server's own limit
 }
 
-// natsFlags hold the URL of an external NATS, in the field nats. Or they say how to start a NATS: at the address in
-// listen, with its data in the folder in state.
+// natsFlags hold the URL of an external NATS, in the field nats. Or they say where this process starts a NATS:
+// at the address in the field listen, with its data in the folder in the field state.
 type natsFlags struct {
 	accessFlags
 	listen, nats, state string

@@ -146,8 +146,8 @@ func leadLoad(ctx context.Context, access jetstream.Access, name string, n int) 
 const (
 	endLoadWithin    = 20 * time.Second
 	localGiveUpAfter = 20 * time.Second // --give-up-after of generators that this process starts
-	killAfter        = 10 * time.Second // after the end of the run, generators that still run are killed
-	signalAfter      = time.Second      // after the end of the run, generators that still run are told to end
+	killAfter        = 10 * time.Second // time after the run's end at which generators that still run are killed
+	signalAfter      = time.Second      // time after the run's end at which generators that still run are told to end
 )
 
 // localGenerators starts generators as child processes, and a NATS on loopback to reach them.

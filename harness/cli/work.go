@@ -70,8 +70,8 @@ func (a *app) work(ctx context.Context, f *workFlags) error {
 	}
 }
 
-// workOnce joins one coordination and works until it is over. It adds the number of units that it did to the count at
-// done.
+// workOnce joins one coordination and works until it is over. It adds the number of units that it did to the given
+// count.
 func (a *app) workOnce(ctx context.Context, f *workFlags, access jetstream.Access, done *int) error {
 	name := workerName()
 	q, head, err := jetstream.Join(ctx, access, f.name, name)

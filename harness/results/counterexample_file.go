@@ -65,7 +65,7 @@ func readCounterexample(path, variant string) (f counterexampleFile, err error) 
 	return f, nil
 }
 
-// If b is a counterexample that granttest saved for a test, savedByTest returns the command that repeats the test.
+// savedByTest returns the command that repeats a test, if granttest saved the counterexample b for that test.
 // Otherwise it returns "".
 func savedByTest(b []byte) string {
 	var f struct{ Again, Kind string }

@@ -242,7 +242,7 @@ func reachAll(ctx context.Context, c *clients.Set, d clients.Deployment) error {
 	return nil
 }
 
-// nthOf returns a function that returns the n-th of all; "" if there are too few.
+// nthOf returns a function that returns the n-th text of a list; "" if there are too few.
 func nthOf(all []string) func(int) string {
 	return func(n int) string {
 		if n < len(all) {

@@ -137,7 +137,8 @@ func longestElapsed(shards []shardRecord) (most time.Duration) {
 // folder returns the name of the shard's folder within the merged suite's folder.
 func (s shardRecord) folder() string { return fmt.Sprintf("shard-%d", s.head.Shard.Number) }
 
-// copyFolder makes the folder into, a copy of the folder from. It skips links and other special files.
+// copyFolder copies the second folder to the path of the first, which it creates. It skips links and other special
+// files.
 func copyFolder(ctx context.Context, into, from string) error {
 	root, err := filepath.EvalSymlinks(from) // WalkDir follows no link, not even the root
 	if err != nil {

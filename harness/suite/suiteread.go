@@ -77,8 +77,8 @@ type recorded struct {
 	wholeBytes int64          // length of the record up to the end of its last complete line
 }
 
-// readRecord reads a record up to its last complete line. After each line it calls the function in the argument then,
-// unless that is nil.
+// readRecord reads a record up to its last complete line. After each line it calls the given function, unless
+// that is nil.
 func readRecord(r io.Reader, then func(recorded, recordLine) error) (s recorded, err error) {
 	s = recorded{out: tally.Suite{Ended: cutShort}, inPass: map[string]int{}, kept: keptCounts{}}
 	lines := bufio.NewReader(r)

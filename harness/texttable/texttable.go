@@ -14,8 +14,8 @@ const (
 	gap       = 2  // spaces between two columns
 	narrowest = 10 // width in runes below which no column is shrunk
 
-	usual = 80 // columns of running text for anything but a terminal
-	least = 20 // columns of running text on a terminal that has fewer
+	usual = 80 // columns of running text for output other than a terminal
+	least = 20 // columns of running text on a terminal with fewer columns
 )
 
 // Width returns the width of the terminal w in columns. It returns 0 if w is not a terminal, since lines may have any
@@ -81,8 +81,7 @@ func (t *Table) fitted(width int) []int {
 	return nil
 }
 
-// widths returns, for each column, the largest value of its cells. The function in the argument of measures a cell, in
-// runes.
+// widths returns, for each column, the largest width of its cells, as the given function measures them, in runes.
 func (t *Table) widths(of func(cell string) int) (all []int) {
 	for _, row := range t.rows {
 		for i, cell := range row {

@@ -47,8 +47,7 @@ func (p Place) Has(field string) bool {
 // Line returns the place of one field.
 func (p Place) Line(field string) Place { return Place{file: p.file, line: p.lines[field]} }
 
-// WithDefaults returns p, to which it adds the lines of fields that the file of p leaves out and the file of the
-// defaults sets.
+// WithDefaults returns p, supplemented by the lines of the fields that only the file of the defaults sets.
 func (p Place) WithDefaults(defaults Place) Place {
 	lines := maps.Clone(defaults.lines)
 	if lines == nil {
