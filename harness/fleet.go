@@ -308,8 +308,8 @@ func (p *fleetMember) standWhilePaused(abandoned <-chan struct{}) {
 	}
 }
 
-// waitUnlocked releases the fleet's lock and waits until wake or abandoned is closed. It reports whether wake was
-// closed.
+// waitUnlocked releases the fleet's lock and waits until the channel wake or the channel abandoned is closed. It
+// reports whether wake was closed.
 func (p *fleetMember) waitUnlocked(wake, abandoned <-chan struct{}) (awake bool) {
 	p.fleet.mu.Unlock()
 	defer p.fleet.mu.Lock()

@@ -185,8 +185,8 @@ func (s *slot) drain(to *[]Op) {
 	s.drained.Broadcast()
 }
 
-// takeBefore removes the pending operations that returned before mark and returns them in order of Return. The result
-// is valid until the next call.
+// takeBefore removes the pending operations that returned before the time mark, and returns them in order of Return.
+// The result is valid until the next call.
 //
 // It sorts indexes, so that each operation is copied once. If none returned before mark, it copies nothing.
 func (r *recorder) takeBefore(mark time.Duration) []Op {
@@ -224,8 +224,8 @@ func reusable(ops []Op) []Op {
 	return ops
 }
 
-// watermark returns a time before which all operations are complete: limit, or the earliest time in a slot's field
-// completing if that is earlier.
+// watermark returns a time before which all operations are complete: the time limit, or the earliest time in a slot's
+// field completing if that is earlier.
 func (r *recorder) watermark(limit time.Duration) time.Duration {
 	mark := limit
 	for i := range r.slots {

@@ -86,9 +86,9 @@ type Injection struct {
 	Bite    string // what the probe saw
 	// Prove waits for the fault's consequence, such as a promotion, and says what it saw. nil: Bite is proof enough.
 	Prove func(ctx context.Context) (string, error)
-	// Touched says what the fault has done to the system's own traffic. It is called once, just before the heal. An
-	// error says that there was no traffic to touch: then the fault is not proved, whatever probes saw. nil: traffic is
-	// not counted.
+	// Touched says what the fault has done to the system's own traffic. It is called once, just before the heal. It
+	// returns an error if there was no traffic to touch. In that case the fault is not proved, whatever probes saw.
+	// nil: traffic is not counted.
 	Touched func() (string, error)
 	// Heal undoes the fault. It must work after the run's own context has ended. nil: nothing was done.
 	Heal func(ctx context.Context) error

@@ -75,8 +75,8 @@ func (p painter) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// inGroups returns text, with replace applied to each part that a capturing group of pattern matches. All other text
-// stays.
+// inGroups applies the function replace to each part of the text that a capturing group of the pattern matches. All
+// other text stays.
 func inGroups(pattern *regexp.Regexp, text string, replace func(string) string) string {
 	var changed []byte
 	end := 0

@@ -15,8 +15,8 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// askExplorer searches each case for at most limit, and adds the result to the case's row. Cases with the same variant,
-// regime and lease share a search. It returns the brokenLine of each search that has one.
+// askExplorer searches each case for at most the given time, and adds the result to the case's row. Cases with the same
+// variant, regime and lease share a search. It returns the brokenLine of each search that has one.
 func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports.Row, limit time.Duration) (
 	brokenLines []string, err error) {
 	type searchKey struct {
@@ -55,8 +55,7 @@ func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports
 	return brokenLines, nil
 }
 
-// mechanism returns the variant's documentation of how violations such as those in evidence happen; empty: there is
-// none.
+// mechanism returns the variant's documentation of how violations such as the given ones happen; empty: none.
 func mechanism(p plan.Plan, evidence []harness.Anomaly) string {
 	v, err := p.Workload()
 	if err != nil {
@@ -95,8 +94,8 @@ func classesInSteps(e reports.Exploration) string {
 }
 
 // exploreBriefly makes a search, and returns its result in a few words. For a sequence without a named regime it makes
-// a search under every regime. In that case brief and worst are the result of the first search with the worst verdict.
-// met reports whether all results are as documented.
+// a search under every regime. In that case the results brief and worst are those of the first search with the worst
+// verdict. met reports whether all results are as documented.
 func (a *app) exploreBriefly(ctx context.Context, s plan.Search) (brief string, met bool, worst results.SearchOutcome,
 	err error) {
 	met = true

@@ -154,15 +154,15 @@ func files(extension string) cobra.CompletionFunc {
 	return cobra.FixedCompletions([]string{extension}, cobra.ShellCompDirectiveFilterFileExt)
 }
 
-// each completes every argument, or a flag's value, to one of names.
+// each completes every argument, or a flag's value, to one of the given names.
 func each(names func() []cobra.Completion) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return names(), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// first completes the first argument to one of names. Later arguments, such as an adapter's command, are completed to
-// files.
+// first completes the first argument to one of the given names. Later arguments, such as an adapter's command, are
+// completed to files.
 func first(names func() []cobra.Completion) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -172,7 +172,7 @@ func first(names func() []cobra.Completion) cobra.CompletionFunc {
 	}
 }
 
-// several completes a list with commas: the text after the last comma becomes one of names.
+// several completes a list with commas: the text after the last comma becomes one of the given names.
 func several(names func() []cobra.Completion) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, word string) (all []cobra.Completion, _ cobra.ShellCompDirective) {
 		before := word[:strings.LastIndex(word, ",")+1]
@@ -253,9 +253,9 @@ func isResults(dir string) bool {
 	return named || filepath.Base(dir) == results.Latest
 }
 
-// folders completes the results folders for which accepts returns true, the newest first. As long as the word is empty,
-// or a beginning of "results/", it suggests folders in results, where commands put them by default. If no folder fits,
-// it completes any folder.
+// folders completes the results folders for which the function accepts returns true, the newest first. As long as the
+// word is empty, or a beginning of "results/", it suggests folders in results, where commands put them by default. If
+// no folder fits, it completes any folder.
 func folders(accepts func(dir string) bool) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, word string) (all []cobra.Completion, _ cobra.ShellCompDirective) {
 		if strings.HasPrefix("results/", word) {

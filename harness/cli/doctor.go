@@ -230,9 +230,9 @@ func libraryFinding() finding {
 	return withInterpreters(f, used, replacements)
 }
 
-// interpreters finds the interpreters, such as python3, that run the catalogue's variants in other languages. used has
-// their paths. If the first interpreter in the PATH lacks a library, replacements maps its path to the command of a
-// later one.
+// interpreters finds the interpreters, such as python3, that run the catalogue's variants in other languages. The
+// result used has their paths. If the first interpreter in the PATH lacks a library, replacements maps its path to the
+// command of a later one.
 func interpreters() (used []string, replacements map[string]string) {
 	replacements = map[string]string{}
 	for _, v := range workloads.Catalogue() {
@@ -262,8 +262,8 @@ func withInterpreters(f finding, used []string, replacements map[string]string) 
 	return f
 }
 
-// librariesFinding names the packages that are missing. missing has an error for each variant that cannot run. Inside
-// the image of this program nothing can be installed, so the remedy is a doublegrant outside of it.
+// librariesFinding names the packages that are missing. The argument missing has an error for each variant that cannot
+// run. Inside the image of this program nothing can be installed, so the remedy is a doublegrant outside of it.
 func librariesFinding(missing []error, insideImage bool) finding {
 	f := finding{What: "libraries", OK: true, Is: "all that variants in other languages need is installed"}
 	if len(missing) == 0 {
@@ -284,7 +284,7 @@ func librariesFinding(missing []error, insideImage bool) finding {
 	return f
 }
 
-// leftoversFinding lists what killed runs left behind. If clean is set, it first removes what it can.
+// leftoversFinding lists what killed runs left behind. If the argument clean is true, it first removes what it can.
 func leftoversFinding(ctx context.Context, clean bool) finding {
 	sites := docker.LocalDaemon(ctx)
 	var removed []cluster.Leftover

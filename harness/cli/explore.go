@@ -329,7 +329,8 @@ func (a *app) explainLost(e reports.Exploration) {
 	}
 }
 
-// showSituation prints the shortest schedule that met the situation called name. If name is empty, it prints nothing.
+// showSituation prints the shortest schedule that met the situation with the given name. If the name is empty, it
+// prints nothing.
 func (a *app) showSituation(r interleave.Result, name string) error {
 	if name == "" {
 		return nil

@@ -105,7 +105,7 @@ func (a *app) doer(allowAdapters bool) *coordinate.Executor {
 	return &coordinate.Executor{Options: o, Version: version(), AllowAdapters: allowAdapters}
 }
 
-// workOn does units of q until no more are needed. If end is not nil, it is called after each unit.
+// workOn does units of q until no more are needed. After each unit it calls the function end, unless that is nil.
 func workOn(ctx context.Context, q workqueue.Queue, name string, d *coordinate.Executor,
 	end func(workqueue.Unit, time.Duration, error)) error {
 	return errors.Join(workqueue.Worker{Do: d.Do, End: end}.Work(ctx, q, name), d.Close())

@@ -118,8 +118,8 @@ func (f *loadFlags) exposed() string {
 // that time another generator may take its place.
 const leaseOfShares = 15 * time.Second
 
-// leadLoad begins a coordination of n generators. end removes the coordination and disconnects. If a killed coordinator
-// left a coordination of the same name, leadLoad replaces it by a new one.
+// leadLoad begins a coordination of n generators. The function end removes the coordination and disconnects. If a
+// killed coordinator left a coordination of the same name, leadLoad replaces it by a new one.
 func leadLoad(ctx context.Context, access jetstream.Access, name string, n int) (q *jetstream.Queue,
 	end func(context.Context) error, err error) {
 	head := jetstream.Head{Kind: kindLoad, Program: version(), StartOver: true}

@@ -106,15 +106,15 @@ func (l listing) choose(words []string) (out listing, err error) {
 	return out, nil
 }
 
-// chooses reports whether one of words selects the entry called name. part is the word for all entries of its kind,
-// such as faults.
+// chooses reports whether one of the words selects the entry with the given name. The argument part is the word for all
+// entries of its kind, such as faults.
 func (l listing) chooses(words []string, name, part string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return w == part || l.means(w, name) })
 }
 
-// means reports whether word selects the entry called name. A word that is the whole name of some entry selects this
-// entry alone. Any other word selects all entries whose names begin with it. In addition, kill-primary selects the
-// fault kill-HOST: a user puts another word in the place of the capitals.
+// means reports whether the word selects the entry with the given name. A word that is the whole name of some entry
+// selects this entry alone. Any other word selects all entries whose names begin with it. In addition, kill-primary
+// selects the fault kill-HOST: a user puts another word in the place of the capitals.
 func (l listing) means(word, name string) bool {
 	if slices.Contains(l.names(), word) {
 		return word == name

@@ -17,7 +17,7 @@ import (
 type OnExternal struct {
 	Target    *external.Target // nil: no target was given
 	Confirmed string           // hosts that the user agreed to put under load (--i-may-load); must equal Target.Hosts()
-	Note      func(string)     // receives remarks for the user after the run; nil: they are dropped
+	Note      func(string)     // receives remarks for the user after the run; nil: remarks are dropped
 	OnNotSent func(error)      // see external.Options
 }
 

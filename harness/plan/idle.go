@@ -37,7 +37,7 @@ func (b blueprint) carriesTraffic(l harness.Link, moved bool) bool {
 }
 
 // elections returns a copy of the topology for each node that can be the elected primary. The first node always can.
-// Other nodes can if there are Sentinels and moves is true: faults may move the primary.
+// Other nodes can if there are Sentinels and if, as the argument moves says, faults may move the primary.
 func (b blueprint) elections(moves bool) (all []blueprint) {
 	for i := range b.redis {
 		if b.elected = i; i == 0 || moves && b.sentinels > 0 {

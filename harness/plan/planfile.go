@@ -151,8 +151,8 @@ func (p Plan) needsFile() bool {
 		p.OwnSentinel
 }
 
-// SuiteCommand returns the command line that runs file, a suite with the plan as its only run. The argument redis, and
-// plans on an external Redis, are as in CommandWith.
+// SuiteCommand returns the command line that runs the given file, a suite with the plan as its only run. The argument
+// redis, and plans on an external Redis, are as in CommandWith.
 func (p Plan) SuiteCommand(file, redis string) string {
 	w := newCommandLine("suite")
 	w.add(file)

@@ -120,8 +120,8 @@ func (r Resolved) anyFaultWith(what nemesis.Consequences) bool {
 	return slices.ContainsFunc(r.faults.all(), func(s FaultPlan) bool { return s.configured.Can(what) })
 }
 
-// leavesNodesAlone reports whether all of the plan's faults act on clients only. Then clients can connect to nodes
-// directly, without the fabric that breaks links.
+// leavesNodesAlone reports whether all of the plan's faults act on clients only. In that case clients can connect to
+// nodes directly, without the fabric that breaks links.
 func (r Resolved) leavesNodesAlone() bool {
 	return !slices.ContainsFunc(r.faults.all(), func(s FaultPlan) bool { return !s.configured.Can(nemesis.OfClients) })
 }

@@ -33,8 +33,8 @@ func DescribeAdapter(ctx context.Context, c workloads.Adapter, o Options) (workl
 	})
 }
 
-// onRedis calls do with a function that starts servers for the adapter. When do returns, onRedis stops them. If all
-// servers started, an error of do wraps plan.ErrUsage, since the adapter is at fault.
+// onRedis calls the function do with a function that starts servers for the adapter. When do returns, onRedis stops
+// them. If all servers started, an error of do wraps plan.ErrUsage, since the adapter is at fault.
 func onRedis(ctx context.Context, c workloads.Adapter, o Options,
 	do func(adapter.Servers) (workloads.Adapter, error)) (workloads.Adapter, error) {
 	if _, err := adapter.Variant(c); err != nil {

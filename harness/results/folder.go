@@ -58,8 +58,8 @@ func noRoot(root string, err error) error {
 	return plan.Usagef("results cannot be kept in %s: %w: give another folder with --results", root, err)
 }
 
-// NewFolder makes a new folder in root (default "results"). The folder is named after the time and name. If that folder
-// exists, a number follows. The error wraps plan.ErrUsage if another root may help.
+// NewFolder makes a new folder in root (default "results"). The folder is named after the current time and the given
+// name. If that folder exists, a number follows. The error wraps plan.ErrUsage if another root may help.
 func NewFolder(root, name string) (dir string, err error) {
 	if root, err = Root(root); err != nil {
 		return "", err

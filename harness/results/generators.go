@@ -57,7 +57,7 @@ type addressed interface {
 type GeneratorOptions struct {
 	Post   generators.Post
 	Joined func(name string, number int) // called for each generator that joins; may be nil
-	// address of this machine at which generators reach the nodes; empty: they are on this machine
+	// address of this machine at which generators reach the nodes; empty: the generators are on this machine
 	Expose string
 	Lost   <-chan generators.EndedError    // see generators.Options; may be nil
 	Close  func(ctx context.Context) error // called once the generators know that the run is over

@@ -34,8 +34,9 @@ func ModelNames() string {
 	return strings.Join(all, ", ")
 }
 
-// kinds returns three lists of kinds of operation. For each kind in needed, a history must have at least one operation
-// that ended in ok. Kinds in judged are judged as well. Kinds in beside are allowed and not judged.
+// kinds returns three lists of kinds of operation. For each kind in the list needed, a history must have at least one
+// operation that ended in ok. Kinds in the list judged are judged as well. Kinds in the list beside are allowed and not
+// judged.
 func (m Model) kinds() (needed, judged, beside []harness.Kind) {
 	switch m {
 	case LockModel:

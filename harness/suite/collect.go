@@ -137,8 +137,8 @@ func (c *Collection) why() string {
 	return strings.Join(named, "; ")
 }
 
-// Finish writes the results folder, and returns the suite's results and the folder. ready is called with the folder's
-// path just before the folder appears; ready may be nil.
+// Finish writes the results folder, and returns the suite's results and the folder. The function ready is called with
+// the folder's path just before the folder appears; it may be nil.
 func (c *Collection) Finish(ready func(dir string) error) (out tally.Suite, dir string, err error) {
 	if dir, err = results.NewFolder(c.root, c.suite.folderName()); err != nil {
 		return out, "", err

@@ -9,7 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
-// part says which part of which whole suite a suite is.
+// part says of which whole suite a suite is a part, and which part it is.
 type part struct {
 	recordShard
 	fingerprint string // fingerprint of the whole suite

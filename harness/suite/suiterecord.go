@@ -122,7 +122,7 @@ func writeRecord(dir string, head recordHead, runs []tally.Run, end recordEnd) e
 	return record.end(end)
 }
 
-// openedRecord returns a record that appends to file.
+// openedRecord returns a record that appends to the given file.
 func openedRecord(file *os.File) *record { return &record{file, json.NewEncoder(file)} }
 
 func (r *record) write(l recordLine) error {

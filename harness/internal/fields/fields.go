@@ -327,7 +327,7 @@ func fieldNamed(t reflect.Type, name string) (field reflect.StructField, ok bool
 }
 
 // Current returns the current name of the field of t that has the given name, or had it in an earlier version. If there
-// is no such field, it returns name.
+// is no such field, it returns the given name.
 func Current(t reflect.Type, name string) string {
 	if f, ok := fieldNamed(t, name); ok {
 		return yamlName(f)
