@@ -34,7 +34,7 @@ const (
 // ClassDoc explains a class to a reader who has not met it before. All texts are plain sentences without markup.
 type ClassDoc struct {
 	Class    Class
-	Meaning  string   // in one line, without a full stop
+	Meaning  string   // what the class is, in one line without a full stop
 	Harm     string   // what it means in production
 	Remedy   string   // what to do about it
 	MendedBy []string // variants of package workloads that follow the remedies and are named there

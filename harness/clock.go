@@ -6,7 +6,7 @@ import "time"
 type Clock struct {
 	start time.Time
 	ahead time.Duration // how far the clock is ahead; set by Skewed
-	rate  float64       // seconds gained each second; set by Skewed
+	rate  float64       // how many seconds the clock gains each second; set by Skewed
 }
 
 // NewClock returns a clock that reads zero now.

@@ -14,7 +14,7 @@ type Fault struct {
 	Number  int           `json:"number,omitempty"` // numbered from 1 by start; 0: recorded by an older program
 	Name    string        `json:"name"`
 	Effects Effects       `json:"effects,omitempty"` // what it does to its targets; 0: not declared
-	Targets []string      `json:"targets,omitempty"` // nodes or links
+	Targets []string      `json:"targets,omitempty"` // names of the nodes or links that it strikes
 	Start   time.Duration `json:"start"`             // just before the first action
 	Active  time.Duration `json:"bit"`               // when a probe had shown that it acts; 0: the record stops earlier
 	Heal    time.Duration `json:"heal"`              // when the heal began; 0: the record stops earlier

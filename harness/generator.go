@@ -136,7 +136,7 @@ type ShareSpec struct {
 	Workload Workload
 	Clients  int
 	Riders   []Rider
-	Rate     float64 // as in Spec
+	Rate     float64 // as in Spec.Rate
 	OpenLoop bool
 	Seed     uint64
 	Groups   int

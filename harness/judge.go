@@ -35,7 +35,7 @@ type Judged struct {
 // Finding counts violations of one class that happened at nearly the same time.
 type Finding struct {
 	Class Class
-	At    time.Duration // on the run's clock, rounded down to a multiple of findingsWithin
+	At    time.Duration // time on the run's clock, rounded down to a multiple of findingsWithin
 	Count int
 }
 

@@ -18,8 +18,8 @@ type LinkFault struct {
 	// Arguments of the constructor for the link fault's Kind. Fields that this constructor does not take are zero.
 	Latency   time.Duration
 	Jitter    time.Duration
-	Bandwidth int64 // bytes a second
-	Size      int   // bytes
+	Bandwidth int64 // in bytes a second
+	Size      int   // in bytes
 	Delay     time.Duration
 	Bytes     int64
 }
@@ -97,7 +97,7 @@ var ErrNoLinkFault = errors.New("no link fault given: choose one, such as harnes
 
 // BoundsError says that a value is outside its bounds.
 type BoundsError struct {
-	Parameter       string // such as "latency"
+	Parameter       string // name of the value, such as "latency"
 	Is, Least, Most any
 }
 

@@ -29,7 +29,7 @@ const (
 type recorder struct {
 	clock      Clock
 	slots      []slot
-	limit      int // operations that may wait in a slot
+	limit      int // number of operations that may wait in a slot
 	wake       chan struct{}
 	fail       func(error) // called with the store's first error
 	afterWrite func([]Op)  // called with the operations that were written, in order

@@ -5,9 +5,9 @@ import "time"
 // Span is a stretch of time that a checker judged. Kind says what it means.
 type Span struct {
 	Client int           `json:"client"`         // client of the grant with which the span begins
-	Owner  int           `json:"owner"`          // spans of one owner have the same number, from 0
+	Owner  int           `json:"owner"`          // number of the owner, from 0: spans of one owner have the same number
 	Kind   SpanKind      `json:"kind,omitempty"` // what is known; CertainHold is not written
-	From   time.Duration `json:"from"`           // on the run's clock
+	From   time.Duration `json:"from"`           // start of the span, on the run's clock
 	To     time.Duration `json:"to,omitempty"`   // 0: no recorded event ends the span
 	// Until is what ends a CertainHold. It is empty for the other kinds, which can end in one way only.
 	Until SpanEnd `json:"until,omitempty"`
@@ -44,7 +44,7 @@ type SpanEnd string
 // What ends a certain hold.
 const (
 	LeaseEnds   SpanEnd = "lease"   // the lease or window can be over, or the end that the grant promised has come
-	OwnRelease  SpanEnd = "release" // its owner began to give it up
+	OwnRelease  SpanEnd = "release" // the owner began to give the lock up
 	NothingEnds SpanEnd = "nothing" // a lease without an end, not given up
 )
 

@@ -25,7 +25,7 @@ type Spec struct {
 	Riders       []Rider       // further workloads beside the main one
 	FinalTimeout time.Duration // bounds the final reads, which may have to wait for leases to end; default 30s
 
-	Faults      []TimedFault   // faults, one after the other
+	Faults      []TimedFault   // faults to inject, one after the other
 	Tracks      [][]TimedFault // further sequences of faults, each beside Faults
 	QuietPeriod time.Duration  // load without faults before each fault and after the last; default 2s
 	Fleet       *Fleet         // lets nemeses strike the clients themselves; nil: no nemesis does
@@ -63,8 +63,8 @@ type Quota interface {
 // Progress holds the figures of a run that is under way.
 type Progress struct {
 	Elapsed        time.Duration // time since the load began
-	OK, Fail, Info int64         // operations so far, by outcome
-	Violations     int64         // violations that watchers have found so far
+	OK, Fail, Info int64         // numbers of operations so far, by outcome
+	Violations     int64         // number of violations that watchers have found so far
 	Fault          string        // the faults in force; empty: none
 }
 

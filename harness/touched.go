@@ -5,7 +5,7 @@ package harness
 type Touched struct {
 	Withheld int64 // bytes, and ends of connections, that met a withheld link
 	Waited   int64 // connections that were opened while the link was withheld
-	Reset    int64 // connections that were reset or refused
+	Reset    int64 // connections that a fault reset or refused
 	Passed   int64 // bytes that met another link fault, such as latency, in a direction that the fault strikes
 	Ended    int64 // connections that a fault, such as a limit, ended in the middle of their bytes
 }

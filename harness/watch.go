@@ -29,7 +29,7 @@ type watch struct {
 	clock     Clock
 	log       *slog.Logger
 	onAnomaly func(Anomaly, time.Duration)
-	count     atomic.Int64 // violations found
+	count     atomic.Int64 // number of violations found
 	onFirst   func()       // called at the first violation; may be nil
 
 	faults func() []Fault // returns the faults of the record so far

@@ -63,7 +63,7 @@ type adapterFlags struct {
 	line      string // the adapter's command line
 	connect   string // address at which the adapter listens
 	announces bool   // true: the adapter runs by itself, and announces its operations
-	clock     string // in a search, the clock of an adapter that announces
+	clock     string // clock that an announcing adapter reads in a search
 	processes int
 	realCrash bool
 }

@@ -18,7 +18,7 @@ import (
 const (
 	barWidth   = 20
 	barEvery   = 200 * time.Millisecond // time between two redraws; a shorter command shows no bar
-	barMargin  = 32                     // columns for the bar, its percentage and its frame
+	barMargin  = 32                     // number of columns for the bar, its percentage and its frame
 	barDefault = 80                     // assumed columns of a terminal of unknown width
 
 	perSearch = time.Second // estimate for one of several searches, whose real length is unknown

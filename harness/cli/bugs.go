@@ -115,7 +115,7 @@ func (a *app) bugsOf(arg string) error {
 // isBug reports whether an argument of reproduce names a bug.
 func isBug(arg string) bool { return strings.HasPrefix(arg, bugs.Prefix) }
 
-const everyBug = "all" // names all bugs together
+const everyBug = "all" // argument that names all bugs together
 
 // reproduceBugs shows the named bugs one after the other. If table is not empty, it is the path of a file into which
 // reproduceBugs also writes a table of these bugs. The exit code is 1 if a bug did not show as stated, else 3 if this

@@ -25,7 +25,7 @@ import (
 // compareFlags hold the flags of compare.
 type compareFlags struct {
 	planFlags
-	regimes    []string      // each is a row of its own
+	regimes    []string      // regimes to compare, each in a row of its own
 	exploreFor time.Duration // time limit of each row's search; 0: no search
 }
 

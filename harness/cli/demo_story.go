@@ -144,7 +144,7 @@ var stages = []struct {
 	{analysis.Rejoined, "the old one follows"},
 }
 
-const waterfallBar = 18 // columns of the longest bar
+const waterfallBar = 18 // width of the longest bar, in columns
 
 // waterfall writes the stages of each failover, the failovers side by side, and what each failover cost.
 func (s story) waterfall(b *strings.Builder) {

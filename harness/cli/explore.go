@@ -170,7 +170,7 @@ type searchHow struct {
 	pieces    func(plan.Search, string) *explore.Pieces // nil: this process runs each search as a whole
 	situation string                                    // situation to print step by step; empty: none
 	ready     func(dir string) error                    // called with the results folder of a single search; may be nil
-	ended     func() bool                               // reports whether all workers are gone; may be nil
+	ended     func() bool                               // returns whether all workers are gone; may be nil
 }
 
 // searchBy makes searches in pieces, which the workers of the queue q run.

@@ -19,7 +19,7 @@ import (
 type manWritten struct {
 	reports.Head
 	Dir   string   `json:"dir"`
-	Pages []string `json:"pages"` // files in that folder, one for each command
+	Pages []string `json:"pages"` // files in the folder Dir, one for each command
 }
 
 func (a *app) manCommand() *cobra.Command {

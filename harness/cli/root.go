@@ -94,7 +94,7 @@ func (a *app) execute(ctx context.Context, args []string, stdout, stderr io.Writ
 
 // app is one invocation of the command line.
 type app struct {
-	out      io.Writer      // results, coloured on request
+	out      io.Writer      // where results are written, coloured on request
 	terminal io.Writer      // where out finally writes; its width limits tables
 	tracked  *trackedWriter // all output to out goes through it
 	err      *screen

@@ -20,7 +20,7 @@ import (
 type suiteFlags struct {
 	list, print bool
 	only        string
-	shard       string // as suite.ParseShard reads it; empty: the whole suite
+	shard       string // shard in the form that suite.ParseShard reads; empty: the whole suite
 	how         suite.Options
 	external    externalFlags
 }

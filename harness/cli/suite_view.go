@@ -16,7 +16,7 @@ import (
 type suiteView struct {
 	*app
 	suite suite.Suite
-	shard string          // such as "3/8"; empty: the whole suite
+	shard string          // shard, such as "3/8"; empty: the whole suite
 	each  []time.Duration // estimated lengths of the suite's runs
 	pass  time.Duration   // estimated length of a pass through the suite
 

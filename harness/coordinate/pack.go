@@ -17,7 +17,7 @@ import (
 
 // Bounds of a results folder that comes from a worker.
 const (
-	MostUnpacked = 4 << 30 // bytes of all files together
+	MostUnpacked = 4 << 30 // largest size of all files together, in bytes
 	mostFiles    = 20_000
 	longestName  = 400
 )

@@ -155,9 +155,9 @@ const followTime = 2 * time.Second
 type part int
 
 const (
-	untilPromotion part = iota // before a Sentinel announces the promotion
+	untilPromotion part = iota // until a Sentinel announces the promotion
 	whileFollowing             // while clients may still have to follow the new primary
-	untilHeal                  // after following, while the partition lasts
+	untilHeal                  // from then on, while the partition lasts
 	afterHeal
 )
 

@@ -39,7 +39,7 @@ type details struct {
 	Expected string // the result that the trials should show, in words
 	Trials   int    // number of trials of each arm, unless Repetition.Trials is set
 	Arms     []arm
-	Measures []string      // names of measures, see measures.go
+	Measures []string      // names of the measures to take: see measures.go
 	Expect   []expectation // what the figures must be to match the published result
 	Finding  string        // template of the sentence that explains whether the figures match
 }
@@ -53,7 +53,7 @@ type arm struct {
 
 // Repetition says how an experiment is repeated. Zero values stand for the defaults.
 type Repetition struct {
-	Trials   int    // trials of each arm; default: the experiment's number
+	Trials   int    // number of trials of each arm; default: the experiment's number
 	Parallel int    // trials that run at the same time, each on a cluster of its own; default 1
 	Seed     uint64 // seed of the first trial; each later trial adds 1; default: random
 	On       string // "process" or "docker"; default process
@@ -185,7 +185,7 @@ type trials struct {
 	options results.Options
 
 	mu     sync.Mutex
-	of     [][]*reports.Trial // by arm and number of the trial; nil: not completed
+	of     [][]*reports.Trial // trials by arm and number; nil: not completed
 	report *reports.Reproduction
 }
 

@@ -17,11 +17,11 @@ import (
 // Plan holds everything that is needed to repeat a run. Zero values are the defaults named beside them. A file must not
 // give a zero to a field tagged zero:"default".
 type Plan struct {
-	Variant  string             `yaml:"variant"`                        // such as "lock/set-nx-px"
+	Variant  string             `yaml:"variant"`                        // id of the variant, such as "lock/set-nx-px"
 	Script   *workloads.Script  `yaml:"script,omitempty"`               // the variant's script, if the catalogue has none
 	Adapter  *workloads.Adapter `yaml:"adapter,omitempty" was:"client"` // the adapter that is the variant
 	With     []string           `yaml:"with,omitempty"`                 // riders, such as "writes/sadd"
-	Resource bool               `yaml:"resource,omitempty"`             // locks guard resources, which owners write to
+	Resource bool               `yaml:"resource,omitempty"`             // locks guard resources, to which owners write
 
 	On    string `yaml:"on,omitempty"`    // "process" or "docker"; default process
 	Image string `yaml:"image,omitempty"` // Redis image for docker; default as in cluster.Options
@@ -32,7 +32,7 @@ type Plan struct {
 	DownAfter time.Duration `yaml:"downAfter,omitempty" zero:"default"` // down-after of the Sentinels; default 1s
 	// SlowSentinels: Sentinels keep Redis's polling periods of 2 to 10 s, instead of 200 ms.
 	SlowSentinels bool `yaml:"slowSentinels,omitempty"`
-	OwnSentinel   bool `yaml:"ownSentinel,omitempty"` // each client group asks only one Sentinel
+	OwnSentinel   bool `yaml:"ownSentinel,omitempty"` // true: each client group asks only one Sentinel
 
 	MinReplicas int `yaml:"minReplicas,omitempty"` // min-replicas-to-write; default 0
 	// min-replicas-max-lag, in whole seconds; default 10s
@@ -42,7 +42,7 @@ type Plan struct {
 	// Acks is the number of replicas that a variant with a WAIT waits for. Default: the variant's own.
 	Acks int `yaml:"acks,omitempty" zero:"default"`
 
-	Nemesis []string `yaml:"nemesis,omitempty"`               // faults, one after the other: the short form of Faults
+	Nemesis []string `yaml:"nemesis,omitempty"`               // faults, one after the other; the short form of Faults
 	Repeat  int      `yaml:"repeat,omitempty" zero:"default"` // how often to go through Nemesis; default 1
 	// How long each fault of Nemesis is in force; default: the fault's own time, usually 5s.
 	FaultFor time.Duration `yaml:"faultFor,omitempty" zero:"default"`

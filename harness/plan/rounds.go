@@ -7,8 +7,8 @@ const RoundsVariant = "writes/rounds"
 
 // Rounds shape the load of writes/rounds. Zero values are the defaults named beside them.
 type Rounds struct {
-	Count  int           `yaml:"count,omitempty" zero:"default"`  // rounds of each client; default 400
+	Count  int           `yaml:"count,omitempty" zero:"default"`  // number of rounds of each client; default 400
 	Every  time.Duration `yaml:"every,omitempty" zero:"default"`  // period of a client's rounds; default 100ms
-	Locks  bool          `yaml:"locks,omitempty"`                 // in each round all clients try one lock
+	Locks  bool          `yaml:"locks,omitempty"`                 // in each round all clients try to take one lock
 	Within time.Duration `yaml:"within,omitempty" zero:"default"` // how long a WAIT may take; default 20ms
 }

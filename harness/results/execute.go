@@ -31,7 +31,7 @@ type Options struct {
 	// are an error. Package harness/cluster/docker has the platform.
 	Docker func(image string) cluster.Platform
 
-	External plan.OnExternal // for plans of topology external; Execute sets its Note and OnNotSent
+	External plan.OnExternal // used by plans of topology external; Execute sets its Note and OnNotSent
 
 	Warn func(string) // called before a run for each limit of this machine that may be too low
 

@@ -34,7 +34,7 @@ type savedHead struct {
 	Server      string      `json:"server"`
 	Files       []savedFile `json:"files,omitempty"` // files that the adapter's command line names
 	Search      plan.Search `json:"search"`          // the search without its limits
-	Schedules   int         `json:"schedules"`       // schedules that were run
+	Schedules   int         `json:"schedules"`       // number of schedules that were run
 	Done        bool        `json:"done"`            // whether no work is left
 	Sum         string      `json:"sum"`             // SHA-256 of the file with an empty sum
 }

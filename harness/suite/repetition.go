@@ -62,7 +62,7 @@ func (r Entry) RunsCode() bool { return r.Adapter != nil || r.Image != "" }
 
 // RemoteResult is the result of a repetition on another machine.
 type RemoteResult struct {
-	Run     tally.Run         `json:"run"`     // its link is relative to Folder
+	Run     tally.Run         `json:"run"`     // the run, whose link is relative to Folder
 	Folder  string            `json:"folder"`  // path, on that machine, of the folder with its files
 	Servers map[string]string `json:"servers"` // servers that the repetition ran on: see tally.Suite
 }

@@ -27,7 +27,7 @@ import (
 // Suite is a list of runs, each with its expectation.
 type Suite struct {
 	Name  string
-	About string // its purpose in one line; may be empty
+	About string // purpose of the suite in one line; may be empty
 	Runs  []Entry
 
 	part *part // nil: the suite is whole
@@ -40,7 +40,7 @@ type Entry struct {
 	Times     int `yaml:"times,omitempty" zero:"default"`
 	plan.Plan `yaml:",inline"`
 
-	Failover *Threshold `yaml:"failover,omitempty"` // bounds on the length of its failovers; nil: none
+	Failover *Threshold `yaml:"failover,omitempty"` // bounds on how long the run's failovers take; nil: none
 
 	Explore *plan.Search `yaml:"explore,omitempty"` // if set, the run is a search instead of a load
 
@@ -55,7 +55,7 @@ func (r Entry) errorf(field, format string, args ...any) error {
 // suiteText holds the content of a suite's file.
 type suiteText struct {
 	Name     string    `yaml:"name,omitempty"`     // name of the suite; default: the name of the file
-	About    string    `yaml:"about,omitempty"`    // its purpose, in one line
+	About    string    `yaml:"about,omitempty"`    // purpose of the suite, in one line
 	Defaults plan.Plan `yaml:"defaults,omitempty"` // values of fields that a run does not give itself
 	Runs     runNodes  `yaml:"runs"`
 
