@@ -16,10 +16,10 @@ type faultsInForce struct {
 	recovering chan struct{} // serves as a lock: no fault begins while the run waits for a whole system
 
 	mu     sync.Mutex
-	faults []*Fault      // by their Start; read only the Name of a fault that another goroutine runs
+	faults []*Fault      // in order of Start; read only the Name of a fault that another goroutine runs
 	fewer  chan struct{} // closed, and replaced, when a fault ends
 	healed []Fault       // healed faults that still lack their End
-	begun  int           // number of faults so far
+	begun  int           // number of faults that have begun so far
 }
 
 func newFaultsInForce() *faultsInForce {

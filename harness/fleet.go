@@ -21,7 +21,7 @@ type Fleet struct {
 	mu     sync.Mutex
 	groups map[int]*fleetGroup
 	epoch  int  // number of starts and ends of loads so far, by which undoOnce knows that its load has ended
-	inUse  bool // a run uses the fleet
+	inUse  bool // whether a run uses the fleet
 }
 
 // fleetGroup is one client group. The fleet's lock protects the fields that are not atomic.

@@ -143,7 +143,7 @@ type judge struct {
 	h        History
 	faults   []Influence
 	mu       sync.Mutex
-	found    map[Class]int   // number of anomalies by class, those beyond maxAnomalies included
+	found    map[Class]int   // number of anomalies by class, including those beyond maxAnomalies
 	findings map[Finding]int // number of double grants and lost writes; in the keys Count is 0
 	Judged
 }

@@ -32,7 +32,7 @@ type screen struct {
 	ascii    bool // the locale has no UTF-8
 
 	mu  sync.Mutex
-	bar *progressBar // nil: none
+	bar *progressBar // the bar, if one is shown; nil: none
 }
 
 func newScreen(out io.Writer) *screen {

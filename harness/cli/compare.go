@@ -22,7 +22,6 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// compareFlags hold the flags of compare.
 type compareFlags struct {
 	planFlags
 	regimes    []string      // regimes to compare, each in a row of its own

@@ -39,7 +39,6 @@ func (s story) String() string {
 	return b.String()
 }
 
-// storyWidth is the width of the story, in columns.
 const storyWidth = 80
 
 // wrap writes a row of cells side by side within storyWidth columns. A cell that is too long goes on below, in the same

@@ -31,14 +31,14 @@ type finding struct {
 	Is   string `json:"is"` // what was found; if not OK, often with the remedy
 
 	Do    string         `json:"do,omitempty"`      // remedy; empty: none is needed, or the field Is contains it
-	Warn  bool           `json:"warning,omitempty"` // OK, but perhaps not for every run
+	Warn  bool           `json:"warning,omitempty"` // OK is true, but perhaps not for every run
 	Limit *cluster.Check `json:"limit,omitempty"`
 }
 
 // examination is the JSON output of doctor.
 type examination struct {
 	reports.Head
-	OK       bool      `json:"ok"` // all findings are OK
+	OK       bool      `json:"ok"` // whether all findings are OK
 	Findings []finding `json:"findings"`
 }
 

@@ -22,7 +22,6 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// exploreFlags hold the flags of explore.
 type exploreFlags struct {
 	searchFlags
 	pieces    pieceFlags

@@ -14,7 +14,6 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// replayFlags hold the flags of a replay.
 type replayFlags struct {
 	from  string // path of a file, or a recipe
 	times int

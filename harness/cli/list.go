@@ -54,7 +54,6 @@ func (a *app) listCommand() *cobra.Command {
 	}
 }
 
-// wholeListing returns the listing of everything.
 func wholeListing() listing {
 	l := listing{Head: reports.HeadOf("catalogue"), Faults: plan.FaultDocs(), Regimes: workloads.Regimes()}
 	for _, v := range workloads.Catalogue() {
@@ -125,7 +124,6 @@ func (l listing) means(word, name string) bool {
 	return strings.HasPrefix(name, word)
 }
 
-// names lists the names of all entries.
 func (l listing) names() (all []string) {
 	for _, v := range l.Variants {
 		all = append(all, v.ID)

@@ -217,7 +217,6 @@ func rewordFlagError(cmd *cobra.Command, err error) string {
 	return s
 }
 
-// commandNames lists the names of cmd's commands.
 func commandNames(cmd *cobra.Command) (all []string) {
 	for _, c := range cmd.Commands() {
 		all = append(all, c.Name())

@@ -17,7 +17,6 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// runFlags hold the flags of run.
 type runFlags struct {
 	planFlags
 	load loadFlags

@@ -17,7 +17,7 @@ type built struct {
 	Version  string `json:"version"` // version of the module; "(devel)" or a pseudo-version outside a release
 	Revision string `json:"revision,omitempty"`
 	Time     string `json:"time,omitempty"`     // time of the revision
-	Modified bool   `json:"modified,omitempty"` // the sources had uncommitted changes
+	Modified bool   `json:"modified,omitempty"` // whether the sources had uncommitted changes
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 

@@ -27,7 +27,7 @@ func (w *commandLine) flag(name string, value any, set bool) {
 	}
 }
 
-// flags adds --name=value for each of the values.
+// flags adds --name=value for each value.
 func (w *commandLine) flags(name string, values []string) {
 	for _, v := range values {
 		w.flag(name, v, true)

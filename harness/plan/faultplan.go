@@ -89,7 +89,7 @@ type timetable struct {
 	rng         *rand.Rand // draws the random faults
 }
 
-// randomStream is the seed's stream that random faults are drawn from.
+// randomStream is the number of the seed's stream from which random faults are drawn.
 const randomStream = 1 << 62
 
 // newTimetable looks up every fault of the plan and puts the entries on their tracks.

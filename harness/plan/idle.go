@@ -47,7 +47,7 @@ func (b blueprint) elections(moves bool) (all []blueprint) {
 	return all
 }
 
-// draws is the number of seeds to try for a random choice.
+// draws is the number of seeds that are tried for a random choice.
 const draws = 64
 
 // everyDraw draws the target's hosts with many seeds, and reports whether the function ok accepts the hosts of every

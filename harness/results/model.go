@@ -65,7 +65,7 @@ type historyKinds struct {
 	model  Model
 	known  []harness.Kind       // kinds of the model
 	beside map[harness.Kind]int // number of operations that are not judged, by kind
-	fenced bool                 // a grant came with a fencing token
+	fenced bool                 // whether a grant came with a fencing token
 
 	confirmed, confirmedByHarness bool // whether there are confirms of any outcome, and whether some are by client -1
 }

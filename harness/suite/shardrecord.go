@@ -13,7 +13,6 @@ import (
 	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
-// shardRecord holds the record of one shard.
 type shardRecord struct {
 	recorded
 	dir  string

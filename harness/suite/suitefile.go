@@ -30,7 +30,7 @@ type Suite struct {
 	About string // purpose of the suite in one line; may be empty
 	Runs  []Entry
 
-	part *part // nil: the suite is whole
+	part *part // which part of a whole suite this is; nil: the whole suite
 }
 
 // Entry is one run of a suite: a plan, and the name that reports use for it.

@@ -72,7 +72,7 @@ func notASuite(dir string) error {
 type recorded struct {
 	head       recordHead
 	out        tally.Suite
-	inPass     map[string]int // ended repetitions of each case in the newest pass, number out.Passes
+	inPass     map[string]int // number of ended repetitions of each case in the newest pass, which is pass out.Passes
 	kept       keptCounts     // counts of all runs that ended
 	wholeBytes int64          // length of the record up to the end of its last complete line
 }

@@ -111,7 +111,6 @@ func suiteFolder(name string) string {
 	return "suite-" + plan.FileName(strings.ReplaceAll(name, " ", "-"))
 }
 
-// suiteRunner runs one suite.
 type suiteRunner struct {
 	Suite
 	how     Options
@@ -122,7 +121,7 @@ type suiteRunner struct {
 	sampled time.Duration // time of the last recorded memory sample, since the start
 
 	began  time.Time      // when this process began
-	before time.Duration  // time that earlier processes ran the suite
+	before time.Duration  // time for which earlier processes ran the suite
 	done   map[string]int // number of ended repetitions of each run in the interrupted pass; nil: no interruption
 	ended  int            // number of runs that had ended before this process began
 }
