@@ -21,7 +21,7 @@ const (
 	EventRole = "role"
 	// EventWritable: the node accepted a write after a time in which it accepted none. At is the time of its answer.
 	EventWritable = "writable"
-	// EventUnwritable: the node has stopped accepting writes. At is the time of its last answer to one. Detail says
+	// EventUnwritable: the node has stopped accepting writes. At is the time of its last answer to a write. Detail says
 	// why.
 	EventUnwritable = "unwritable"
 	// EventFollows: the node, a replica, follows the node at the address in Detail, such as "127.7.2.1 6379".

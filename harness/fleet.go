@@ -156,8 +156,8 @@ func (f *Fleet) replaceDead(old *fleetMember) *fleetMember {
 }
 
 // Pause stops every client of the group at its next checkpoint until resume is called, as a long garbage collection or
-// a suspended machine does. resume may be called more than once. A group that is paused twice stands until both pauses
-// have ended.
+// a suspended machine does. The function resume may be called more than once. A group that is paused twice stands until
+// both pauses have ended.
 func (f *Fleet) Pause(group int) (resume func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -199,7 +199,7 @@ func (f *Fleet) AtCheckpoint(group int) (n int) {
 }
 
 // Skew puts the clocks of the group's clients forward by the given time, or back if it is negative, until heal is
-// called. heal may be called more than once. Skews add up. Only clocks that are read with [Now] are wrong.
+// called. The function heal may be called more than once. Skews add up. Only clocks that are read with [Now] are wrong.
 func (f *Fleet) Skew(group int, ahead time.Duration) (heal func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

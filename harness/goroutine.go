@@ -19,7 +19,7 @@ type Abandoner interface {
 	Abandon(why error)
 }
 
-// Abandon ends the search that the client of ctx belongs to. why is the reason why the client cannot go on. For
+// Abandon ends the search that the client of ctx belongs to. The argument why says why the client cannot go on. For
 // example, the client's program has broken down, which is neither a violation nor a failure of the algorithm. In a
 // search Abandon does not return: it ends the calling goroutine, which must be one of the client's. Without an
 // [Abandoner], as under load, it does nothing.
@@ -30,7 +30,7 @@ func Abandon(ctx context.Context, why error) {
 }
 
 // Go runs f in a goroutine of the client that ctx belongs to, such as a watchdog that renews a lease or a loop that
-// reads a subscription. wait returns when f has returned. wait may be called more than once, or never.
+// reads a subscription. The function wait returns when f has returned. It may be called more than once, or never.
 //
 // An algorithm under test that works in the background has to start its goroutines here, so that the explorer knows
 // about them. The commands, Sleep and Now that f calls with its own context are then steps of a schedule, as the

@@ -38,7 +38,7 @@ type recorder struct {
 	// mark. nil: there is a store.
 	forward func(ops []Op, mark time.Duration) error
 
-	pending []Op // taken from slots, later than the watermark; this and the next three fields are the writer's
+	pending []Op // taken from slots, not yet written; only the writer uses this and the next three fields
 	spare   []Op // buffer for the next pending
 	order   []returnedAt
 	ready   []Op

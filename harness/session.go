@@ -43,8 +43,8 @@ func (s *Session) Client() int { return s.id }
 func (s *Session) Now() time.Duration { return s.time.Now() }
 
 // Invoke records one operation and returns it as recorded. It sets the client and the Call, runs do, and sets the
-// Return. do performs the operation and sets Outcome, Result and Err. If do panics, the operation is recorded as Info,
-// since it is not known how far it came.
+// Return. The function do performs the operation and sets Outcome, Result and Err. If it panics, the operation is
+// recorded as Info, since it is not known how far it came.
 func (s *Session) Invoke(op Op, do func(*Op)) Op {
 	op.Client = s.id
 	op.Due, s.due = s.due, 0
@@ -118,7 +118,8 @@ func (l *workerTimeline) Sleep(d time.Duration) bool {
 	}
 }
 
-// timeline makes the timeline of a worker that records into slot. done is closed when the worker's load ends.
+// timeline makes the timeline of a worker that records into slot. The channel done is closed when the worker's load
+// ends.
 func (r *run) timeline(slot int, member *fleetMember, done <-chan struct{}) *workerTimeline {
 	return &workerTimeline{rec: r.rec, slot: &r.rec.slots[slot], member: member, done: done}
 }

@@ -153,8 +153,8 @@ func (w *watch) withFinalClass(a Anomaly) Anomaly {
 	return a
 }
 
-// opsOnce returns a sequence of the operations of the feed. Only the first range has any: the record of a run that is
-// under way cannot be read again.
+// opsOnce returns a sequence of the operations of the feed. Only the first range has operations: the record of a run
+// that is under way cannot be read again.
 func (f *feed) opsOnce() iter.Seq2[Op, error] {
 	begun := false
 	return func(yield func(Op, error) bool) {

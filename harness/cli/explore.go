@@ -312,7 +312,7 @@ func (a *app) printExploration(e reports.Exploration, situation string) error {
 	return nil
 }
 
-// everyRegimeFlag is the value of --regime for each regime in turn, which is the default.
+// everyRegimeFlag is the value of --regime that means each regime in turn. It is the default.
 const everyRegimeFlag = "all"
 
 // explainLost prints what a lost message is, if the search found one, and how to search without crashes. If the search

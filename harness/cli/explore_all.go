@@ -68,7 +68,7 @@ func (a *app) searchAll(ctx context.Context, searches []plan.Search) (outs []res
 }
 
 // searchRow returns a search's row of a table. The row says the conditions, since one variant may be searched under
-// several.
+// several conditions.
 func searchRow(out results.SearchOutcome) reports.Row {
 	row := out.Exploration.Row(filepath.Join(filepath.Base(out.Dir), reports.ReportFile))
 	row.Regime = strings.TrimSuffix("every interleaving, "+out.Search.Conditions(), ", ")

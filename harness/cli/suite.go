@@ -178,7 +178,8 @@ func (a *app) printSuites(names []string) error {
 	return err
 }
 
-// suite runs a suite. The worst run decides the exit code. files are the suite's files, as given.
+// suite runs a suite. The worst run decides the exit code. The argument files has the suite's files, as the user gave
+// them.
 func (a *app) suite(ctx context.Context, s suite.Suite, f suiteFlags, files []string) error {
 	v := a.newSuiteView(s, f.shard)
 	defer v.stop()

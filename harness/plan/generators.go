@@ -69,7 +69,7 @@ func (r Resolved) ownClients() int {
 }
 
 // OpenClients opens n clients for one of the plan's generators. groupIP and lookIP return the clients' source
-// addresses, as in clients.Options. fail is called with an error that has to end the load.
+// addresses, as in clients.Options. The function fail is called with an error that has to end the load.
 func (r Resolved) OpenClients(d clients.Deployment, n int, groupIP, lookIP func(int) string,
 	serves func(kind string, group int, node string), fail func(error)) (*clients.Set, error) {
 	if r.on.external {

@@ -225,8 +225,8 @@ func (r Resolved) described() (all []harness.Workload) {
 	return all
 }
 
-// loads returns the plan's workload and its riders, which connect with c. share is the part that one generator drives.
-// The zero Share is the whole load.
+// loads returns the plan's workload and its riders, which connect with c. The argument share is the part that one
+// generator drives. The zero Share is the whole load.
 func (r Resolved) loads(c workloads.Connector, share workloads.Share) []harness.Rider {
 	o := r.options()
 	o.Share = share

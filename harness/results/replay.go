@@ -125,8 +125,8 @@ func (r recordedCounterexample) rerun(ctx context.Context, spec explore.Spec, ti
 	return c, err
 }
 
-// otherServer returns a remark if the counterexample was found on another version of the server. here is this machine's
-// version. The remark is empty if the versions are the same, or if the record has no version.
+// otherServer returns a remark if the counterexample was found on another version of the server. The argument here is
+// this machine's version. The remark is empty if the versions are the same, or if the record has no version.
 func (r recordedCounterexample) otherServer(here string) string {
 	if r.server == "" || r.server == here {
 		return ""

@@ -96,7 +96,7 @@ func assignShards(units []unit, shards int) []int {
 	return number
 }
 
-// repetitions lists, from 0, the repetitions of the run that a pass includes.
+// repetitions lists the numbers, from 0, of the run's repetitions in a pass.
 func (r Entry) repetitions() []int {
 	if r.turns != nil {
 		return r.turns

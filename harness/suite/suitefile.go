@@ -186,7 +186,7 @@ func (s *Suite) nameRuns() error {
 	return nil
 }
 
-// Join combines several suites, and puts each suite's name before those of its runs. A single suite is returned
+// Join combines several suites, and puts each suite's name before the names of its runs. A single suite is returned
 // unchanged.
 func Join(suites ...Suite) Suite {
 	if len(suites) == 1 {

@@ -140,8 +140,8 @@ func (r *record) end(e recordEnd) error {
 var thinnedFiles = []string{plan.File, reports.VerdictFile, reports.SummaryFile}
 
 // tidy removes the files of a run that a soak does not keep. A run that was as expected loses its whole folder. Beyond
-// the first keptOfEach of a case and ending, only thinnedFiles stay. kept reports whether the run's report is still
-// there.
+// the first keptOfEach of a case and ending, only thinnedFiles stay. The result kept says whether the run's report is
+// still there.
 func (k keptCounts) tidy(dir string, r tally.Run) (kept bool, err error) {
 	if dir == "" {
 		return false, nil

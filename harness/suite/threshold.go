@@ -30,7 +30,7 @@ type bound struct {
 	most time.Duration
 }
 
-// bounds lists the bounds that are set, by the names that reports.FailoverTimes has.
+// bounds lists the bounds that are set, under the names in reports.FailoverTimes.
 func (t Threshold) bounds() (all []bound) {
 	for _, b := range []bound{
 		{string(analysis.Accepted), t.TakesWrites}, {string(analysis.Writable), t.FirstWrite},
