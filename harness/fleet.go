@@ -270,8 +270,9 @@ func (p *fleetMember) bindContext(ctx context.Context) context.Context {
 // Checkpoint lets a nemesis strike the client that ctx belongs to. Workloads call it before each command that they send
 // and after each answer. Commands that are sent concurrently may call it concurrently.
 //
-// It blocks while the client is paused, even after ctx has ended; the next command then fails. It returns ErrCrashed
-// when the client has crashed: the workload must not send anything after that. Without a Fleet it does nothing.
+// It blocks while the client is paused, even after ctx has ended; after that the next command fails. It returns
+// ErrCrashed when the client has crashed: the workload must not send anything after that. Without a Fleet it does
+// nothing.
 func Checkpoint(ctx context.Context) error {
 	p, ok := ctx.Value(fleetMemberKey{}).(*fleetMember)
 	if !ok {

@@ -33,10 +33,9 @@ func Abandon(ctx context.Context, why error) {
 // reads a subscription. The function wait returns when f has returned. It may be called more than once, or never.
 //
 // An algorithm under test that works in the background has to start its goroutines here, so that the explorer knows
-// about them. The commands, Sleep and Now that f calls with its own context are then steps of a schedule, as the
-// client's are. Goroutines of one client may share memory: the explorer runs one of them at a time, from one command,
-// Sleep or Now to the next. To wait for each other they must call wait: neither channels nor mutexes may make them
-// wait.
+// about them. The commands, Sleep and Now that f calls with its own context are steps of a schedule, as the client's
+// are. Goroutines of one client may share memory: the explorer runs one of them at a time, from one command, Sleep or
+// Now to the next. To wait for each other they must call wait: neither channels nor mutexes may make them wait.
 //
 // When the client has crashed or ended, each further command and Sleep of f returns an error. f has to return then.
 func Go(ctx context.Context, f func(context.Context)) (wait func()) {

@@ -85,7 +85,7 @@ func Slice(size int, delay time.Duration) LinkFault {
 
 // LimitData ends a connection when the given number of bytes has passed in one of its directions since the fault began,
 // even in the middle of a command or a reply. bytes is 1 to 16 MiB. Bytes under way in the other direction are lost.
-// The heal resets the link's connections if the link then has another fault, other than Withhold or Refuse.
+// The heal resets the link's connections if a fault other than Withhold or Refuse still acts on the link.
 func LimitData(bytes int64) LinkFault { return LinkFault{Kind: LinkLimitData, Bytes: bytes} }
 
 // SlowClose forwards the end of a connection after delay, 10 ms to 1 minute: a host that is gone still seems to be

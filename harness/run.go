@@ -26,8 +26,8 @@ type Result struct {
 // Run races spec's clients on spec's system, injects spec's faults and judges the history.
 //
 // The error says that the harness or its environment failed, never that the system under test is wrong: the Verdict
-// says that. When ctx ends early the load stops, faults heal, and the recorded part is judged. The history then has the
-// reason, and cannot be Valid. A Result beside an error holds what was recorded.
+// says that. When ctx ends early the load stops, faults heal, and the recorded part is judged. In that case the history
+// has the reason, and cannot be Valid. A Result beside an error holds what was recorded.
 func Run(ctx context.Context, spec Spec) (Result, error) {
 	spec, err := spec.withDefaults()
 	if err != nil {

@@ -7,7 +7,7 @@ type SituationName string
 // instant of a lease is the last twentieth of its time, and lasts until the lease has certainly ended.
 const (
 	AcquiresAtOnce       SituationName = "two acquires pending at once"
-	LeaseEndedInside     SituationName = "lease ended inside"                       // then came an extend or release
+	LeaseEndedInside     SituationName = "lease ended inside"                       // followed by an extend or release
 	AskedInLastInstant   SituationName = "lock asked for in a lease's last instant" // another client asked for it
 	TakenAfterLease      SituationName = "lock taken after another's lease"         // there was no release in between
 	TakenAtLeaseEnd      SituationName = "lock taken in the millisecond in which another's lease ends"

@@ -28,7 +28,7 @@ type Expectation struct {
 	Late []harness.Class `json:"late,omitempty"`
 
 	// Updates says that lost writes are expected only among updates that a lock guards. Other lost writes are a
-	// surprise, although May has their class.
+	// surprise, even if their class is in the field May.
 	Updates bool `json:"updates,omitempty"`
 }
 
@@ -250,7 +250,7 @@ func (e Expectation) String() string {
 	}
 }
 
-// possiblePhrase lists the classes of May that are not in Must, in words.
+// possiblePhrase lists, in words, the classes in the field May that are not in the field Must.
 func (e Expectation) possiblePhrase() string {
 	may := slices.DeleteFunc(slices.Clone(e.May),
 		func(c harness.Class) bool { return slices.Contains(slices.Concat(e.Must...), c) })

@@ -30,7 +30,7 @@ const (
 // classList is a list of classes in a file. A single class may stand alone.
 type classList []harness.Class
 
-// expectedClasses is the form of an expectation with classes in a file.
+// expectedClasses is the form in which a file states an expectation with classes.
 type expectedClasses struct {
 	Invalid classList `yaml:"invalid,omitempty,flow"`
 	May     classList `yaml:"may,omitempty,flow"`

@@ -142,7 +142,8 @@ func (p Plan) Conditions() string {
 	return strings.Join(words, ", ")
 }
 
-// Command returns the command line that repeats the plan. It names the plan's file if flags cannot express the plan.
+// Command returns the command line that repeats the plan. The command line names the plan's file if flags cannot
+// express the plan.
 func (p Plan) Command() string { return p.CommandWith(File, "") }
 
 // needsFile reports whether flags alone cannot express the plan.

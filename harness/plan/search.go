@@ -19,7 +19,7 @@ import (
 )
 
 // Search holds everything that is needed to repeat a search. Zero values are the defaults of explore.Spec. In a suite's
-// file, only the fields with a yaml name stand here. The others are taken from the run that the search belongs to.
+// file, a search has only the fields with a yaml name. The other fields are taken from the run that it belongs to.
 type Search struct {
 	Variant string             `json:"variant" yaml:"-"`
 	Script  *workloads.Script  `json:"script,omitempty" yaml:"-"` // the variant's script, if the catalogue has none

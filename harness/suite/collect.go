@@ -111,7 +111,7 @@ func (c *Collection) Add(i int, m RemoteResult, worker string) tally.Run {
 	return r
 }
 
-// Missing records why repetition i did not run. The suite then counts as ended early.
+// Missing records why repetition i did not run. After that the suite counts as ended early.
 func (c *Collection) Missing(i int, why string) tally.Run {
 	r := c.all[i]
 	name := r.Title
@@ -122,7 +122,7 @@ func (c *Collection) Missing(i int, why string) tally.Run {
 	return tally.Run{Name: r.Title, Why: why}
 }
 
-// MarkIncomplete records why the suite's results are incomplete. The suite then counts as ended early.
+// MarkIncomplete records why the suite's results are incomplete. After that the suite counts as ended early.
 func (c *Collection) MarkIncomplete(why string) { c.ended = append(c.ended, why) }
 
 // mostReasons bounds how many reasons for an early end are named.

@@ -132,8 +132,8 @@ func (r Repetition) make(ctx context.Context, o results.Options) (m repetitionRe
 // could not do so, since it cannot state a Threshold.
 const again = "suite.yaml"
 
-// judgeFailovers compares the run's failovers with its Threshold, if it has one. The run's command then repeats the run
-// with the same Threshold.
+// judgeFailovers compares the run's failovers with its Threshold, if it has one. It also makes the run's command repeat
+// the run with the same Threshold.
 func (r Repetition) judgeFailovers(run *tally.Run, out results.Outcome, redis string) {
 	if r.Failover == nil {
 		return
