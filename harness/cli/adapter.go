@@ -84,7 +84,7 @@ func (c *adapterFlags) add(f *pflag.FlagSet) {
 		"a crash in a search kills the adapter's process (default: it is cut off from Redis, which is faster)")
 }
 
-// adapterCheck is the JSON output of adapter check.
+// adapterCheck is the JSON output of the command adapter check.
 type adapterCheck struct {
 	reports.Head
 	Steps   []adapterStep      `json:"steps"`

@@ -35,13 +35,13 @@ func (a *app) bugsCommand() *cobra.Command {
 	}
 }
 
-// listedBugs is the JSON output of bugs.
+// listedBugs is the JSON output of the command bugs.
 type listedBugs struct {
 	reports.Head
 	Bugs []bugs.Match `json:"bugs"`
 }
 
-// shownBugs is the JSON output of reproduce bug/...
+// shownBugs is the JSON output of the command reproduce bug/...
 type shownBugs struct {
 	reports.Head
 	Bugs []trackrecord.Outcome `json:"bugs"`

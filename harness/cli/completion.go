@@ -21,7 +21,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads/bugs"
 )
 
-// shells lists the shells that completion writes for.
+// shells lists the shells for which the command completion writes scripts.
 var shells = []string{"bash", "zsh", "fish"}
 
 func completionCommand() *cobra.Command {

@@ -24,7 +24,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// finding is the result of one of doctor's checks.
+// finding is the result of one check of the command doctor.
 type finding struct {
 	What string `json:"what"`
 	OK   bool   `json:"ok"`
@@ -35,7 +35,7 @@ type finding struct {
 	Limit *cluster.Check `json:"limit,omitempty"`
 }
 
-// examination is the JSON output of doctor.
+// examination is the JSON output of the command doctor.
 type examination struct {
 	reports.Head
 	OK       bool      `json:"ok"` // whether all findings are OK
@@ -53,7 +53,7 @@ func (f finding) word() string {
 	return "ok"
 }
 
-// doctorFlags say what doctor checks, builds and removes.
+// doctorFlags say what the command doctor checks, builds and removes.
 type doctorFlags struct {
 	on      string
 	image   string

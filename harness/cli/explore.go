@@ -76,7 +76,7 @@ was reached first, or schedules were drawn at random (--random, or 5 clients or 
 	return a.groupFlags(cmd, ofSearches)
 }
 
-// searchFlags hold the flags that explore and coordinate explore share.
+// searchFlags hold the flags that the commands explore and coordinate explore share.
 type searchFlags struct {
 	search  plan.Search
 	variant variantFlags

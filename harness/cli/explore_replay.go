@@ -31,7 +31,7 @@ func (f *exploreFlags) checkReplay() error {
 	return nil
 }
 
-// replayed is the JSON output of explore --replay.
+// replayed is the JSON output of the command explore --replay.
 type replayed struct {
 	reports.Head
 	results.Replayed

@@ -15,7 +15,7 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// skeletonWritten is the JSON output of init.
+// skeletonWritten is the JSON output of the command init.
 type skeletonWritten struct {
 	reports.Head
 	Dir      string   `json:"dir"`

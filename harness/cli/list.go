@@ -16,7 +16,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// listing is the JSON output of list.
+// listing is the JSON output of the command list.
 type listing struct {
 	reports.Head
 	Variants []variantInfo      `json:"variants"`

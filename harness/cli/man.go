@@ -15,7 +15,7 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// manWritten is the JSON output of man.
+// manWritten is the JSON output of the command man.
 type manWritten struct {
 	reports.Head
 	Dir   string   `json:"dir"`

@@ -9,7 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/plan"
 )
 
-// planFlags hold the flags that run and compare share.
+// planFlags hold the flags that the commands run and compare share.
 type planFlags struct {
 	plan     plan.Plan
 	files    []string // plan files; if there are any, the field plan is not used

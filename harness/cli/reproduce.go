@@ -98,13 +98,13 @@ func chosenExperiments(names []string, all bool) (chosen []experiments.Experimen
 	return chosen, nil
 }
 
-// listedExperiments is the JSON output of reproduce without a name.
+// listedExperiments is the JSON output of the command reproduce without a name.
 type listedExperiments struct {
 	reports.Head
 	Experiments []experiments.Experiment `json:"experiments"`
 }
 
-// reproductions is the JSON output of reproduce.
+// reproductions is the JSON output of the command reproduce.
 type reproductions struct {
 	reports.Head
 	Reproductions []reports.Reproduction `json:"reproductions"`

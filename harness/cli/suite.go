@@ -16,7 +16,7 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// suiteFlags hold the flags that only suite has.
+// suiteFlags hold the flags that only the command suite has.
 type suiteFlags struct {
 	list, print bool
 	only        string
@@ -153,7 +153,7 @@ func (a *app) listSuites(args []string) error {
 	return a.write(&t)
 }
 
-// listedSuites is the JSON output of suite without a file.
+// listedSuites is the JSON output of the command suite without a file.
 type listedSuites struct {
 	reports.Head
 	Suites []listedSuite `json:"suites"`

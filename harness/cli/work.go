@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
 
-// workFlags hold the flags that only work has.
+// workFlags hold the flags that only the command work has.
 type workFlags struct {
 	accessFlags
 	join                string

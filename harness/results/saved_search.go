@@ -22,7 +22,7 @@ import (
 
 const (
 	savedKind   = "doublegrant search"
-	savedFormat = 1 // raised when older programs can no longer read the file
+	savedFormat = 1 // number that is raised when older programs can no longer read the file
 )
 
 // savedHead is the first line of a saved search.

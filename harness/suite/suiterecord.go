@@ -18,7 +18,7 @@ import (
 const (
 	recordFile = results.SuiteRecord
 
-	recordSchema = 1 // raised when older programs can no longer read a record
+	recordSchema = 1 // number that is raised when older programs can no longer read a record
 
 	keptOfEach = 10 // number of runs of each case and ending whose whole folders a soak keeps
 )
