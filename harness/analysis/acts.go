@@ -16,23 +16,23 @@ const maxRoleDelay = 50 * time.Millisecond
 
 // acts holds what the nodes and Sentinels of a run did, as its events show it.
 type acts struct {
-	events    []harness.Event           // in order of time
-	byAddress map[string]string         // node, by address
-	redis     map[string]bool           // nodes with a recorded role
-	sentinels map[string]bool           // nodes with Sentinel messages
-	reigns    map[string][]reign        // by node, in order of time
-	spans     map[string][]writableSpan // by node: when it accepted writes
-	silences  []harness.Event           // EventSubscriptionLost and EventSubscriptionBack
-	unread    []harness.Event           // EventMessagesMissed
-	follows   bool                      // the record has the node that each replica follows
+	events    []harness.Event           // ordered by time
+	byAddress map[string]string         // names of nodes, by address
+	redis     map[string]bool           // nodes whose role is in the record
+	sentinels map[string]bool           // nodes that sent a Sentinel's messages
+	reigns    map[string][]reign        // periods as a primary, by node; those of a node are ordered by time
+	spans     map[string][]writableSpan // periods in which the node accepted writes, by node
+	silences  []harness.Event           // the events EventSubscriptionLost and EventSubscriptionBack
+	unread    []harness.Event           // the events EventMessagesMissed
+	follows   bool                      // the record says which node each replica follows
 	downAfter time.Duration             // the Sentinels' down-after-milliseconds; 0: not known
-	lastEvent time.Duration             // the latest event
-	roleDelay time.Duration             // bounds the delay between a role change and its record
+	lastEvent time.Duration             // time of the latest event
+	roleDelay time.Duration             // upper bound of the delay between a role change and its record
 }
 
 // reign is a period in which a node called itself a primary.
 type reign struct {
-	from, to time.Duration // to is harness.Forever if the record shows no end
+	from, to time.Duration // the end, to, is harness.Forever if the record shows none
 	promoted bool          // the node was a replica just before
 }
 
@@ -78,7 +78,7 @@ func actsOf(events []harness.Event) *acts {
 	return a
 }
 
-// inOrder returns the events in order of time.
+// inOrder returns the events, ordered by time.
 func inOrder(events []harness.Event) []harness.Event {
 	events = slices.Clone(events)
 	slices.SortStableFunc(events, func(a, b harness.Event) int { return cmp.Compare(a.At, b.At) })
@@ -105,8 +105,8 @@ func (a *acts) startReign(e harness.Event, promoted bool) {
 	a.reigns[e.Node] = append(a.reigns[e.Node], reign{from: e.At, to: harness.Forever, promoted: promoted})
 }
 
-// couldGrant reports whether the node may have been a primary at some time in [from, to]. It is true for a node without
-// any recorded role.
+// couldGrant reports whether the node may have been a primary at some time in [from, to]. It returns true for a node
+// without any recorded role.
 func (a *acts) couldGrant(node string, from, to time.Duration) bool {
 	if !a.redis[node] {
 		return true
@@ -116,9 +116,9 @@ func (a *acts) couldGrant(node string, from, to time.Duration) bool {
 	})
 }
 
-// primaryBefore returns the old primary: the node that was a primary at t, before the node called promoted became one.
-// Of several primaries it returns the one called preferred, or else the one that became a primary last. If no node was
-// a primary, it returns preferred.
+// primaryBefore returns the old primary: the node that was a primary at the time t, before the node in the parameter
+// promoted became one. If several nodes were primaries, it returns the one named by the parameter preferred if that is
+// among them, or else the one that became a primary last. If none was, it returns preferred.
 func (a *acts) primaryBefore(t time.Duration, promoted, preferred string) string {
 	node, since := "", time.Duration(-1)
 	for _, name := range slices.Sorted(maps.Keys(a.reigns)) {
@@ -135,7 +135,7 @@ func (a *acts) primaryBefore(t time.Duration, promoted, preferred string) string
 	return cmp.Or(node, preferred)
 }
 
-// withLostLogs lists, sorted by name, the Sentinels of which the harness may have missed log messages in [from, to].
+// withLostLogs lists the Sentinels whose log messages the harness may have missed in [from, to], sorted by name.
 func (a *acts) withLostLogs(from, to time.Duration) (names []string) {
 	for _, e := range a.unread {
 		if from <= e.At && e.At <= to {
@@ -146,7 +146,7 @@ func (a *acts) withLostLogs(from, to time.Duration) (names []string) {
 	return slices.Compact(names)
 }
 
-// firstEvent returns the first event in [from, to] that satisfies wanted.
+// firstEvent returns the first event in [from, to] for which the function wanted returns true.
 func (a *acts) firstEvent(from, to time.Duration, wanted func(harness.Event) bool) (harness.Event, bool) {
 	for _, e := range a.eventsSince(from) {
 		if e.At > to {

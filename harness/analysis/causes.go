@@ -11,11 +11,11 @@ import (
 
 // cause says which faults led to a takeover.
 type cause struct {
-	faults []int // indexes of the possible causes, one of which is the cause; empty: no fault caused it
+	faults []int // indexes of the possible causes, of which one is the cause; empty: no fault caused the takeover
 	beside []int // indexes of other faults in force between the cause and the promotion
 	name   string
-	start  time.Duration // start of the first of faults; if there are none, the first sign of the takeover
-	by     string        // targets of the fault, if faults has only one
+	start  time.Duration // start of the first possible cause; without one, the first sign of the takeover
+	by     string        // targets of the possible cause, if there is only one
 }
 
 // noCause names the cause of a failover that no fault explains.
@@ -115,8 +115,8 @@ func filter(all []int, keep func(int) bool) []int {
 	return slices.DeleteFunc(slices.Clone(all), func(i int) bool { return !keep(i) })
 }
 
-// firstToAct keeps the faults of group that began before the first of them had certainly silenced the primary. group is
-// ordered by start.
+// firstToAct keeps those faults of a group that began before any of them had certainly silenced the primary. The group
+// is ordered by start.
 func firstToAct(group []int, faults []harness.Fault) []int {
 	const ends = harness.EndsProcess | harness.StopsProcess | harness.DefersCommands | harness.CutsLinks
 	silent := harness.Forever
@@ -145,8 +145,8 @@ func inOrderOf(all []int, faults []harness.Fault) []int {
 	return slices.Compact(all)
 }
 
-// recoveredAt returns when the system had recovered from f, a fault that moves the primary. Later takeovers are not due
-// to f. If the record does not show the recovery, recoveredAt returns when f was healed.
+// recoveredAt returns when the system had recovered from f, a fault that moves the primary. Takeovers after that time
+// are not due to f. If the record does not show the recovery, recoveredAt returns when f was healed.
 func recoveredAt(f harness.Fault) time.Duration {
 	if f.End == 0 {
 		return f.InForceUntil()
@@ -162,14 +162,14 @@ func (t *takeover) canOrder(f harness.Fault, d detection) bool {
 // These bounds allow for Sentinels that ping every 250 ms, check their instances every 100 ms, and are late on a busy
 // machine.
 const (
-	missedWithin = 800 * time.Millisecond // a quorum notices at most this long after down-after
-	missedEarly  = 300 * time.Millisecond // or this long before, if an earlier ping was answered late
+	missedWithin = 800 * time.Millisecond // a quorum notices a silent primary at most this long after down-after
+	missedEarly  = 300 * time.Millisecond // or this long before down-after, if an earlier ping was answered late
 	backWithin   = 500 * time.Millisecond // how long after the heal Sentinels may still miss a primary that works again
 )
 
-// toleranceOf returns by how much less than down-after the primary may have been silent when a quorum missed it. It is
-// more if a fault makes writes wait: a Sentinel's pings then wait behind its own writes, until it reconnects after half
-// of down-after.
+// toleranceOf returns a length of time. When a quorum missed the primary, the primary had been silent for at least
+// down-after less this length. The length is larger if a fault makes writes wait: a Sentinel's pings are queued behind
+// its own writes, until it reconnects after half of down-after.
 func (t *takeover) toleranceOf(faults []harness.Fault, d detection) time.Duration {
 	for _, f := range faults {
 		if f.Effects.Has(harness.DefersWrites) && slices.Contains(f.Targets, t.presumed) && f.Start <= d.missed &&
@@ -180,9 +180,9 @@ func (t *takeover) toleranceOf(faults []harness.Fault, d detection) time.Duratio
 	return missedEarly
 }
 
-// inForce reports whether f may be why Sentinels missed the primary. f has to begin at least down-after before they
-// did, or up to d.tolerance later. It may not heal more than backWithin before they did. If no Sentinel was seen to
-// miss the primary, the promotion counts instead.
+// inForce reports whether f may be why a quorum of Sentinels missed the primary. f must have begun by d.tolerance after
+// the time that lies down-after before they missed it. f may have ended at most backWithin before they missed it. If
+// the record does not show when they did, the time of the promotion is used.
 func (t *takeover) inForce(f harness.Fault, d detection) bool {
 	at := d.missed
 	if at == notSeen {

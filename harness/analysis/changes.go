@@ -13,8 +13,8 @@ type change struct {
 	announcements []harness.Event // ordered by time
 	first, last   time.Duration
 	old, new      string        // names of the primary before and after; empty: not known
-	previousEnd   time.Duration // last announcement of the previous change; negative: none
-	nextStart     time.Duration // first announcement of the next change; harness.Forever: none
+	previousEnd   time.Duration // time of the last announcement of the previous change; negative: there is none
+	nextStart     time.Duration // time of the first announcement of the next change; harness.Forever: there is none
 }
 
 // changes lists the switches of the primary. When several Sentinels announce one switch, their announcements become one
@@ -43,14 +43,15 @@ func (a *acts) changes() []change {
 	return all
 }
 
-// isAnnouncedBy reports whether e announces the same switch as c, from a Sentinel that is not yet among those of c.
+// isAnnouncedBy reports whether the event e announces the same switch as c, and comes from a Sentinel that has not
+// announced c yet.
 func (c change) isAnnouncedBy(e harness.Event) bool {
 	again := func(said harness.Event) bool { return said.Node == e.Node }
 	return e.Detail == c.announcements[0].Detail && !slices.ContainsFunc(c.announcements, again)
 }
 
-// isRepeatOf reports whether c only repeats an earlier change, which other Sentinels have announced before. Both
-// changes have the same addresses, and no Sentinel announced both.
+// isRepeatOf reports whether c only repeats an earlier change that other Sentinels have announced. Both have the same
+// addresses, and no Sentinel announced both.
 func (c change) isRepeatOf(earlier []change) bool {
 	announced := false
 	for _, b := range earlier {
@@ -102,9 +103,9 @@ func switchAddresses(detail string) (from, to string) {
 	return f[1] + " " + f[2], f[3] + " " + f[4]
 }
 
-// guessNodes finds the nodes of a change by their roles. previous is the new primary of the previous change, which is
-// the old primary of this one. For the first change previous is empty, and guessNodes looks for a node that was a
-// primary before the switch.
+// guessNodes finds the nodes of a change by their roles. The parameter previous is the new primary of the change
+// before, and so the old primary of this one. For the first change it is empty, and guessNodes looks for a node that
+// was a primary before the switch.
 func (c *change) guessNodes(events []harness.Event, previous string) {
 	if c.old == "" {
 		c.old = previous
@@ -137,8 +138,8 @@ func (c *change) primary(events []harness.Event) string {
 	return node
 }
 
-// rolesWithin bounds the time between the last announcement and the record of a node's new role, since roles are
-// polled.
+// rolesWithin bounds the time between the last announcement and the record of a node's new role. The record may be
+// late, since the harness polls the roles.
 const rolesWithin = time.Second
 
 // promoted returns the node whose role changed from replica to primary. It ignores a former primary that was down and

@@ -9,12 +9,12 @@ import (
 
 // detection says how Sentinels decided to replace a primary. A time is notSeen if the record does not show it.
 type detection struct {
-	suspected time.Duration // first +sdown that was not withdrawn
-	missed    time.Duration // +sdown that completed the quorum
-	startedAt time.Duration // +try-failover or +elected-leader of the attempt that succeeded
-	ordered   bool          // the Sentinel began without a quorum, so presumably on an order
-	starter   string        // the Sentinel that began; empty: not seen
-	tolerance time.Duration // see toleranceOf
+	suspected time.Duration // time of the first +sdown that was not withdrawn
+	missed    time.Duration // time of the +sdown that completed the quorum
+	startedAt time.Duration // time of the +try-failover or +elected-leader of the attempt that succeeded
+	ordered   bool          // the Sentinel began the attempt without a quorum, so presumably on an order
+	starter   string        // the Sentinel that began the attempt; empty: not seen
+	tolerance time.Duration // the result of toleranceOf
 }
 
 const notSeen = time.Duration(-1)

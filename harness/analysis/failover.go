@@ -18,7 +18,7 @@ const (
 	Suspect  Milestone = "+sdown"            // a Sentinel misses the primary
 	Agreed   Milestone = "+odown"            // a quorum of Sentinels misses it
 	Elected  Milestone = "+elected-leader"   // one Sentinel may perform the failover
-	Accepted Milestone = "takes writes"      // the new primary accepts a write of the harness, which tries every 10 ms
+	Accepted Milestone = "takes writes"      // the new primary accepts a write of the harness, tried every 10 ms
 	Promoted Milestone = "+promoted-slave"   // a Sentinel sees that the chosen replica is a primary
 	Switched Milestone = "+switch-master"    // the first Sentinel announces the new primary
 	Writable Milestone = "first write"       // Return of the first client write that the new primary acknowledged
@@ -40,11 +40,11 @@ func (m Milestone) Plain() string {
 // Stage is one milestone of one failover.
 type Stage struct {
 	Name   Milestone     `json:"name"`
-	Seen   bool          `json:"seen"`           // false: not in the history, and At and After mean nothing
+	Seen   bool          `json:"seen"`           // false: not in the history; At and After mean nothing
 	At     time.Duration `json:"at"`             // on the run's clock
 	After  time.Duration `json:"after"`          // time since the start of the fault
 	SeenBy string        `json:"by,omitempty"`   // the Sentinel, node or client that shows it
-	Note   string        `json:"note,omitempty"` // what is missing, or why it is not known, if Seen is false
+	Note   string        `json:"note,omitempty"` // if Seen is false: what is missing, or why it is not known
 }
 
 // Outage is the longest time around a failover in which clients sent requests and none succeeded. A refused acquire is
@@ -53,13 +53,13 @@ type Stage struct {
 // the client library takes to notice and to reconnect. If clients ask rarely, only bounds of the length are known:
 // Least and Most.
 type Outage struct {
-	Seen    bool          `json:"seen"`    // both ends were seen; if not, the rest means nothing
+	Seen    bool          `json:"seen"`    // both ends were seen; if false, the other fields mean nothing
 	From    time.Duration `json:"from"`    // Call of the first failed request or, if later, Return of the last success
 	To      time.Duration `json:"to"`      // Return of the next successful request
 	Least   time.Duration `json:"least"`   // lower bound of the length: counts only time with requests
 	Most    time.Duration `json:"most"`    // upper bound of the length
 	Failed  int64         `json:"failed"`  // failed requests in that time, without refused acquires
-	Unknown int64         `json:"unknown"` // requests in that time whose effect is unknown
+	Unknown int64         `json:"unknown"` // requests in that time that may or may not have had an effect
 }
 
 // Length returns the time between From and To.
@@ -84,9 +84,10 @@ func (o Outage) String() string {
 // write. The harness measures it with its own writes to each node: one every 10 ms, without a client library, past all
 // links, and with an immediate reconnect.
 type Downtime struct {
-	Seen         bool          `json:"seen"`             // the new primary accepted a write; else the rest says nothing
-	From         time.Duration `json:"from"`             // last write that a node accepted
-	To           time.Duration `json:"to"`               // next accepted write; equal to From if there was no gap
+	// the new primary accepted a write; if false, the other fields mean nothing
+	Seen         bool          `json:"seen"`
+	From         time.Duration `json:"from"`             // time of the last write that a node accepted
+	To           time.Duration `json:"to"`               // next accepted write; equals From if there was no gap
 	BothWritable time.Duration `json:"beside,omitempty"` // how long the old and the new primary both accepted writes
 }
 
@@ -96,33 +97,40 @@ func (d Downtime) Length() time.Duration { return d.To - d.From }
 // Failover describes how one node replaced another as the primary, and what that cost clients. A run may have several,
 // also at the same time. The figures of each end with the promotion of the next.
 type Failover struct {
-	Fault       int      `json:"fault"`            // index of the cause in History.Faults, the first if several; -1: none
-	Name        string   `json:"name"`             // of the cause; "one of A, B" if several; "no fault caused it"
-	Candidates  []int    `json:"oneOf,omitempty"`  // indexes of the candidates in History.Faults, if there are several
+	// index of the cause in History.Faults; with several candidates, the index of the first; -1: no fault
+	Fault int `json:"fault"`
+	// name of the cause; "one of A, B" if there are several candidates; "no fault caused it"
+	Name string `json:"name"`
+	// indexes of the candidates for the cause in History.Faults, if there are several
+	Candidates  []int    `json:"oneOf,omitempty"`
 	OtherFaults []string `json:"beside,omitempty"` // names of other faults in force from the cause to the promotion
 
-	Old            string        `json:"old,omitempty"`     // the old primary; empty: not known
-	New            string        `json:"new,omitempty"`     // the new primary; empty: not known
-	Mistaken       string        `json:"instead,omitempty"` // node that Sentinels wrongly took for the primary; else empty
-	Start          time.Duration `json:"start"`             // of the cause; without one, the first sign of the failover
-	Promoted       time.Duration `json:"promoted"`          // first sign that New was a primary
-	NewUntil       time.Duration `json:"until,omitempty"`   // when New was a replica again; 0: never
-	OldUntil       time.Duration `json:"ceased,omitempty"`  // when Old stopped being a primary; 0: never
-	Stages         []Stage       `json:"stages"`            // one for each milestone, in order
-	Servers        Downtime      `json:"servers"`           // time in which no node accepted writes
-	Outage         Outage        `json:"outage"`            // time in which no client was answered
-	Writes         Outage        `json:"writes"`            // time in which no client could write
-	ExecutedWrites int64         `json:"executed"`          // acknowledged client writes that New executed
-	MinorityWrites int64         `json:"minority"`          // acknowledged client writes that Old executed after Promoted
-	MissingBytes   int64         `json:"behind,omitempty"`  // New lacked at least this many of Old's bytes at Promoted
-	Losses         Losses        `json:"losses,omitempty"`  // violations that this failover caused: see AssignLosses
+	Old string `json:"old,omitempty"` // the old primary; empty: not known
+	New string `json:"new,omitempty"` // the new primary; empty: not known
+	// the node that Sentinels wrongly took for the primary; empty: they were not wrong
+	Mistaken string `json:"instead,omitempty"`
+	// start of the cause; without a cause, the first sign of the failover
+	Start          time.Duration `json:"start"`
+	Promoted       time.Duration `json:"promoted"`         // first sign that New was a primary
+	NewUntil       time.Duration `json:"until,omitempty"`  // when New became a replica again; 0: never
+	OldUntil       time.Duration `json:"ceased,omitempty"` // when Old stopped being a primary; 0: never
+	Stages         []Stage       `json:"stages"`           // one entry for each milestone, in order
+	Servers        Downtime      `json:"servers"`          // time in which no node accepted writes
+	Outage         Outage        `json:"outage"`           // time in which no client was answered
+	Writes         Outage        `json:"writes"`           // time in which no client could write
+	ExecutedWrites int64         `json:"executed"`         // acknowledged client writes that New executed
+	MinorityWrites int64         `json:"minority"`         // acknowledged client writes that Old executed after Promoted
+	// least number of bytes of Old's replication stream that New lacked at Promoted
+	MissingBytes int64  `json:"behind,omitempty"`
+	Losses       Losses `json:"losses,omitempty"` // violations due to this failover, as by AssignLosses
 
-	// How long, at least, Sentinels had no answer of Old before a failover that no fault caused; 0: not known.
+	// The shortest time that Sentinels can have had no answer from Old, before a failover that no fault caused; 0: not
+	// known.
 	Silent time.Duration `json:"silent,omitempty"`
-	// Load of the machine during Silent, such as "12.3 on 2 cores"; empty: not known.
+	// Load of the machine during that silence, such as "12.3 on 2 cores"; empty: not known.
 	Load string `json:"load,omitempty"`
 
-	extraDelay time.Duration // delay of the recorded promotion beyond maxRoleDelay
+	extraDelay time.Duration // how much later than maxRoleDelay the promotion may have been recorded
 }
 
 // Stage returns one stage of the failover.
@@ -166,8 +174,8 @@ func (f Failover) Cause() string {
 	return f.Name + " (beside " + units.Clip(strings.Join(counted(f.OtherFaults), ", "), 120) + ")"
 }
 
-// counted returns each name once, in order of first appearance. A name that appears several times has its number in
-// front: "30 client-kill".
+// counted returns each name once, in order of first appearance. If a name appears several times, the number of times
+// precedes it: "30 client-kill".
 func counted(names []string) (all []string) {
 	n := map[string]int{}
 	for _, name := range names {

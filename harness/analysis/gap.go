@@ -12,15 +12,16 @@ type gap struct {
 	longest         Outage
 	upperBound      time.Duration // upper bound of the length of any gap
 	lastAnswer      time.Duration // Return of the latest successful request
-	hasAnswer       bool          // there is a successful request
+	hasAnswer       bool          // false: no request has succeeded yet
 	firstUnanswered time.Duration // earliest Call of the requests that failed since lastAnswer
 	lastUnanswered  time.Duration // latest Return of those requests
 	failed          int64         // requests since lastAnswer that certainly had no effect
 	unknown         int64         // requests since lastAnswer that may have had an effect
 }
 
-// add adds the next request, in order of Return. A successful request ends the current gap. Only gaps that end after
-// start are measured, and none if over is true: the others are not costs of the failover.
+// add adds the next request. Requests are added in order of Return. A successful request ends the current gap. add
+// measures a gap only if the gap ends after the time start and the parameter over is false. Other gaps are not costs of
+// the failover.
 func (g *gap) add(op harness.Op, succeeded bool, start time.Duration, over bool) {
 	if !succeeded {
 		g.countUnanswered(op)
@@ -33,7 +34,7 @@ func (g *gap) add(op harness.Op, succeeded bool, start time.Duration, over bool)
 		harness.Forever, 0, 0, 0
 }
 
-// measure measures the gap that op, a successful request, ends. It keeps the longest gap.
+// measure measures the gap that ends with op, a successful request. It keeps the longest gap.
 func (g *gap) measure(op harness.Op, start time.Duration) {
 	o := Outage{Seen: true, From: max(g.lastAnswer, min(g.firstUnanswered, op.Call)), To: op.Return, Failed: g.failed,
 		Unknown: g.unknown}

@@ -31,7 +31,8 @@ func (h *histogram) merge(other *histogram) {
 	h.max = max(h.max, other.max)
 }
 
-// quantile returns the latency that the fraction q of all latencies does not exceed, or 0 if there are none.
+// quantile returns the latency that the share q of all operations does not exceed. It returns 0 if there are no
+// operations.
 func (h *histogram) quantile(q float64) time.Duration {
 	rank := max(1, int64(math.Ceil(q*float64(h.n))))
 	seen := int64(0)

@@ -14,23 +14,23 @@ import (
 type failoverMeters struct {
 	meta       harness.Meta
 	faults     []harness.Fault
-	served     served // the node that acknowledged each group's writes
-	answers    served // the node that answered each group
+	served     served // says which node acknowledged each group's writes
+	answers    served // says which node answered each group
 	acts       *acts
-	clockDoubt string // why times of operations cannot be trusted; empty: they can
-	cutNote    string // why the record ends before the run did; empty: it does not
+	clockDoubt string // why times of operations cannot be trusted; empty: they can be trusted
+	cutNote    string // why the record ends before the run did; empty: the record is complete
 	all        []*failoverMeter
-	opened     int                     // how many of all, from the first, measure already
-	windowEnds []time.Duration         // for each of all, the latest windowEnd up to it
-	pending    map[string]*pendingGaps // by excluded groups, for meters that do not measure yet
+	opened     int                     // number of meters that measure already: the first ones of all
+	windowEnds []time.Duration         // by index in all: the latest windowEnd of the meters up to that index
+	pending    map[string]*pendingGaps // gaps for meters that do not measure yet, by excluded groups
 }
 
-// pendingGaps measures gaps in service that begin before the operations of a failover are measured, and may last into
-// that time. Clients in the excluded groups do not count. Meters that exclude the same groups share one pendingGaps.
+// pendingGaps measures gaps in service for failovers whose operations are not measured yet. Such a gap may last until
+// they are. Clients in the excluded groups do not count. Meters that exclude the same groups share one pendingGaps.
 type pendingGaps struct {
 	groups          []int // the excluded groups
 	answers, writes gap
-	meters          int // number of meters that share it and do not measure yet
+	meters          int // number of meters that share these gaps and do not measure yet
 }
 
 // failoverMeter measures one failover: the first client write that the new primary acknowledged, the writes that the
@@ -38,17 +38,17 @@ type pendingGaps struct {
 type failoverMeter struct {
 	*takeover
 	cause         cause
-	groups        []int         // client groups that the cause cuts off: excluded
-	costStart     time.Duration // earlier gaps are not a cost of this failover
-	windowStart   time.Duration // operations that return earlier are measured by pending
+	groups        []int         // client groups that the cause cuts off; they are excluded
+	costStart     time.Duration // gaps before this time are not a cost of this failover
+	windowStart   time.Duration // operations that return before this time are measured by pending
 	pending       *pendingGaps  // gaps that began before windowStart
-	firstWrite    harness.Op    // first client write of the new primary
+	firstWrite    harness.Op    // first client write that the new primary acknowledged
 	executed      int64
 	minority      int64
-	oldDemoted    time.Duration  // when the old primary was a replica; harness.Forever: never
-	previousMeter *failoverMeter // of the previous failover; nil: none
-	recovered     time.Duration  // first write to the new primary by a client that was not cut off; or harness.Forever
-	windowEnd     time.Duration  // operations that are called later do not count
+	oldDemoted    time.Duration  // when the old primary became a replica; harness.Forever: never
+	previousMeter *failoverMeter // meter of the previous failover; nil: there is none
+	recovered     time.Duration  // first write to the new primary by a client not cut off; harness.Forever: none
+	windowEnd     time.Duration  // operations that are called after this time do not count
 	answers       gap
 	writes        gap
 }
@@ -99,7 +99,7 @@ func (w *failoverMeters) addMeter(m *failoverMeter) {
 	w.all, w.windowEnds = append(w.all, m), append(w.windowEnds, windowEnd)
 }
 
-// open starts the meters whose windowStart has come by t, the Return of the next operation.
+// open starts the meters that have to measure operations with the Return t: those with a windowStart up to t.
 func (w *failoverMeters) open(t time.Duration) {
 	for ; w.opened < len(w.all) && w.all[w.opened].windowStart <= t; w.opened++ {
 		m := w.all[w.opened]
@@ -147,8 +147,8 @@ func (w *failoverMeters) add(op harness.Op) {
 }
 
 // isAnswer reports whether op, a refusal, counts as an answer: a node that may have been a primary refused it. If the
-// record does not say which node refused op, isAnswer assumes writer, the node that acknowledged the latest write of
-// the client's group. If the record has neither, every refusal counts.
+// record does not say which node refused op, isAnswer takes the parameter writer, the node that acknowledged the latest
+// write of the client's group. If that is not known either, every refusal counts.
 func (w *failoverMeters) isAnswer(op harness.Op, group int, writer string) bool {
 	switch {
 	case w.answers.recorded:
@@ -185,10 +185,10 @@ func asksToWrite(op harness.Op) bool {
 	return op.Kind == harness.Acquire || op.Kind == harness.Claim || op.Kind == harness.Next || op.Kind == harness.Add
 }
 
-// executor returns the node that executed op. If the record says which nodes acknowledge writes, that is writer, the
-// node that acknowledged the latest write of the client's group. Otherwise it is a guess: the new primary for
-// operations that were called after the promotion or the end of the old primary's process, else the old primary.
-// Clients that were cut off reached the old primary.
+// executor returns the node that executed op. If the record says which nodes acknowledge writes, that node is the
+// parameter writer, which acknowledged the latest write of the client's group. Otherwise executor has to guess. For an
+// operation called after the promotion, or after the end of the old primary's process, it takes the new primary. For
+// other operations, and for clients that were cut off, it takes the old one.
 func (w *failoverMeters) executor(m *failoverMeter, op harness.Op, writer string, group int) string {
 	if w.served.recorded {
 		return writer
@@ -208,8 +208,9 @@ func (w *failoverMeters) executor(m *failoverMeter, op harness.Op, writer string
 	return m.old
 }
 
-// count counts a write that the given node has executed. A write on the new primary adds to m.executed. A write on the
-// old primary adds to m.minority if it came after the promotion and before the old primary stopped taking writes.
+// count counts a write that the given node has executed. A write on the new primary is added to m.executed. A write on
+// the old primary is added to m.minority if it came after the promotion and before the old primary stopped taking
+// writes.
 func (m *failoverMeter) count(op harness.Op, node string) {
 	switch {
 	case !isWrite(op):
@@ -241,8 +242,9 @@ func (t *takeover) oldDemotedAt() time.Duration {
 	return harness.Forever
 }
 
-// measure counts an operation of a connected client for the longest time without an answer and the longest without a
-// write. node executed or refused it. refused is true for a refusal that counts as an answer.
+// measure counts an operation of a connected client, for the longest time without an answer and the longest time
+// without a write. The parameter node is the node that executed or refused it. The parameter refused is true if the
+// operation is a refusal that counts as an answer.
 func (m *failoverMeter) measure(op harness.Op, node string, refused bool) {
 	gapStart, done := m.costStart, m.recovered < op.Return
 	if m.previousMeter != nil && op.Return <= min(m.previousMeter.recovered, m.previousMeter.ends()) {
@@ -258,12 +260,13 @@ func (m *failoverMeter) measure(op harness.Op, node string, refused bool) {
 	}
 }
 
-// ends returns when the failover no longer costs clients anything: when the new primary is a replica again, or another
+// ends returns when the failover stops costing clients anything: when the new primary is a replica again, or another
 // node has taken over.
 func (t *takeover) ends() time.Duration { return min(t.next, t.demotedAt) }
 
-// isByNew reports whether the new primary executed op, given the node that probably did. If the record does not name
-// the new primary, every node but the old primary counts as the new one between this promotion and the next.
+// isByNew reports whether the new primary executed op. The parameter node is the node that probably did. If the record
+// does not name the new primary, every node but the old primary counts as the new one between this promotion and the
+// next.
 func (m *failoverMeter) isByNew(op harness.Op, node string) bool {
 	if m.new == "" {
 		return op.Call > m.promotedAt && op.Call < m.next && (m.old == "" || node != m.old)

@@ -11,11 +11,11 @@ import (
 // served says which node served each client group over time. Serving means either that the node acknowledged the
 // group's writes, or that it answered any command.
 type served struct {
-	recorded bool // false: the record does not say, since it is of an older program or clients connect directly
+	recorded bool // false: the record does not say who served, since its program is older or clients connect directly
 	groups   map[int][]serving
 }
 
-// serving says that a node serves a group from a time on.
+// serving says that from some time on a node serves a group.
 type serving struct {
 	from time.Duration
 	node string

@@ -47,8 +47,8 @@ func (t *takeover) stage(name Milestone, c cause) Stage {
 	return t.firstSinceFault(c.start, name)
 }
 
-// firstSinceFault returns the stage of the first message of the given kind about the primary, at the time fault or
-// later. fault is when the fault began.
+// firstSinceFault returns the stage of the first message of the given kind about the primary, since the beginning of
+// the fault, which is the parameter fault.
 func (t *takeover) firstSinceFault(fault time.Duration, kind Milestone) Stage {
 	s := t.firstMessage(kind, max(t.messagesFrom, fault), t.isAbout)
 	isSame := func(e harness.Event) bool { return e.Kind == string(kind) && t.isAbout(e) }
@@ -70,8 +70,8 @@ func (t *takeover) lastMessage() time.Duration {
 	return min(t.next-1, max(t.lastEvent, t.promotedAt))
 }
 
-// firstMessage returns the stage of the first message of the given kind for which fits returns true. It looks at
-// messages since the time from, until Sentinels announce the new primary.
+// firstMessage returns the stage of the first message of the given kind for which the function fits returns true. It
+// looks at the messages from a given time until Sentinels announce the new primary.
 func (t *takeover) firstMessage(kind Milestone, from time.Duration, fits func(harness.Event) bool) Stage {
 	to := min(t.lastMessage()+t.roleDelay, t.next-1)
 	if kind != Promoted {
@@ -84,8 +84,8 @@ func (t *takeover) firstMessage(kind Milestone, from time.Duration, fits func(ha
 	return t.stageOfMessage(kind, from, e)
 }
 
-// stageOfMessage returns the stage of e, the first recorded message of the given kind since the time from. The stage is
-// not known if a Sentinel's log has lost its end, since that may have had an earlier such message.
+// stageOfMessage returns the stage of e, the first recorded message of the given kind since a given time. The stage is
+// not known if the end of a Sentinel's log is lost, since an earlier such message may have been there.
 func (t *takeover) stageOfMessage(kind Milestone, from time.Duration, e harness.Event) Stage {
 	if lost := t.withLostLogs(from, e.At-t.roleDelay); len(lost) > 0 {
 		const note = "not known: %s ended or was cut off, its log lacks what it said last, and it may have said %s " +

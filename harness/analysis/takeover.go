@@ -16,11 +16,11 @@ type takeover struct {
 	*acts
 	old, new       string
 	presumed       string        // the node that Sentinels took for the primary; old, unless they were wrong
-	promotedAt     time.Duration // earliest sign that new was a primary
-	demotedAt      time.Duration // when new was a replica again; harness.Forever: never
-	announced      *change       // nil: not announced
-	messagesFrom   time.Duration // earlier messages of Sentinels are about the previous takeover
-	previous, next time.Duration // promotedAt of the takeover before (0: none) and after (harness.Forever: none)
+	promotedAt     time.Duration // time of the earliest sign that the new node was a primary
+	demotedAt      time.Duration // when the new primary became a replica again; harness.Forever: never
+	announced      *change       // the announced switch; nil: not announced
+	messagesFrom   time.Duration // messages of Sentinels before this time are about the previous takeover
+	previous, next time.Duration // promotedAt of the previous takeover (0: none) and the next (harness.Forever: none)
 }
 
 // takeovers lists the promotions of a run, ordered by time. An announcement that fits no recorded promotion counts as a
@@ -58,8 +58,8 @@ func takeovers(a *acts) []*takeover {
 	return all
 }
 
-// announcement returns the first announcement by Sentinels that the node is the primary in a.reigns[node][number], or
-// nil. Announcements after the node's next promotion do not count.
+// announcement returns the first announcement by Sentinels that the node is a primary in its reign with the given
+// number, an index in a.reigns. It returns nil if there is none before the node's next promotion.
 func (a *acts) announcement(node string, number int, changes []change) *change {
 	until := harness.Forever
 	for _, later := range a.reigns[node][number+1:] {
@@ -75,7 +75,7 @@ func (a *acts) announcement(node string, number int, changes []change) *change {
 	return nil
 }
 
-// linkPrevious records that the takeover earlier came directly before t.
+// linkPrevious records that another takeover came directly before t.
 func (t *takeover) linkPrevious(earlier *takeover) {
 	t.previous, t.messagesFrom, earlier.next = earlier.promotedAt, earlier.promotedAt, t.promotedAt
 	if c := earlier.announced; c != nil && c.first < t.promotedAt {
@@ -107,7 +107,7 @@ func (t *takeover) nameOld() {
 }
 
 // behind returns how many bytes of the old primary's replication stream the new one lacked when it was promoted. It
-// returns 0 if none were missing, or if the record does not tell.
+// returns 0 if the new primary lacked none, or if the record does not say.
 func (t *takeover) behind() int64 {
 	var old, promoted *harness.Event
 	for _, e := range t.eventsSince(t.previous) {
@@ -130,7 +130,7 @@ func bytesOf(e harness.Event) int64 {
 	return n
 }
 
-// wasPrimary reports whether new was a primary at some time in [from, to].
+// wasPrimary reports whether the new primary was a primary at some time in [from, to].
 func (t *takeover) wasPrimary(from, to time.Duration) bool {
 	return to >= t.promotedAt-t.roleDelay && (t.demotedAt == harness.Forever || from <= t.demotedAt+t.roleDelay)
 }

@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	maxBuckets = 240 // most buckets of a timeline
-	maxReasons = 256 // distinct errors that are counted apart; the rest are counted as one
-	maxKinds   = 32  // distinct kinds of operations, likewise
-	topReasons = 20  // most errors in Stats
-	longReason = 200 // most runes of an error that are kept
+	maxBuckets = 240 // largest number of buckets of a timeline
+	maxReasons = 256 // number of distinct errors that are counted apart; the others are counted as one
+	maxKinds   = 32  // number of distinct kinds of operations that are counted apart; the others are counted as one
+	topReasons = 20  // largest number of errors in Stats
+	longReason = 200 // largest number of runes that are kept of an error
 
 	other = "(other)"
 )
@@ -23,8 +23,8 @@ const (
 type Counts struct {
 	OK      int64 `json:"ok"`
 	Refused int64 `json:"refused"` // acquires that failed because the lock was held
-	Failed  int64 `json:"failed"`  // other failures: certainly no effect
-	Unknown int64 `json:"unknown"` // may or may not have taken effect
+	Failed  int64 `json:"failed"`  // other failures: the operation certainly had no effect
+	Unknown int64 `json:"unknown"` // the operation may or may not have had an effect
 }
 
 // All returns the number of operations of any outcome.
@@ -41,7 +41,7 @@ type Latency struct {
 type Bucket struct {
 	Start time.Duration
 	Counts
-	Latency         // of successful operations; zero if there are none
+	Latency         // latency of successful operations; zero if there are none
 	Groups  []int64 // successful operations by client group
 }
 
@@ -57,7 +57,7 @@ type Reason struct {
 	Err     string          `json:"err"`
 	Outcome harness.Outcome `json:"outcome"`
 	Count   int64           `json:"count"`
-	First   time.Duration   `json:"first"` // Return of the first of them
+	First   time.Duration   `json:"first"` // Return of the first of these operations
 	Last    time.Duration   `json:"last"`
 }
 
@@ -65,17 +65,17 @@ type Reason struct {
 type Stats struct {
 	Totals  Counts        `json:"totals"`
 	Rate    float64       `json:"rate"`    // successful operations a second, from First to Last
-	Latency Latency       `json:"latency"` // of successful operations
+	Latency Latency       `json:"latency"` // latency of successful operations
 	Kinds   []KindStats   `json:"kinds"`   // sorted by name
 	Reasons []Reason      `json:"reasons"` // errors, the most frequent first, without refused acquires
 	First   time.Duration `json:"first"`   // Call of the earliest operation
-	Last    time.Duration `json:"last"`    // Return of the last
-	Width   time.Duration `json:"-"`       // of a bucket
-	Buckets []Bucket      `json:"-"`       // from the start of the run, without gaps, at most 240
+	Last    time.Duration `json:"last"`    // Return of the last operation
+	Width   time.Duration `json:"-"`       // width of a bucket
+	Buckets []Bucket      `json:"-"`       // contiguous buckets from the start of the run, at most 240
 }
 
-// Collect computes the figures of a history. It reads h.Ops once, and its memory does not grow with their number. If
-// reading fails, it returns the figures of the operations before the error.
+// Collect computes the figures of a history. It reads h.Ops once, and its memory does not grow with the number of
+// operations. If reading fails, it returns the figures of the operations before the error.
 func Collect(h harness.History) (Stats, error) {
 	c := newCollector(h)
 	err := eachOp(h, c.add)

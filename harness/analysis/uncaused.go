@@ -43,8 +43,8 @@ func busy(load string) bool {
 	return n == 2 && wanted > float64(cores)
 }
 
-// unplanned returns the least time for which Sentinels had no answer before a takeover without a cause, and the load of
-// the machine at that time. Each is zero if it is not known, or if there is a cause.
+// unplanned returns the shortest time that Sentinels can have had no answer before a takeover without a cause, and the
+// load of the machine at that time. Each result is zero if it is not known, or if the takeover has a cause.
 func (t *takeover) unplanned(c cause) (silent time.Duration, load string) {
 	d := t.detection()
 	if len(c.faults) > 0 || d.suspected == notSeen { // without a suspicion, a Sentinel was told to

@@ -13,12 +13,12 @@ import (
 // clients tracks the clients of a history. It refuses an operation that its client cannot have done, such as one that
 // overlaps the client's previous one. Checkers rely on this, since they take each client for one owner.
 type clients struct {
-	meta           harness.Meta               // without Workers each client is a worker
-	states         map[int]*workerState       // by worker
-	abandoned      map[string][]heldLock      // by lock: the locks of clients that ended in info
+	meta           harness.Meta               // if Workers is 0, each client is a worker
+	states         map[int]*workerState       // states of the workers, by worker
+	abandoned      map[string][]heldLock      // locks that clients may have held at their end in info, by key
 	abandonedCount int                        // number of entries in abandoned
-	sweptCount     int                        // abandonedCount after the last sweep
-	unanswered     map[lockToken]unansweredOp // first operation that ended in info: it may still be executed
+	sweptCount     int                        // value of abandonedCount after the last sweep
+	unanswered     map[lockToken]unansweredOp // first operation in info on a lock, which may still be executed
 }
 
 // unansweredOp is an operation that ended in info.
@@ -34,7 +34,7 @@ type workerState struct {
 	called     time.Duration
 	returned   time.Duration
 	info       bool
-	began      time.Duration               // Call of its first operation
+	began      time.Duration               // Call of its first operation under this client id
 	held       map[lockToken]time.Duration // last instant of the lease of each lock that it has not released
 	sweptCount int                         // number of entries in held after the last sweep
 }
@@ -46,8 +46,8 @@ type lockToken struct{ key, token string }
 type heldLock struct {
 	token  string
 	client int
-	since  time.Duration // the Return of that operation, the client's last
-	last   time.Duration // the last instant of the lease
+	since  time.Duration // Return of the client's last operation, which ended in info
+	last   time.Duration // last instant of the lease
 }
 
 // sweepAt is the number of locks that are kept before a sweep drops those whose lease is over.
@@ -58,8 +58,8 @@ func newClients(m harness.Meta) *clients {
 		unanswered: map[lockToken]unansweredOp{}}
 }
 
-// checkNext returns an error if op, which is on the given line, cannot follow the operations before it. Operations come
-// in order of Return.
+// checkNext returns an error if op, which is on the given line, cannot follow the operations before it. Operations are
+// passed in order of Return.
 func (c *clients) checkNext(op harness.Op, line int) error {
 	worker := c.meta.Worker(op.Client)
 	s, known := c.states[worker]
@@ -127,8 +127,8 @@ func (c *clients) nameClient(client int) string {
 	return fmt.Sprintf("client %d", client)
 }
 
-// checkReturning returns an error unless the worker of s may use the client id of op. A worker keeps its id until an
-// operation ends in info. Then it takes a new one and never uses the old one again.
+// checkReturning returns an error unless the worker with the state s may use the client id of op. A worker keeps its id
+// until an operation ends in info. After that it takes a new id and never uses the old one again.
 func (c *clients) checkReturning(s *workerState, op harness.Op) error {
 	switch {
 	case s.info && op.Client <= s.client && c.meta.Workers > 0:
@@ -156,10 +156,11 @@ func grantsLock(op harness.Op) bool {
 // checkOwner returns an error if op may act on a lock that another client holds, and the two clients may be one: after
 // an info a client continues under a new id.
 //
-// Only an op whose token its client does not hold can be refused. checkOwner refuses it while an earlier client, whose
-// last operation ended in info, may still have the lock under that token. It refuses a grant even later if that last
-// operation asked for the same lock and token: the server may still execute it, which would change what op was granted.
-// An extend or release without a token is an error if its client holds the lock under a token.
+// checkOwner accepts op if its client holds the lock under op's token. Otherwise it refuses op while an earlier client,
+// whose last operation ended in info, may still have the lock under that token. If op is a grant, and that last
+// operation asked for the same lock and token, checkOwner refuses op even later: the server may still execute that last
+// operation, which would change what op was granted. An extend or release without a token is an error if its client
+// holds the lock under a token.
 func (c *clients) checkOwner(s *workerState, op harness.Op) error {
 	switch {
 	case !onLock(op):
@@ -197,8 +198,8 @@ func (c *clients) checkOwner(s *workerState, op harness.Op) error {
 const whoHint = "if they are one worker, give the number of workers in meta, and let each continue as its id plus " +
 	"that number; if they are different ones, give a number of workers above all ids"
 
-// firstToken returns the first token, in alphabetical order, under which s holds the lock key, and whether there is
-// one.
+// firstToken returns the first token, in alphabetical order, under which the worker with the state s holds the lock
+// with the given key. The result held is false if there is none.
 func (s *workerState) firstToken(key string) (token string, held bool) {
 	for t := range s.held {
 		if t.key == key && (!held || t.token < token) {

@@ -12,8 +12,8 @@ import (
 
 // decoder unpacks the frames of one pass over a history.
 type decoder struct {
-	raw        []byte // rest of the frame
-	bad        bool   // the frame is not what an encoder writes
+	raw        []byte // the part of the frame that is not decoded yet
+	bad        bool   // the frame has content that no encoder writes
 	lastReturn time.Duration
 	texts      []text
 	buf        []byte
@@ -21,10 +21,10 @@ type decoder struct {
 }
 
 type text struct {
-	text     []byte // part of the frame
+	text     []byte // the text, as a part of the frame
 	number   int64
-	numbered bool   // a number follows
-	whole    string // the string made last, with its number
+	numbered bool   // a number follows the text
+	whole    string // the latest string with this text and a number
 }
 
 func newOpDecoder() *decoder { return &decoder{pool: newPool()} }
@@ -32,7 +32,7 @@ func newOpDecoder() *decoder { return &decoder{pool: newPool()} }
 // errFrame says that a frame's checksum is right and its content is not operations.
 var errFrame = errors.New("a frame does not hold operations")
 
-// frame begins to decode the frame raw. The caller must not change raw until more returns false.
+// frame begins to decode a frame. The caller must not change raw until more returns false.
 func (d *decoder) frame(raw []byte) { d.raw, d.lastReturn, d.texts = raw, 0, d.texts[:0] }
 
 // more reports whether the frame has operations left.

@@ -27,15 +27,15 @@ type encoder struct {
 	buf      []byte
 	n        int
 	previous harness.Op
-	texts    map[string]int // indexes in numbers; each text ends in numbered or plain
+	texts    map[string]int // indexes in the slice numbers, by text; each key ends with the byte in numbered or plain
 	numbers  []int64        // the latest number after each text
 	key      []byte
 }
 
-// numbered is written after a text if the string goes on with a number: "lock-" of "lock-17".
+// numbered is the byte written after a text that a number follows, such as "lock-" in "lock-17".
 const numbered = '#'
 
-// plain is written after a text that is the whole string.
+// plain is the byte written after a text that is the whole string.
 const plain = '.'
 
 func newEncoder() *encoder { return &encoder{texts: map[string]int{}} }

@@ -14,8 +14,8 @@ import (
 
 const (
 	magic      = "doublegrant history 1\n"
-	headerSize = 12       // of a frame: length of the block, CRC-32C of the block, CRC-32C of both
-	maxRaw     = 64 << 20 // bytes of a frame before compression; a frame that claims more is damaged
+	headerSize = 12       // size of a frame's header: length of the block, CRC-32C of the block, CRC-32C of both
+	maxRaw     = 64 << 20 // largest size of a frame before compression, in bytes; a frame that claims more is damaged
 	maxBlock   = maxRaw + maxRaw/128 + 1024
 )
 
@@ -55,8 +55,8 @@ type frames struct {
 	r      *bufio.Reader
 	zstd   *zstd.Decoder
 	size   int64 // bytes of the file when it was opened
-	offset int64 // of the frame that is being read
-	next   int64 // of the frame after it
+	offset int64 // position of the frame that is being read
+	next   int64 // position of the frame after it
 	block  []byte
 	raw    []byte
 }
@@ -65,7 +65,7 @@ func newDecoder() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxRaw))
 }
 
-// readFrames reads a file of that size from its beginning. The error is errTorn if the file ends within the magic.
+// readFrames reads a file of the given size from its beginning. The error is errTorn if the file ends within the magic.
 func readFrames(name string, r io.Reader, size int64, dec *zstd.Decoder) (*frames, error) {
 	f := &frames{name: name, r: bufio.NewReaderSize(r, 256<<10), zstd: dec, size: size, next: int64(len(magic))}
 	head := make([]byte, len(magic))
@@ -127,8 +127,8 @@ func (f *frames) readBlock() error {
 	return nil
 }
 
-// readEnded translates err, the error of a read that got only n bytes of a frame. If the file ends there, it returns
-// io.EOF for n = 0 and errTorn for more.
+// readEnded translates the error of a read that got only n bytes of a frame. If the file ends there, it returns io.EOF
+// for n = 0 and errTorn for a larger n.
 func readEnded(err error, n int) error {
 	switch {
 	case errors.Is(err, io.EOF) && n == 0:

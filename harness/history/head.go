@@ -16,8 +16,8 @@ import (
 
 // head is the optional first line of the text form.
 type head struct {
-	Schema int             `json:"schema,omitempty"` // version of the text form; 0: the first
-	Kind   string          `json:"kind,omitempty"`   // "history"
+	Schema int             `json:"schema,omitempty"` // version of the text form; 0: the first version
+	Kind   string          `json:"kind,omitempty"`   // always "history"
 	Meta   *harness.Meta   `json:"meta"`
 	Faults []harness.Fault `json:"faults,omitempty"`
 	Cut    string          `json:"cut,omitempty"` // why the history is incomplete; empty: it is complete
@@ -25,14 +25,15 @@ type head struct {
 
 const (
 	schema   = 1         // version of the text form
-	headKind = "history" // what its first line says that it is
+	headKind = "history" // what the first line says that the text is
 
-	defaultDrift = 0.01       // drift of the clocks, see harness.Spec
-	maxWorkers   = 10_000_000 // most workers, groups or clients of a history: checkers keep some bytes for each
+	defaultDrift = 0.01       // drift of the clocks, as defined in harness.Spec
+	maxWorkers   = 10_000_000 // largest number of workers, groups or clients: checkers keep some bytes for each
 	maxRate      = 1e9        // largest rate of a history, in operations a second
 )
 
-// headOf reads the first line b. If that is an operation, isHead is false, and h has the given name and default values.
+// headOf reads the first line b. If that line is an operation, isHead is false, and h has the given name and default
+// values.
 func headOf(b []byte, name string) (h head, isHead bool, err error) {
 	h.Meta = &harness.Meta{Name: name, Drift: defaultDrift}
 	if err := checkText(b); err != nil {
@@ -61,7 +62,8 @@ func headOf(b []byte, name string) (h head, isHead bool, err error) {
 	return h, true, h.check()
 }
 
-// checkSchema refuses a version of the text form that is later than ours, since its fields may be unknown here.
+// checkSchema refuses a version of the text form that is newer than this program's, since its fields may be unknown
+// here.
 func checkSchema(v jsontext.Value) error {
 	var n float64
 	if json.Unmarshal(v, &n) == nil && n > schema {

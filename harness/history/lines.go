@@ -17,28 +17,29 @@ const (
 
 // batch holds the content of some consecutive lines.
 type batch struct {
-	head *head // description of the run, given or by default; in the first batch only
+	head *head // description of the run, from the text or by default; only in the first batch
 	ops  []harness.Op
-	line int   // number of the first operation's line, from 1
-	err  error // error of the line after the operations, or of the reader; the last batch has it
+	line int   // number of the first operation's line, counted from 1
+	err  error // error of the line after the operations, or of the reader; set only in the last batch
 }
 
 // lines reads the text form in batches of whole lines.
 type lines struct {
 	r        io.Reader
 	name     string
-	n        int // lines read so far
+	n        int // number of lines read so far
 	quick    *quickReader
 	buf      []byte // bytes that were read and are in no batch yet
-	headRead bool   // the first line was read
+	headRead bool   // the first line has been read
 }
 
-// newLines returns the lines of r. name stands for r in errors.
+// newLines returns the lines of r. Error messages call r by the given name.
 func newLines(r io.Reader, name string) *lines {
 	return &lines{r: r, name: name, quick: newQuick(), buf: make([]byte, 0, readSize)}
 }
 
-// next reads the available lines into b, and waits for at least one. more is false after the end and after an error.
+// next puts the available lines into b, and waits for at least one line. The result more is false after the end and
+// after an error.
 func (l *lines) next(b *batch) (more bool) {
 	for {
 		whole, end, err := l.fill()
@@ -91,8 +92,8 @@ func (l *lines) atEOF() bool {
 	}
 }
 
-// batch parses the lines in text into b, up to the first bad line. It calls last if that line is truncated and nothing
-// follows it in text. last reports whether the input ends there, too.
+// batch parses the lines in text into b, up to the first bad line. If that line is truncated and is the last in text,
+// batch calls the function last, which reports whether the input ends there, too.
 func (l *lines) batch(text []byte, b *batch, last func() bool) {
 	b.line = l.n + 1
 	for len(text) > 0 && b.err == nil {

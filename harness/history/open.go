@@ -19,7 +19,7 @@ type record struct {
 	Event *harness.Event `json:"event,omitempty"`
 	Fault *harness.Fault `json:"fault,omitempty"`
 	End   *harness.End   `json:"end,omitempty"`
-	Ops   int64          `json:"ops,omitempty"` // with End: number of stored operations
+	Ops   int64          `json:"ops,omitempty"` // only if End is set: number of stored operations
 }
 
 func (r record) frame(c *compressor) ([]byte, error) {
@@ -57,7 +57,7 @@ func Open(dir string) (harness.History, error) {
 	return h, nil
 }
 
-// openRun reads the run's file. stored is the number of operations that its end declares.
+// openRun reads the run's file. The result stored is the number of operations that the file's last record declares.
 func openRun(path string, h *harness.History) (stored int64, err error) {
 	dec, err := newDecoder()
 	if err != nil {
@@ -109,7 +109,7 @@ func readRun(f *frames, h *harness.History) (stored int64, err error) {
 	}
 }
 
-// segments lists the files of operations in dir. torn reports whether the last one ends inside a frame.
+// segments lists the files of operations in dir. The result torn is true if the last of them ends inside a frame.
 func segments(dir string) (files []string, torn bool, err error) {
 	found, err := filepath.Glob(filepath.Join(globEscape(dir), "ops-*.seg"))
 	if err != nil {
@@ -126,7 +126,7 @@ func segments(dir string) (files []string, torn bool, err error) {
 	return files, torn, err
 }
 
-// globEscape returns a pattern that matches dir literally.
+// globEscape returns a pattern that matches only dir itself.
 func globEscape(dir string) string {
 	var out []rune
 	for _, r := range dir {
@@ -139,8 +139,8 @@ func globEscape(dir string) string {
 	return string(out)
 }
 
-// endsTorn reports whether a file ends inside a frame. It does not unpack frames: damage within them shows when they
-// are read.
+// endsTorn reports whether a file ends inside a frame. It does not unpack frames: any damage within them is found when
+// they are read.
 func endsTorn(path string) (torn bool, err error) {
 	file, f, err := openFrames(path, nil)
 	if file != nil {
@@ -158,7 +158,7 @@ func endsTorn(path string) (torn bool, err error) {
 // unknown stands for the number of operations of a history without an end.
 const unknown = -1
 
-// readOps yields the operations in files. There have to be as many as stored says, unless stored is unknown.
+// readOps yields the operations in files. Their number has to be the parameter stored, unless that is unknown (-1).
 func readOps(files []string, stored int64, yield func(harness.Op, error) bool) {
 	dec, err := newDecoder()
 	if err != nil {

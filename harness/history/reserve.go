@@ -11,8 +11,8 @@ import (
 // reserveSize is the disk space, in bytes, that is reserved for the end and the report of a run whose disk is full.
 const reserveSize = 1 << 20
 
-// newReserve writes the file that is removed when the disk is full. Its content is random, since some file systems
-// compress files.
+// newReserve writes the file that reserves space, and that is removed when the disk is full. Its content is random,
+// since some file systems compress files.
 func newReserve(path string) error {
 	b := make([]byte, reserveSize)
 	noise := rand.NewChaCha8([32]byte{})

@@ -32,26 +32,26 @@ var ErrFull = errors.New("no space left on the disk: free some, or put the resul
 type Store struct {
 	dir       string
 	run       *file
-	runFrames *compressor // for run
+	runFrames *compressor // makes the frames of the file run
 
 	mu         sync.Mutex // guards the fields below, since a timer writes frames too
 	ops        *file
 	segment    int   // number of the current segment, from 1
-	maxSegment int64 // maximum bytes of a segment
+	maxSegment int64 // largest size of a segment, in bytes
 	frames     *compressor
 	enc        *encoder
-	timer      *time.Timer // nil: nothing is waiting
+	timer      *time.Timer // nil: no operations are waiting
 	oldest     time.Time   // when the oldest waiting operation arrived
 	stored     int64       // number of operations in segments
-	err        error       // first error of a segment, after which none is written
+	err        error       // first error of writing a segment; after it no segment is written
 	reported   bool        // err was returned to a caller
 	closed     bool
 }
 
 var _ harness.Store = (*Store)(nil)
 
-// Create makes the folder dir and an empty history in it. It refuses a folder that already has one. The error wraps
-// ErrFull if the disk has no room for the reserve, which is kept for the end of the run.
+// Create makes the folder dir and an empty history in it. It refuses a folder that already has a history. The error
+// wraps ErrFull if the disk has no room for the reserve, which is kept for the end of the run.
 func Create(dir string) (*Store, error) {
 	s, err := create(dir, zstd.SpeedDefault)
 	if isDiskFull(err) {
@@ -124,8 +124,8 @@ func (s *Store) takeError() error {
 	return s.err
 }
 
-// write adds a record to the run's file. If the disk is full, it releases the reserve and tries again. Even if that
-// succeeds, it returns ErrFull, so that the run ends. Only for the record of the run's end does it then return nil.
+// write adds a record to the run's file. If the disk is full, it releases the reserve and tries again. If the second
+// try succeeds, write still returns ErrFull, so that the run ends; it returns nil only for the record of the run's end.
 func (s *Store) write(r record) error {
 	frame, err := r.frame(s.runFrames)
 	if err != nil {
@@ -144,9 +144,9 @@ func (s *Store) write(r record) error {
 	return ErrFull
 }
 
-// WriteOps stores operations, without keeping the slice ops. The kernel has them after 50 ms at most. If writing
-// fails, this call or the next returns the error, and so does every later call: no further operation is stored. After
-// Close the error wraps os.ErrClosed.
+// WriteOps stores operations, without keeping the slice ops. After at most 50 ms they are passed to the kernel. If
+// writing fails, this call or the next returns the error, and so does every later call: no further operation is stored.
+// After Close the error wraps os.ErrClosed.
 func (s *Store) WriteOps(ops []harness.Op) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -268,7 +268,7 @@ func newFile(path string) (*file, error) {
 // remove closes and deletes the file.
 func (f *file) remove() error { return errors.Join(f.Close(), os.Remove(f.Name())) }
 
-// add appends b in one write. If that fails, it cuts the file back to the size it had.
+// add appends b in one write. If that fails, it cuts the file back to the size it had before.
 func (f *file) add(b []byte) error {
 	if _, err := f.WriteAt(b, f.size); err != nil {
 		return errors.Join(fmt.Errorf("history: %w", err), f.Truncate(f.size))

@@ -16,8 +16,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// errTruncated says that a line is incomplete. brokenLine says what to do about it, which depends on whether it is the
-// last line.
+// errTruncated says that a line is incomplete. brokenLine says what to do about such a line, which depends on whether
+// it is the last one.
 var errTruncated = errors.New("the line breaks off")
 
 // errNull says that an element of a list is null. The JSON library would read null as a zero value.
@@ -27,7 +27,7 @@ var errNull = errors.New("is null: leave it out")
 const notUnicode = "write keys, tokens and results as Unicode, and binary data in hexadecimal digits"
 
 // oneObject returns an error for a line that is empty, or that begins with a list or a byte-order mark. The library's
-// own error would not say so.
+// own error would not name the cause.
 func oneObject(b []byte) error {
 	const mark = "\ufeff"
 	b = bytes.TrimLeft(b, " \t\r")
@@ -44,14 +44,14 @@ func oneObject(b []byte) error {
 }
 
 // strictOptions are the options for text that others wrote. The library's defaults already refuse duplicate names,
-// names that differ in case, and strings that are not Unicode. encoding/json would read those as U+FFFD, and so make
-// one key of two.
+// names that differ in case, and strings that are not Unicode. The package encoding/json would read such bytes as
+// U+FFFD, and so confuse different keys.
 var strictOptions = json.JoinOptions(
 	json.RejectUnknownMembers(true),
 	jsonv1.FormatDurationAsNano(true),
 )
 
-// refuseNulls is one more option, for objects that contain lists: see refuseNullInList.
+// refuseNulls is one more option, for objects that contain lists. It calls refuseNullInList.
 var refuseNulls = json.WithUnmarshalers(json.UnmarshalFromFunc(refuseNullInList))
 
 // refuseNullInList returns errNull for a list element that is null. It leaves any other value to the JSON library.
@@ -72,8 +72,8 @@ func decodeStrictly(b []byte, into any, further ...json.Options) error {
 		reflect.TypeOf(into).Elem())
 }
 
-// rewordJSONError translates an error of the JSON library into the words of users who write the lines. t is the type
-// that the line is read into.
+// rewordJSONError translates an error of the JSON library into the words of users who write the lines. The line was to
+// be read into the type t.
 func rewordJSONError(err error, t reflect.Type) error {
 	var syntax *jsontext.SyntacticError
 	var misfit *json.SemanticError
@@ -126,8 +126,9 @@ var selfDescribed = map[reflect.Type]jsontext.Kind{
 	reflect.TypeFor[harness.Effects](): '[',
 }
 
-// placeOf returns the place in a line to which p points, such as meta.name or faults[0], followed by suffix. It also
-// returns the type of the value there. t is the type of the whole line. If p points to the whole line, the place is "".
+// placeOf returns the place in a line to which p points, such as meta.name or faults[0], followed by the given suffix.
+// It also returns the type of the value there. The parameter t is the type of the whole line. If p points to the whole
+// line, the place is empty.
 func placeOf(p jsontext.Pointer, t reflect.Type, suffix string) (string, reflect.Type) {
 	var place strings.Builder
 	for token := range p.Tokens() {
@@ -148,8 +149,8 @@ func placeOf(p jsontext.Pointer, t reflect.Type, suffix string) (string, reflect
 	return strings.TrimPrefix(place.String(), ".") + suffix, t
 }
 
-// fieldOf returns the type of the field that JSON calls name in an object of type t. Without such a field it returns
-// the type of an empty struct.
+// fieldOf returns the type of the field that JSON calls by the given name in an object of type t. If there is no such
+// field, it returns the type of an empty struct.
 func fieldOf(t reflect.Type, name string) (field reflect.Type, ok bool) {
 	switch t.Kind() {
 	case reflect.Map:
@@ -196,7 +197,7 @@ func whereItBelongs(name string, t reflect.Type) string {
 	return ""
 }
 
-// describeType describes the values of a field of that type.
+// describeType describes the values that a field of the given type takes.
 func describeType(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -53,10 +53,10 @@ func Parse(r io.Reader, name, dir string) (harness.History, error) {
 }
 
 // ParseEach reads a history in the text form from r. It stores the history in dir, so that it can be ranged over more
-// than once. name stands for r in errors. ParseEach calls each for every operation, in order; an error of each becomes
-// an error about the operation's line. Memory grows with the number of clients and of the locks that they hold, not
-// with the number of operations. The history's End is at the last Return, and its Reason is the text's cut, or empty.
-// Errors about the text wrap ErrText.
+// than once. Error messages call r by the given name. ParseEach passes every operation, in order, to the function each;
+// an error of that function becomes an error about the operation's line. Memory grows with the number of clients and of
+// the locks that they hold, not with the number of operations. The history's End is at the last Return, and its Reason
+// is the text's field cut, or empty. Errors about the text wrap ErrText.
 func ParseEach(r io.Reader, name, dir string, each func(harness.Op) error) (harness.History, error) {
 	store, err := create(dir, zstd.SpeedFastest) // callers read it soon and do not keep it
 	if err != nil {
@@ -123,8 +123,9 @@ func (p *parser) begin(h head) error {
 	return err
 }
 
-// op passes op to p.each. It returns an error if op cannot follow the operations before it. Operations have to be in
-// order of Return. A client does one thing at a time, and its id does not appear again after an info.
+// op passes an operation to p.each. It returns an error if the operation cannot follow the operations before it.
+// Operations have to be in order of Return. A client does one thing at a time, and its id does not appear again after
+// an info.
 func (p *parser) op(op harness.Op, line int) error {
 	if op.Return < p.lastReturn {
 		return fmt.Errorf("it returned at %d, before the previous line's %d: sort the operations by return", op.Return,

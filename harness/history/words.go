@@ -2,11 +2,11 @@ package history
 
 import "github.com/doublegrant/doublegrant/harness"
 
-// wordTable holds the strings that are allowed in one place of a line. They are ordered by first letter: index 0 has
-// those that begin with an 'a'.
+// wordTable holds the strings that are allowed in one place of a line, by first letter: index 0 has those that begin
+// with an 'a'.
 type wordTable[T any] [26][]word[T]
 
-// word is an allowed string and its value. rest is the string with its closing quote.
+// word is an allowed string and its value. The field rest is the whole string, with its closing quote.
 type word[T any] struct {
 	rest  string
 	value T
@@ -26,7 +26,7 @@ var (
 		func(_ int, o harness.Outcome) (string, harness.Outcome) { return o.String(), o })
 )
 
-// tableOf returns a table with one entry for each element of all. word makes the entry of element i.
+// tableOf returns a table with one entry for each element of a list. The function word makes the entry of element i.
 func tableOf[S, T any](all []S, word func(i int, one S) (text string, value T)) (t wordTable[T]) {
 	for i, one := range all {
 		t.add(word(i, one))

@@ -12,9 +12,9 @@ type Failover struct {
 	// Times has, by name, how long after the failover's cause each stage came, and how long each cost lasted. A time that
 	// could not be measured is missing.
 	Times map[string]time.Duration `json:"times"`
-	// costs that are only known within bounds, by name
+	// bounds of costs that could not be measured exactly, by name
 	Ranges map[string]Range `json:"ranges,omitempty"`
-	// violations during the failover, by class; a class that was checked and had none counts 0
+	// violations during the failover, by class; 0: the class was checked, and none was found
 	Losses map[string]int `json:"losses,omitempty"`
 }
 
@@ -28,7 +28,7 @@ type Range struct {
 // two does not overflow.
 const Unbounded time.Duration = math.MaxInt64 / 2
 
-// Range returns the bounds of the time called name. If it is not known for this failover, the bounds are 0 and
+// Range returns the bounds of the time with the given name. If it is not known for this failover, the bounds are 0 and
 // Unbounded.
 func (f Failover) Range(name string) Range {
 	if d, ok := f.Times[name]; ok {
@@ -40,8 +40,9 @@ func (f Failover) Range(name string) Range {
 	return Range{Most: Unbounded}
 }
 
-// BoundsOf returns two distributions over all failovers: of the lower and of the upper bounds of the time called name.
-// The bounds of a failover that does not show this time are 0 and Unbounded. BoundsOf panics if all is empty.
+// BoundsOf returns two distributions over the given failovers, for the time with the given name. One is of the lower
+// bounds of that time, the other of its upper bounds. If a failover does not show the time, its bounds are 0 and
+// Unbounded. BoundsOf panics if there are no failovers.
 func BoundsOf(all []Failover, name string) (least, most Distribution) {
 	var low, high []time.Duration
 	for _, one := range all {
@@ -54,8 +55,8 @@ func BoundsOf(all []Failover, name string) (least, most Distribution) {
 // Figures sums up many failovers. The zero value stands for no failovers.
 type Figures struct {
 	Failovers int            `json:"failovers"`
-	Times     []Distribution `json:"times"` // in the order of the names given to FiguresOf
-	// violations per failover of each class that was checked, by name
+	Times     []Distribution `json:"times"` // ordered as the names given to FiguresOf
+	// violations per failover, for each class that was checked; ordered by name
 	Losses []Mean `json:"losses,omitempty"`
 }
 
@@ -65,12 +66,12 @@ type Distribution struct {
 	Of     int           `json:"of"` // number of failovers that show it, at least one
 	Min    time.Duration `json:"min"`
 	Median time.Duration `json:"median"`
-	P90    time.Duration `json:"p90"` // smallest value that nine tenths do not exceed
+	P90    time.Duration `json:"p90"` // smallest value that nine tenths of the values do not exceed
 	Max    time.Duration `json:"max"`
 }
 
-// Mean is a mean per failover with its 95 % confidence interval, Low to High. High is -1 if there is no upper bound:
-// after a single failover, or if none had a violation. The next one may then have thousands.
+// Mean is a mean per failover with its 95 % confidence interval, from Low to High. High is -1 if there is no upper
+// bound: after a single failover, or if none had a violation. The next failover may have thousands.
 type Mean struct {
 	Name string  `json:"name"`
 	Of   int     `json:"of"` // number of failovers
@@ -79,7 +80,7 @@ type Mean struct {
 	High float64 `json:"high"`
 }
 
-// FiguresOf sums up failovers. names selects the times, and their order.
+// FiguresOf sums up failovers. The parameter names says which times to include, in which order.
 func FiguresOf(all []Failover, names []string) Figures {
 	if len(all) == 0 {
 		return Figures{}
@@ -117,7 +118,7 @@ func distributionOf(name string, times []time.Duration) Distribution {
 	}
 }
 
-// At returns the distribution called name; ok is false if no failover shows it.
+// At returns the distribution with the given name. The result ok is false if no failover shows it.
 func (f Figures) At(name string) (d Distribution, ok bool) {
 	i := slices.IndexFunc(f.Times, func(d Distribution) bool { return d.Name == name })
 	if i < 0 {
@@ -126,11 +127,11 @@ func (f Figures) At(name string) (d Distribution, ok bool) {
 	return f.Times[i], true
 }
 
-// Share returns an upper bound, with 95 % confidence, on the share of failovers that have any violation. It holds only
-// if none of the failovers that m counts (Of) had one.
+// Share returns an upper bound, with 95 % confidence, on the share of failovers that have any violation. It is valid
+// only if none of the failovers that m counts had a violation.
 func (m Mean) Share() float64 { return 1 - math.Pow(0.05, 1/float64(m.Of)) }
 
-// meanOf returns the mean of counts with its interval by Student's t.
+// meanOf returns the mean of counts, with a confidence interval by Student's t.
 func meanOf(name string, counts []int) Mean {
 	n, sum, squares := float64(len(counts)), 0.0, 0.0
 	for _, c := range counts {

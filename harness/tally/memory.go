@@ -8,9 +8,9 @@ import (
 // Sample holds what the harness's process used at one time. A zero means that the value was not measured.
 type Sample struct {
 	At         time.Duration `json:"at"`  // since the start of the suite
-	RSS        int64         `json:"rss"` // resident memory, bytes
+	RSS        int64         `json:"rss"` // resident memory in bytes
 	Goroutines int           `json:"goroutines"`
-	Files      int           `json:"files"` // open files
+	Files      int           `json:"files"` // number of open files
 }
 
 // Memory follows the memory that the harness uses over a suite. The number of samples kept is bounded, however long the
@@ -18,28 +18,28 @@ type Sample struct {
 type Memory struct {
 	Runs Curve `json:"runs"` // measured after each run, when its clients are gone
 	Load Curve `json:"load"` // measured while clients load the system
-	// end of the warm-up: the constant WarmUp after the process began, or the end of the first pass if that is sooner
+	// end of the warm-up: the constant WarmUp after the process began, or the end of the first pass if that is earlier
 	WarmUp time.Duration `json:"warmUp"`
-	Max    int64         `json:"max"` // most resident memory in any sample, bytes
+	Max    int64         `json:"max"` // largest resident memory in any sample, in bytes
 
-	from time.Duration // when this process began, since the start of the suite
+	from time.Duration // when this process began, counted from the start of the suite
 }
 
 // Curve is a series of samples, evenly thinned out when there are many.
 type Curve struct {
 	All []Sample `json:"all"`
 
-	every, seen int // one sample in every is kept; seen counts all
+	every, seen int // one sample out of this many (every) is kept; the number of all samples (seen)
 }
 
-// WarmUp is for how long the harness's process may grow before growth of its memory counts.
+// WarmUp is the time in which the harness's process may grow without any growth being counted.
 const WarmUp = 5 * time.Minute
 
 // maxSamples bounds the samples of a curve.
 const maxSamples = 480
 
 // Restart drops all samples but keeps the maximum. It is called when another process resumes the suite, since growth is
-// measured within one process. at is the time since the start of the suite.
+// measured within one process. The parameter at is the time since the start of the suite.
 func (m *Memory) Restart(at time.Duration) { *m = Memory{Max: m.Max, WarmUp: at + WarmUp, from: at} }
 
 // AfterRun adds a sample taken after a run of the given pass, counted from 1.
@@ -57,7 +57,8 @@ func (m *Memory) UnderLoad(s Sample) {
 	m.Load.add(s)
 }
 
-// add stores a sample. When the curve is full, it drops every second sample, and from then on stores half as many.
+// add stores a sample. When the curve is full, it drops every second sample, and stores only half as many from that
+// time on.
 func (c *Curve) add(s Sample) {
 	c.every = max(1, c.every)
 	if c.seen++; c.seen%c.every != 0 {
@@ -72,9 +73,9 @@ func (c *Curve) add(s Sample) {
 	c.All, c.every = c.All[:maxSamples/2], 2*c.every
 }
 
-// Growth says how resident memory grew after the warm-up, in bytes. The result from is the median of the first quarter
-// of the samples after the warm-up; the result to is the median of the last quarter. A median depends less than a
-// single sample on when the garbage collector last ran. ok is false if fewer than eight samples follow the warm-up.
+// Growth says how resident memory grew after the warm-up, in bytes. The first result is the median of the first quarter
+// of the samples after the warm-up; the second is the median of the last quarter. A median depends less than a single
+// sample on when the garbage collector last ran. The result ok is false if fewer than eight samples follow the warm-up.
 func (c Curve) Growth(warmUp time.Duration) (from, to int64, ok bool) {
 	var after []int64
 	for _, s := range c.All {

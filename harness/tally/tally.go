@@ -11,13 +11,13 @@ import (
 // Ending is the result of a run of a suite. The zero value is NotRun.
 type Ending uint8
 
-// The endings. After NotRun they go from best to worst. NotRun is as bad as Undecided: see rank.
+// The endings. After NotRun they go from best to worst; NotRun is as bad as Undecided, as rank says.
 const (
-	NotRun    Ending = iota // it did not run, or not to its end
-	Met                     // as expected
-	Undecided               // it came to no verdict; Why has the reason
+	NotRun    Ending = iota // the run was not made, or did not reach its end
+	Met                     // the run ended as expected
+	Undecided               // the run came to no verdict; its field Why has the reason
 	Failed                  // the harness or its environment failed
-	NotMet                  // not as expected
+	NotMet                  // the run did not end as expected
 )
 
 var endingNames = [...]string{NotRun: "not run", Met: "met", Undecided: "unknown", Failed: "failed", NotMet: "not met"}
@@ -45,31 +45,31 @@ func (e Ending) rank() int {
 
 // Run is one run of a suite, and a line of suite.jsonl.
 type Run struct {
-	Name     string          `json:"name"` // of the case
-	Pass     int             `json:"pass"` // from 1
+	Name     string          `json:"name"` // name of the case
+	Pass     int             `json:"pass"` // number of the pass, from 1
 	Seed     uint64          `json:"seed"`
 	Ending   Ending          `json:"ending"`
-	Why      string          `json:"why,omitempty"` // why it did not end as expected; empty if it did
+	Why      string          `json:"why,omitempty"` // why the run did not end as expected; empty: it did
 	Verdict  harness.Verdict `json:"verdict"`
 	Found    string          `json:"found,omitempty"`
 	Expected string          `json:"expected"`
 	Ops      int64           `json:"ops"`
 	Started  time.Time       `json:"started"`
 	Elapsed  time.Duration   `json:"elapsed"`
-	Command  string          `json:"command,omitempty"` // repeats the run
-	Link     string          `json:"link,omitempty"`    // relative path of its report; empty if that was not kept
-	Process  Sample          `json:"process"`           // the harness after the run
-	// worker that made the run for a coordinator; empty: this process made it
+	Command  string          `json:"command,omitempty"` // the command that repeats the run
+	Link     string          `json:"link,omitempty"`    // relative path of the run's report; empty: it was not kept
+	Process  Sample          `json:"process"`           // what the harness's process used after the run
+	// worker that made the run for a coordinator; empty: this process made the run
 	Worker string `json:"worker,omitempty"`
 
-	// failovers that no fault caused, as in "a failover that no fault caused: ..."; empty: there was none
+	// failovers that no fault caused, as in "a failover that no fault caused: ..."; empty: there were none
 	Unplanned string `json:"unplanned,omitempty"`
-	// steps of the counterexample of a search that was not as expected, in lines; empty: there is none
+	// steps of the counterexample, as lines, if a search did not end as expected; empty: no counterexample
 	Steps string `json:"steps,omitempty"`
-	// the time of a failover whose limit decided the ending, such as "first write"; empty: no limit did
+	// name of the failover's time whose limit decided the ending, such as "first write"; empty: no limit decided it
 	Limit string `json:"limit,omitempty"`
 
-	Failovers []Failover `json:"failovers,omitempty"` // in order of time
+	Failovers []Failover `json:"failovers,omitempty"` // ordered by time
 	// names of the failovers' times, in the order in which reports show them
 	Stages []string `json:"stages,omitempty"`
 }
@@ -79,14 +79,14 @@ type Case struct {
 	Name     string        `json:"name"`
 	Variant  string        `json:"variant,omitempty"`
 	Expected string        `json:"expected"`
-	Runs     int           `json:"runs"` // runs that ended: the sum of the next four
+	Runs     int           `json:"runs"` // number of runs that ended: the sum of the next four fields
 	Met      int           `json:"met"`
 	NotMet   int           `json:"notMet"`
 	Unknown  int           `json:"unknown"`
 	Failed   int           `json:"failed"`
 	Ops      int64         `json:"ops"`
 	Elapsed  time.Duration `json:"elapsed"`
-	Last     Run           `json:"last"`     // without its failovers, like those in Failures
+	Last     Run           `json:"last"`     // the last run; its Failovers are left out, as in Failures
 	Failures []Run         `json:"failures"` // the first MaxFailures runs that were not as expected
 
 	// the figures that SumUp returned when the suite was stored; Add does not change them
@@ -126,8 +126,8 @@ func (c *Case) Add(r Run) {
 	}
 }
 
-// SumUp returns the figures over the failovers of the runs that were added. If these had none, it returns c.Failovers,
-// which a case read from a file has. The result is nil if no run had a failover.
+// SumUp returns the figures over the failovers of the runs that were added. If these runs had no failovers, it returns
+// c.Failovers, which is set in a case that was read from a file. The result is nil if no run had a failover.
 func (c Case) SumUp() *Figures {
 	if len(c.failovers) == 0 {
 		return c.Failovers
@@ -135,7 +135,7 @@ func (c Case) SumUp() *Figures {
 	return new(FiguresOf(c.failovers, c.stages))
 }
 
-// Ending returns the worst ending of the case's runs; NotRun if there are none.
+// Ending returns the worst ending of the case's runs; NotRun if there are no runs.
 func (c Case) Ending() Ending {
 	switch {
 	case c.NotMet > 0:
@@ -150,7 +150,7 @@ func (c Case) Ending() Ending {
 	return NotRun
 }
 
-// First returns the first run in Failures that ended as the case did. If there is none, it returns the last run.
+// First returns the first run in Failures with the ending of the whole case. If there is none, it returns the last run.
 func (c Case) First() Run {
 	if i := slices.IndexFunc(c.Failures, func(r Run) bool { return r.Ending == c.Ending() }); i >= 0 {
 		return c.Failures[i]
@@ -163,21 +163,21 @@ type Suite struct {
 	Name    string        `json:"name"`
 	Started time.Time     `json:"started"`
 	Elapsed time.Duration `json:"elapsed"`
-	For     time.Duration `json:"for,omitempty"`   // requested time; 0: one pass
-	Passes  int           `json:"passes"`          // passes that have begun
-	Ended   string        `json:"ended,omitempty"` // reason for an early end; empty: it ran to its end
+	For     time.Duration `json:"for,omitempty"`   // time for which the suite was asked to run; 0: one pass
+	Passes  int           `json:"passes"`          // number of passes that have begun
+	Ended   string        `json:"ended,omitempty"` // reason for an early end; empty: the suite ran to its end
 	// how often another process resumed the suite; Elapsed leaves out the time in between
 	Resumed int    `json:"resumed,omitempty"`
 	Cases   []Case `json:"cases"`
-	Memory  Memory `json:"memory"` // of the harness
+	Memory  Memory `json:"memory"` // memory of the harness
 
-	// version of doublegrant; empty: an older version, which did not record it
+	// version of doublegrant; empty: a version too old to record it
 	Version     string `json:"version,omitempty"`
-	Fingerprint string `json:"fingerprint,omitempty"` // of the whole suite: its runs, their scripts and expectations
+	Fingerprint string `json:"fingerprint,omitempty"` // of the whole suite: runs, scripts and expectations
 	// server of the nodes, by platform: {"process": "Redis 7.0.15"}
 	Servers map[string]string `json:"servers,omitempty"`
 
-	Shard *Shard `json:"shard,omitempty"` // which part of a suite this is; nil: the whole suite
+	Shard *Shard `json:"shard,omitempty"` // the part of a suite that this is; nil: the whole suite
 	// the parts that were merged into this suite; Elapsed is the time of the longest part
 	Shards []ShardResult `json:"shards,omitempty"`
 }
@@ -221,8 +221,8 @@ func (s Suite) Missing() (n int) {
 	return n
 }
 
-// Failures lists, for each case, the first runs that were not as expected, up to the number most. others is how many
-// more there were.
+// Failures lists, for each case, the first runs that were not as expected. The parameter most bounds their number. The
+// result others is the number of further such runs.
 func (s Suite) Failures(most int) (all []Run, others int) {
 	for _, c := range s.Cases {
 		shown := c.Failures[:min(most, len(c.Failures))]

@@ -14,7 +14,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads/bugs"
 )
 
-// goToolchain builds programs in Go, each as a separate module that requires the pinned versions. Go takes the least
+// goToolchain builds programs in Go, each as a separate module that requires the pinned versions. Go takes the lowest
 // version that satisfies all requirements, so the build is the same each time.
 var goToolchain = toolchain{
 	shared: map[string]string{"adapter.go": "go/adapter.go"},

@@ -41,16 +41,16 @@ func unpack(ctx context.Context, dir string, _ bugs.Bug, build bugs.Build) error
 	return nil
 }
 
-// interpreted is how programs in an interpreted language are run. Unpacked packages come before the machine's own
-// packages. In env and options {usr} stands for the folder usr of the unpacked packages.
+// interpreted says how programs in an interpreted language are run. Unpacked packages come before the machine's own
+// packages. In the fields env and options, {usr} stands for the folder usr of the unpacked packages.
 type interpreted struct {
-	shared   map[string]string // as in toolchain
-	name     string            // the interpreter, or its path where it has to be Debian's
-	packages string            // Debian packages of the interpreter
+	shared   map[string]string // files that each program needs, as in toolchain
+	name     string            // the interpreter's command, or its path where it must be Debian's interpreter
+	packages string            // names of the interpreter's Debian packages
 	probe    []string          // arguments with which the interpreter fails if one of these packages is missing
-	env      []string          // variables with their values: paths or patterns of paths, with colons between
-	options  []string          // of the interpreter
-	main     string            // the program's file
+	env      []string          // variables as NAME=value; a value is paths or patterns of paths, separated by colons
+	options  []string          // options of the interpreter
+	main     string            // name of the program's main file
 }
 
 func (in interpreted) toolchain() toolchain {
@@ -85,7 +85,7 @@ func (in interpreted) command(dir string, build bugs.Build) ([]string, error) {
 	return append(append(command, filepath.Join(dir, in.main)), build.Args...), nil
 }
 
-// matching lists the paths that match any of the patterns. A pattern without * is listed as it is, even if no such path
+// matching lists the paths that match any of the patterns. It lists a pattern without * unchanged, even if no such path
 // exists.
 func matching(patterns []string) (paths []string, err error) {
 	for _, pattern := range patterns {

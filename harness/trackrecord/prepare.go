@@ -25,9 +25,10 @@ func missingf(format string, about ...any) error {
 
 // toolchain makes the programs of a language.
 type toolchain struct {
-	shared map[string]string // files of workloads/adapters that each program needs, by their name beside it
-	// make makes the program in the folder dir, which has its files. It is called once for each program, and the folder
-	// is renamed afterwards. The error wraps ErrMissing if a version, a compiler or a package is missing.
+	shared map[string]string // files of workloads/adapters that each program needs, by the name that they get beside it
+	// make makes the program in the folder dir, where its source files are already. It is called once for each program,
+	// and the folder is renamed afterwards. The error wraps ErrMissing if a version, a compiler or a package is
+	// missing.
 	make func(ctx context.Context, dir string, b bugs.Bug, build bugs.Build) error
 	// command returns the command line of the program in the folder dir. The error wraps ErrMissing if an interpreter
 	// is missing.
@@ -82,8 +83,9 @@ func sources(b bugs.Bug, chain toolchain) (map[string][]byte, error) {
 	return files, nil
 }
 
-// makeIn makes the folder dir with files and with what fill adds to them. fill works in another folder, which is
-// renamed to dir at the end. So dir is there as a whole or not at all, and two processes may make it at the same time.
+// makeIn makes the folder dir, with the given files and with what the function fill adds to them. That function works
+// in another folder, which is renamed to dir at the end. So dir is there as a whole or not at all, and two processes
+// may make it at the same time.
 func makeIn(dir string, files map[string][]byte, fill func(in string) error) error {
 	parent := filepath.Dir(dir)
 	if err := os.MkdirAll(parent, 0o755); err != nil {
@@ -110,7 +112,7 @@ func makeIn(dir string, files map[string][]byte, fill func(in string) error) err
 	return nil
 }
 
-// fingerprint returns a text that differs for programs of different sources or versions.
+// fingerprint returns a text that differs between programs of different sources or versions.
 func fingerprint(files map[string][]byte, build bugs.Build) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q %q", build.Version, build.With, build.Needs)

@@ -26,7 +26,7 @@ type Ending string
 const (
 	Shown   Ending = "shown"     // the bug was found as the entry states, and not in the version that should lack it
 	Refuted Ending = "refuted"   // another class or none was found, or the version that should lack the bug has it
-	Unsaid  Ending = "undecided" // a search or run could tell nothing
+	Unsaid  Ending = "undecided" // a search or run came to no verdict
 	Missing Ending = "missing"   // a version, an interpreter, a package or a server is missing
 )
 
@@ -34,21 +34,23 @@ const (
 type Outcome struct {
 	Bug    bugs.Bug `json:"bug"`
 	Ending Ending   `json:"ending"`
-	Why    string   `json:"why,omitempty"` // empty if it was shown
+	Why    string   `json:"why,omitempty"` // reason for the ending; empty if the bug was shown
 	Shown  Trial    `json:"shown"`
-	Holds  *Trial   `json:"holds,omitempty"` // of the version that should lack the bug; nil: none, or not reached
+	// the trial of the version that should lack the bug; nil: there is no such version, or it was not tried
+	Holds *Trial `json:"holds,omitempty"`
 }
 
 // Trial is a search or run of one build.
 type Trial struct {
-	Version string              `json:"version"`
-	Found   []harness.Class     `json:"found,omitempty"`
-	Steps   int                 `json:"steps,omitempty"` // of the smallest counterexample of the stated class; 0: a run
-	Took    time.Duration       `json:"took"`            // without building
+	Version string          `json:"version"`
+	Found   []harness.Class `json:"found,omitempty"`
+	// number of steps of the smallest counterexample of the stated class; 0: the trial is a run
+	Steps   int                 `json:"steps,omitempty"`
+	Took    time.Duration       `json:"took"` // time that it took, without building
 	Report  string              `json:"report,omitempty"`
 	Verdict harness.Verdict     `json:"verdict"`
 	Said    string              `json:"said"` // the verdict in one sentence
-	Search  reports.Exploration `json:"-"`    // its zero value: a run
+	Search  reports.Exploration `json:"-"`    // the search; zero value: the trial is a run
 }
 
 // Show shows a bug. It returns an error only if the harness or its environment failed, or ctx was cancelled. If
@@ -135,7 +137,7 @@ func try(ctx context.Context, b bugs.Bug, build bugs.Build, o results.Options) (
 	return t, err
 }
 
-// entry returns the run that the entry of a bug asks for, in the form of a suite's entry.
+// entry returns the run that a bug's entry asks for, in the form of a suite's entry.
 func entry(b bugs.Bug, build bugs.Build, command []string) (e suite.Entry, err error) {
 	run := maps.Clone(b.Run)
 	run["name"] = b.ID + " " + build.Version

@@ -10,8 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// ExitCode returns the exit code of several outcomes: 1 if one is refuted, else 3 if something is missing, else 2 if
-// one is undecided, else 0.
+// ExitCode returns the exit code of several outcomes: 1 if any is refuted. Otherwise it is 3 if something is missing,
+// or else 2 if any is undecided, or else 0.
 func ExitCode(outs []Outcome) int {
 	code := map[Ending]int{Refuted: 1, Missing: 3, Unsaid: 2}
 	for _, e := range []Ending{Refuted, Missing, Unsaid} {

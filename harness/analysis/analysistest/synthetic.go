@@ -84,9 +84,9 @@ func Addressed() []harness.Event {
 	return all
 }
 
-// FailoverEvents returns the events of a failover, as Sentinels and the harness's polls record them. At start the node
-// with the name lost, the primary, is lost. Then the node with the name promoted is the primary. Their addresses end in
-// from and to.
+// FailoverEvents returns the events of a failover, as Sentinels and the harness's polls record them. At the time start,
+// the primary is lost: the node whose name is the parameter lost. Afterwards the primary is the node whose name is the
+// parameter promoted. The addresses of the two nodes end in the numbers from and to.
 func FailoverEvents(start time.Duration, lost, promoted string, from, to int) []harness.Event {
 	address := func(i int) string { return fmt.Sprintf("127.7.2.%d 6379", i) }
 	primary := "master mymaster " + address(from)
