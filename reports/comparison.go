@@ -10,22 +10,22 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// Ranking says which of several variants is better. If all rows are of one variant, it compares their conditions.
+// Ranking says which of several variants is better. If all rows are of one variant, it compares the conditions instead.
 type Ranking struct {
-	Rows     []Row           // each with its Why
-	Best     string          // the better variant or condition; empty: there is none
-	Answer   string          // Best, or why there is none, in few words
-	Sentence string          // the reason
+	Rows     []Row           // the rows, each with its field Why set
+	Best     string          // the better variant or condition; empty: none is better
+	Answer   string          // the better variant or condition, or why there is none, in few words
+	Sentence string          // the reason for the answer, as a sentence
 	Verdict  harness.Verdict // valid if something held, invalid if everything broke, otherwise unknown
 }
 
-// faster is the ratio of operations a second from which one variant is called faster than another. Each ran once, and
-// the machine may have been busy, so a smaller ratio says nothing.
+// faster is the least ratio of two rates, in operations a second, for which one variant is called faster than another.
+// Each ran once, and the machine may have been busy, so a smaller ratio says nothing.
 const faster = 1.25
 
 // Rank compares variants that ran under the same conditions. A variant that broke, under load or in a search, is worse
 // than one that held. Of several variants that held, the best is faster than each of the others under every condition.
-// There may be none.
+// It may be that none is.
 func Rank(rows []Row) Ranking {
 	c := Ranking{Rows: slices.Clone(rows)}
 	for i, r := range c.Rows {
@@ -66,9 +66,9 @@ func Rank(rows []Row) Ranking {
 // contender is a variant or a condition, with its rows.
 type contender struct {
 	name  string
-	rows  []Row // all
-	broke []Row // those that are invalid
-	open  []Row // those without a verdict
+	rows  []Row // all its rows
+	broke []Row // its rows with the verdict invalid
+	open  []Row // its rows without a verdict
 }
 
 // contendersOf groups rows by variant, or by condition if all are of one variant.
@@ -100,7 +100,7 @@ func (c *contender) add(r Row) {
 // broke reports whether the run or the search found a violation.
 func (r Row) broke() bool { return r.Verdict == harness.Invalid || r.Searched == harness.Invalid }
 
-// under returns the conditions of a row, as they follow the word "under" in a sentence.
+// under returns the conditions of a row in the form in which they follow the word "under" in a sentence.
 func (r Row) under() string { return cmp.Or(r.Regime, "no fault") }
 
 // why explains the result of a row in one sentence.
@@ -169,7 +169,7 @@ func tell(all []contender) string {
 	return strings.Join(parts, "; ")
 }
 
-// say puts the names of contenders into format. It returns "" if there are no contenders.
+// say puts the names of contenders into a format. It returns "" if there are no contenders.
 func say(all []contender, format string) string {
 	var names []string
 	for _, c := range all {
@@ -193,8 +193,8 @@ func joinSentences(clauses ...string) string {
 	return strings.Join(all, " ")
 }
 
-// fastest returns the name of the contender that is faster than each of the others under every condition; empty: there
-// is none. A single contender counts as the fastest.
+// fastest returns the name of the contender that is faster than each of the others under every condition. It returns ""
+// if there is none. A single contender counts as the fastest.
 func fastest(all []contender) string {
 	for _, c := range all {
 		ahead := func(other contender) bool { return other.name == c.name || c.isFaster(other) }
@@ -215,8 +215,8 @@ func (c contender) isFaster(other contender) bool {
 	return true
 }
 
-// pacesOf says how many operations a second contenders did under their first condition. If best is empty, it adds which
-// differences are too small to tell.
+// pacesOf says how many operations a second contenders did under their first condition. If the parameter best is empty,
+// it adds which differences are too small to tell.
 func pacesOf(all []contender, best string) string {
 	var paces []string
 	for _, c := range all {
@@ -232,7 +232,8 @@ func pacesOf(all []contender, best string) string {
 	return s
 }
 
-// leastBroken returns the name of the contender that broke under the fewest conditions; empty: several did.
+// leastBroken returns the name of the contender that broke under the fewest conditions. It returns "" if several
+// contenders broke under equally few.
 func leastBroken(all []contender) (name string) {
 	fewest := slices.MinFunc(all, func(a, b contender) int { return cmp.Compare(len(a.broke), len(b.broke)) })
 	for _, c := range all {

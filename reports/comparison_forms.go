@@ -14,7 +14,7 @@ func WriteComparison(dir string, c Ranking) error {
 	return writeAll(dir, []Format[Ranking]{{IndexFile, ComparisonHTML}, {SummaryFile, ComparisonMarkdown}}, c)
 }
 
-// ComparisonHTML writes a comparison as one page that links to the report of each run and needs nothing else.
+// ComparisonHTML writes a comparison as one page. The page links to the report of each run and needs no other file.
 func ComparisonHTML(w io.Writer, c Ranking) error {
 	return render(w, "comparison.html.tmpl", comparisonPage{c, newIndex(c.Rows)})
 }

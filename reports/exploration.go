@@ -15,20 +15,21 @@ import (
 
 // Exploration is the content of the files of one search through interleavings.
 type Exploration struct {
-	// Dir is the results folder, which the paths in Files start from; empty: Files start from the current folder.
+	// Dir is the results folder; the paths in Files are relative to it. Empty: they are relative to the current folder.
 	Dir      string            `json:"-"`
 	Name     string            `json:"name"`
 	Variant  string            `json:"variant"`
-	Command  string            `json:"command,omitempty"` // repeats the search
-	Labels   map[string]string `json:"labels,omitempty"`  // regime, lease, ...
-	Doc      string            `json:"doc,omitempty"`     // the variant in one line
+	Command  string            `json:"command,omitempty"` // the command that repeats the search
+	Labels   map[string]string `json:"labels,omitempty"`  // such as the regime and the lease
+	Doc      string            `json:"doc,omitempty"`     // a description of the variant in one line
 	Source   string            `json:"source,omitempty"`  // where the variant comes from
 	Clients  int               `json:"clients"`           // number of clients; 0 in Go code: the number in the budget
 	Started  time.Time         `json:"started,omitzero"`
 	Result   interleave.Result `json:"result"`
-	Files    map[int]string    `json:"files,omitempty"`    // index in result.found: file that replays it
+	Files    map[int]string    `json:"files,omitempty"`    // files that replay counterexamples, by index in found
 	Versions []Version         `json:"versions,omitempty"` // of all programs and libraries involved
-	// Replay begins the command that replays a counterexample; the recipe of a counterexample in result.found follows it.
+	// Replay is the first part of the command that replays a counterexample. The recipe of the counterexample, from
+	// result.found, is appended to it.
 	Replay   string `json:"replay,omitempty"`
 	Expected string `json:"expected,omitempty"` // what was expected, such as "double-grant"; empty: nothing
 	Met      bool   `json:"-"`                  // whether Expected came true
@@ -219,7 +220,7 @@ func (e Exploration) setup() []fact {
 	return all
 }
 
-// warnings lists what a reader has to know first.
+// warnings lists what a reader has to know before anything else.
 func (e Exploration) warnings() (all []string) {
 	for _, limit := range e.Result.Limits {
 		all = append(all, "Not looked at: "+limit+".")
@@ -238,7 +239,7 @@ func (e Exploration) warnings() (all []string) {
 		". There may be smaller counterexamples, and other ones.")
 }
 
-// slowSteps says that a search was cut short by steps that take real time; empty: it was not.
+// slowSteps says that a search was cut short by steps that take real time. It returns "" if it was not.
 func (e Exploration) slowSteps() string {
 	const slow = 100 * time.Millisecond // most take less than one
 	r := e.Result

@@ -8,7 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/reports/drawing"
 )
 
-// ExplorationHTML writes a search as one self-contained page: no network, no script, no other file.
+// ExplorationHTML writes a search as one self-contained page. It loads no other file, runs no script and uses no
+// network.
 func ExplorationHTML(w io.Writer, e Exploration) error {
 	return render(w, "exploration.html.tmpl", newExplorationPage(e))
 }
@@ -51,12 +52,12 @@ type counterexampleView struct {
 	Certified bool
 	Steps     string
 	Lines     []drawing.Line
-	Hidden    int    // lines that are not drawn
-	Shrunk    string // its size before it was shrunk; empty: it was not
+	Hidden    int    // number of lines that are not drawn
+	Shrunk    string // size of the counterexample before it was shrunk; empty: it was not shrunk
 	Walk      walk
 	Legend    []drawing.LegendKey
-	Replay    string // the command that runs it again from its file
-	PassOn    string // the command that runs it again on any machine
+	Replay    string // the command that replays the counterexample from its file
+	PassOn    string // the command that replays the counterexample on any machine
 	File      string
 }
 

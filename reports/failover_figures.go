@@ -44,7 +44,8 @@ func FailoversOf(all []analysis.Failover) (figures []tally.Failover) {
 	return figures
 }
 
-// rangesOf returns, by name, the costs of a failover whose length is known only as a range; nil: there are none.
+// rangesOf returns, by name, the costs of a failover whose length is known only as a range. It returns nil if there are
+// none.
 func rangesOf(f analysis.Failover) (all map[string]tally.Range) {
 	for name, o := range map[string]analysis.Outage{analysis.NoAnswers: f.Outage, analysis.NoClientWrites: f.Writes} {
 		if o.Seen && o.IsRange() {
@@ -87,7 +88,8 @@ func FailoversLine(f tally.Figures) string {
 	return s
 }
 
-// seenIn returns, in parentheses, in how many of all failovers the time of the distribution d was seen; empty: in all.
+// seenIn says, in parentheses, in how many of all failovers the time of the distribution d was seen. It returns "" if
+// it was seen in all.
 func seenIn(d tally.Distribution, f tally.Figures) string {
 	if d.Of == f.Failovers {
 		return ""

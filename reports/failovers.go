@@ -28,7 +28,7 @@ type failoverTable struct {
 	Rows  []failoverRow
 	Foot  []failoverRow
 
-	Remarks []fact // remarks on some failovers, by the row's name
+	Remarks []fact // remarks on some failovers; each has the name of the failover's row
 }
 
 type failoverRow struct {
@@ -55,8 +55,8 @@ func failoverRows(all []analysis.Failover) failoverTable {
 	return t
 }
 
-// addFoot adds rows with the median, the least, the p90 and the most of each column. If some failovers lack a time, one
-// more row says how many failovers have each time.
+// addFoot adds rows with the median, the minimum, the p90 and the maximum of each column. If some failovers lack a
+// time, one more row says how many failovers have each time.
 func (t *failoverTable) addFoot(f tally.Figures) {
 	t.Foot = []failoverRow{{Name: "median"}, {Name: "least"}, {Name: "p90"}, {Name: "most"}}
 	of := failoverRow{Name: "seen in"}

@@ -16,8 +16,8 @@ import (
 // ("workflow commands" in its documentation), and a step's summary, a Markdown file that GITHUB_STEP_SUMMARY names.
 
 const (
-	maxAnnotations = 10        // GitHub shows that many errors of a step
-	maxSummary     = 1_000_000 // bytes of a step's summary; GitHub takes 1 MiB and drops a larger one
+	maxAnnotations = 10        // the largest number of annotations; GitHub shows that many errors of a step
+	maxSummary     = 1_000_000 // the largest summary of a step in bytes; GitHub takes 1 MiB, and drops a larger one
 )
 
 // AnnotateRows writes an annotation for each of the first runs or searches that did not pass, at most maxAnnotations.
@@ -68,7 +68,7 @@ func annotate(w io.Writer, warning bool, title, text string) error {
 }
 
 // AppendStepSummary appends a summary in Markdown to the file at path, as long as the file stays small enough for
-// GitHub. A summary that does not fit is cut at a line's end, and says so.
+// GitHub. A summary that does not fit is cut at a line's end, and says that it was cut.
 func AppendStepSummary(path string, write func(io.Writer) error) error {
 	var text bytes.Buffer
 	if err := write(&text); err != nil {

@@ -14,18 +14,18 @@ const Schema = 1
 // ErrSchema marks a document of another version or kind.
 var ErrSchema = errors.New("unknown schema")
 
-// Head begins every JSON document that doublegrant prints or writes. A folder beside this one, schemas, has a JSON
-// Schema for each kind. Names of fields are in camelCase. Times and lengths of time are integers in nanoseconds, unless
-// a field has a date.
+// Head is the beginning of every JSON document that doublegrant prints or writes. The folder schemas, beside this file,
+// has a JSON Schema for each kind. Names of fields are in camelCase. Times and lengths of time are integers in
+// nanoseconds, except in fields that hold a date.
 type Head struct {
-	Schema int  `json:"schema"` // version of the document's fields, from 1; see Schema
+	Schema int  `json:"schema"` // version of the document's fields, from 1; the constant Schema is the current one
 	Kind   Kind `json:"kind"`   // what the document describes
 }
 
 // Kind says what a JSON document describes.
 type Kind string
 
-// Kinds of documents. The command line has more of its own, such as "catalogue".
+// Kinds of documents. The command line has more kinds of its own, such as "catalogue".
 const (
 	KindRun          Kind = "run"
 	KindExploration  Kind = "exploration"
@@ -40,7 +40,7 @@ func HeadOf(k Kind) Head { return Head{Schema, k} }
 // DocumentKind returns the document's kind. Every document has this method, since it embeds a Head.
 func (h Head) DocumentKind() Kind { return h.Kind }
 
-// check refuses a document of another version or kind.
+// check refuses a document that does not have the current version and the wanted kind.
 func (h Head) check(want Kind) error {
 	if h.Schema > Schema {
 		return fmt.Errorf("reports: read json: %w %d: a newer doublegrant wrote it, and this one reads %d: use the newer one",

@@ -23,13 +23,13 @@ import (
 var files embed.FS
 
 const (
-	maxAnomalies = 20  // the most anomalies that are shown with their operations
+	maxAnomalies = 20  // the largest number of anomalies that are shown with their operations
 	openAnomaly  = 3   // the number of anomalies that are unfolded at first
-	maxEvents    = 200 // the most events that are listed
-	maxFalls     = 2   // the most failovers that are all drawn; if there are more, only the slowest is
+	maxEvents    = 200 // the largest number of events that are listed
+	maxFalls     = 2   // the largest number of failovers that are all drawn; of more, only the slowest is drawn
 )
 
-// HTML writes the report as one self-contained page: no network, no script, no other file.
+// HTML writes the report as one self-contained page. It loads no other file, runs no script and uses no network.
 func HTML(w io.Writer, r Report) error {
 	return render(w, "report.html.tmpl", newPage(r))
 }
@@ -70,8 +70,8 @@ func helpers() template.FuncMap {
 	}
 }
 
-// words splits a command line at its blanks, so that a page breaks lines there and not at hyphens. A "--" broken into
-// two lines looks as if it contained a blank.
+// words splits a command line at its blanks, so that a page breaks lines there and not at hyphens. If a "--" were
+// broken into two lines, it would look as if it contained a blank.
 func words(command string) []string { return strings.Split(command, " ") }
 
 // style returns the stylesheet of every page.
@@ -109,7 +109,7 @@ func (p page) Violations() int64 {
 	return n
 }
 
-// Certified returns the number of violations that porcupine found illegal, too.
+// Certified returns the number of violations that porcupine, too, found to be violations.
 func (p page) Certified() int64 { return int64(p.Judged.Certified) }
 
 type classCount struct {
@@ -121,8 +121,8 @@ type classCount struct {
 // charts holds the pictures over time; nil if there is nothing to draw.
 type charts struct {
 	Throughput, Trouble, Groups, Latency *drawing.Drawing
-	Hidden                               int     // client groups that are not drawn
-	Peak                                 float64 // the rate that fills the height of a group's row, operations a second
+	Hidden                               int     // number of client groups that are not drawn
+	Peak                                 float64 // rate, in operations a second, at the top of a group's row
 	Width                                time.Duration
 }
 
@@ -243,17 +243,17 @@ type anomalyView struct {
 	Page    string
 	Picture drawing.Drawing
 	Listed  []opView
-	Hidden  int                 // operations that are not listed
-	Legend  []drawing.LegendKey // of the light bars
+	Hidden  int                 // number of operations that are not listed
+	Legend  []drawing.LegendKey // explains the light bars
 	Cut     bool                // the picture leaves out some time
-	Two     []string            // how long two owners held the key, for each overlap
+	Two     []string            // for each overlap of two owners, how long both held the key
 }
 
 // opView is one row of the table of operations.
 type opView struct {
 	harness.Op
 	Who   string
-	Since time.Duration // since the first Call
+	Since time.Duration // time since the first Call
 	Took  time.Duration
 }
 
@@ -293,8 +293,8 @@ func opViews(a harness.Anomaly, meta harness.Meta) []opView {
 	return all
 }
 
-// nameClient returns a client's id as text. A worker whose operation got no answer goes on under a new id. Then the
-// text names the worker, too.
+// nameClient returns a client's id as text. A worker whose operation got no answer goes on under a new id. In that case
+// the text names the worker, too.
 func nameClient(client int, meta harness.Meta) string {
 	switch w := meta.Worker(client); {
 	case client < 0:
@@ -328,7 +328,7 @@ func drawCharts(r Report) charts {
 
 func drawingPointer(d drawing.Drawing) *drawing.Drawing { return &d }
 
-// drawnFailovers returns the failovers to draw: all if there are few, otherwise the slowest.
+// drawnFailovers returns the failovers to draw: all of them if there are few, otherwise only the slowest.
 func drawnFailovers(all []analysis.Failover) []drawnFailover {
 	var some []drawnFailover
 	worst := slowest(all)

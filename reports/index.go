@@ -17,10 +17,10 @@ func Index(w io.Writer, rows []Row) error {
 // index holds the data for the template of an index.
 type index struct {
 	Rows     []indexRow
-	Tone     string // of the headline: valid, invalid or unknown
+	Tone     string // verdict that gives the headline its colour: valid, invalid or unknown
 	Word     string
 	Sentence string
-	Runs     string // how many there are
+	Runs     string // number of runs in words
 	Elapsed  time.Duration
 	Expects  bool // some run has an expectation
 	Explored bool // some row has an answer of the explorer
@@ -28,12 +28,12 @@ type index struct {
 
 type indexRow struct {
 	Row
-	Title  string // the variant, if the name says no more than Variant and About
-	About  string // "load, partition-primary", "every interleaving, 1 failover"
+	Title  string // the run's name, or only the variant if the name says no more than Variant and About
+	About  string // such as "load, partition-primary" or "every interleaving, 1 failover"
 	Passed bool
 	Result string // "valid", "invalid", "unknown"
-	Count  string // of operations
-	Pace   string // ok operations a second
+	Count  string // number of operations
+	Pace   string // number of ok operations a second
 }
 
 func newIndex(rows []Row) index {

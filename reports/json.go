@@ -15,25 +15,25 @@ type Document struct {
 	Name       string                `json:"name"`
 	Verdict    harness.Verdict       `json:"verdict"`            // "valid", "invalid" or "unknown"
 	Summary    string                `json:"summary"`            // the verdict in one sentence
-	Expected   string                `json:"expected,omitempty"` // what was expected, if anything
-	Met        *bool                 `json:"met,omitempty"`      // whether that came true; only with expected
-	Command    string                `json:"command,omitempty"`  // repeats the run
+	Expected   string                `json:"expected,omitempty"` // what was expected; empty: nothing
+	Met        *bool                 `json:"met,omitempty"`      // whether that came true; absent if nothing was expected
+	Command    string                `json:"command,omitempty"`  // the command that repeats the run
 	Labels     map[string]string     `json:"labels,omitempty"`   // variant, topology, nemesis, ...
 	Elapsed    time.Duration         `json:"elapsed"`
 	Totals     map[harness.Class]int `json:"totals"`               // violations by class
 	Certified  int                   `json:"certified"`            // violations that porcupine confirmed
-	Judgements []harness.Judgement   `json:"judgements"`           // one for each checker
+	Judgements []harness.Judgement   `json:"judgements"`           // one entry for each checker
 	Situations []harness.Situation   `json:"situations,omitempty"` // those with a count of 0 were never met
-	Anomalies  []harness.Anomaly     `json:"anomalies"`            // the first of each class, in order of time
-	// Notes are remarks that the history does not hold, such as which watchers fell behind.
+	Anomalies  []harness.Anomaly     `json:"anomalies"`            // the first ones of each class, ordered by time
+	// Notes are remarks that the history does not contain, such as which watchers fell behind.
 	Notes     []string            `json:"notes,omitempty"`
-	Pages     map[int]string      `json:"pages,omitempty"` // index in anomalies: page that draws it
-	Stats     analysis.Stats      `json:"stats"`           // totals; without the timeline
+	Pages     map[int]string      `json:"pages,omitempty"` // pages that draw anomalies, by index in anomalies
+	Stats     analysis.Stats      `json:"stats"`           // totals, without the timeline
 	Failovers []analysis.Failover `json:"failovers"`
-	Figures   *tally.Figures      `json:"failoverFigures,omitempty"` // of several failovers
+	Figures   *tally.Figures      `json:"failoverFigures,omitempty"` // figures over all failovers, if there are several
 	Faults    []harness.Fault     `json:"faults"`
 	Meta      harness.Meta        `json:"meta"`
-	End       *harness.End        `json:"end"` // null: the record stops before the run did
+	End       *harness.End        `json:"end"` // null: the record ends before the run did
 }
 
 // DocumentOf returns the content of a report's verdict.json.

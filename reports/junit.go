@@ -11,8 +11,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// JUnit writes runs as one test suite with a test case for each run. A run with an expectation passes if that was met,
-// and fails otherwise. A run without one passes if valid, fails if invalid, and is an error if unknown.
+// JUnit writes runs as one test suite with a test case for each run. A run with an expectation passes if the
+// expectation was met, and fails otherwise. A run without one passes if valid, fails if invalid, and is an error if
+// unknown.
 func JUnit(w io.Writer, name string, rows []Row) error {
 	var began time.Time
 	var took time.Duration
@@ -82,8 +83,8 @@ func junitCaseOf(r Row) junitCase {
 	return c
 }
 
-// problem returns the message and text of the failure or error, without saying a sentence twice; empty if the test
-// passed.
+// problem returns the message and the text of the failure or error, and says no sentence twice. Both are empty if the
+// test passed.
 func (c junitCase) problem() string {
 	p := cmp.Or(c.Failure, c.Error)
 	if p == nil {

@@ -10,8 +10,8 @@ import (
 // Layout says how text for a terminal looks. The zero value is brief text of 80 columns. Commands stay on one line,
 // even if they are longer.
 type Layout struct {
-	Width   int  // columns of a line, 20 or more; 0: 80
-	Verbose bool // with statistics, and a line for each part of a search or each checker
+	Width   int  // number of columns of a line, 20 or more; 0: 80
+	Verbose bool // the text has statistics, and a line for each part of a search or each checker
 }
 
 const usualWidth = 80

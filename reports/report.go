@@ -16,17 +16,17 @@ import (
 // Report is the content of the files of one run.
 type Report struct {
 	Name      string
-	Command   string            // repeats the run; may be empty
-	Labels    map[string]string // variant, topology, nemesis, regime, ...
-	History   harness.History   // reports do not read its Ops
+	Command   string            // the command that repeats the run; may be empty
+	Labels    map[string]string // such as variant, topology, nemesis and regime
+	History   harness.History   // the history; reports do not read its Ops
 	Judged    harness.Judged
 	Stats     analysis.Stats
 	Failovers []analysis.Failover
-	Pages     map[int]string // index in Judged.Anomalies: relative path of a page that draws it
+	Pages     map[int]string // relative paths of pages that draw anomalies, by index in Judged.Anomalies
 	Expected  string         // what was expected, such as "double-grant"; empty: nothing
 	Met       bool           // whether Expected came true
-	Notes     []string       // from the run's Result: remarks that the history does not hold
-	Elapsed   time.Duration  // of the whole run; the caller may include the judging
+	Notes     []string       // remarks from the run's Result that the history does not contain
+	Elapsed   time.Duration  // time of the whole run; the caller may include the judging
 }
 
 // New reads h once and returns its report. It sorts and numbers the faults by their Start. The caller sets Command,
@@ -87,8 +87,8 @@ func (r Report) Sentence() string {
 	}
 }
 
-// firstComplete returns the time of the anomaly that was complete first. This anomaly need not be the first in the
-// list, which is sorted by class before time.
+// firstComplete returns the time of the first anomaly to be complete. This need not be the first one in the list, which
+// is sorted by class, and only within a class by time.
 func firstComplete(anomalies []harness.Anomaly) time.Duration {
 	return slices.MinFunc(anomalies, func(a, b harness.Anomaly) int { return cmp.Compare(a.To, b.To) }).To
 }
@@ -157,7 +157,7 @@ func (r Report) Unplanned() string {
 	return strings.Join(all, "; ")
 }
 
-// unplannedNote returns Unplanned as sentences, with what to do; empty if there was none.
+// unplannedNote returns Unplanned as sentences, with what to do. It returns "" if no failover was unplanned.
 func (r Report) unplannedNote() string {
 	s := r.Unplanned()
 	if s == "" {
@@ -166,7 +166,7 @@ func (r Report) unplannedNote() string {
 	return strings.ToUpper(s[:1]) + s[1:] + ". " + analysis.RemedyUncaused
 }
 
-// warnings lists what a reader has to know first.
+// warnings lists what a reader has to know before anything else.
 func (r Report) warnings() []string {
 	var all []string
 	switch end := r.History.End; {

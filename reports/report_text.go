@@ -93,7 +93,7 @@ func judgedLine(all []harness.Judgement) string {
 	return strings.Join(words, "; ")
 }
 
-// doubts writes why checkers could not tell.
+// doubts writes why checkers came to no verdict.
 func doubts(b *strings.Builder, all []harness.Judgement, l Layout) {
 	for _, g := range all {
 		if g.InDoubt() {

@@ -14,11 +14,11 @@ import (
 // Reproduction is a repeated published experiment: what was published, what was found here, and whether the two have
 // the same shape.
 type Reproduction struct {
-	Name      string        `json:"name"`      // such as "jepsen-redis-2013"
+	Name      string        `json:"name"`      // name of the experiment, such as "jepsen-redis-2013"
 	Title     string        `json:"title"`     // the subject, in one line
 	Source    string        `json:"source"`    // the publisher, the title and the year
-	Published string        `json:"published"` // the figures, in words
-	Setup     string        `json:"setup"`     // how it is run here
+	Published string        `json:"published"` // the published figures, in words
+	Setup     string        `json:"setup"`     // how the experiment is run here
 	Differs   string        `json:"differs"`   // the reasons for figures that differ from the published ones
 	Expected  string        `json:"expected"`  // the shape that the trials should show, in words
 	Measures  []Measure     `json:"measures"`
@@ -40,37 +40,37 @@ const (
 	Untold  Shape = "cannot be told" // a trial's verdict is unknown
 )
 
-// Measure is a figure that every trial has: a column.
+// Measure is a figure that every trial has. The table has a column for it.
 type Measure struct {
 	Name string `json:"name"`
 	Unit string `json:"unit,omitempty"`
 }
 
-// Arm is one condition of the experiment: a row.
+// Arm is one condition of the experiment. The table has a row for it.
 type Arm struct {
 	Name      string   `json:"name"`
-	Published []string `json:"published,omitempty"` // by measure, in words; some may be missing
-	Command   string   `json:"command"`             // runs the first trial again
+	Published []string `json:"published,omitempty"` // published figures in words, for each measure; may be incomplete
+	Command   string   `json:"command"`             // the command that runs the first trial again
 	Trials    []Trial  `json:"trials"`
-	Ranges    []Range  `json:"ranges"` // in the order of the measures; filled in by Summarize
+	Ranges    []Range  `json:"ranges"` // one for each measure, in their order; Summarize fills them in
 }
 
 // Trial is one run of an arm.
 type Trial struct {
 	Seed    uint64          `json:"seed"`
 	Verdict harness.Verdict `json:"verdict"`
-	Reason  string          `json:"reason,omitempty"` // of an unknown verdict
-	Values  []float64       `json:"values"`           // in the order of the measures
-	Link    string          `json:"link,omitempty"`   // relative path of its report
+	Reason  string          `json:"reason,omitempty"` // reason for an unknown verdict
+	Values  []float64       `json:"values"`           // one for each measure, in their order
+	Link    string          `json:"link,omitempty"`   // relative path of the trial's report
 }
 
 // Range is the least, the median and the largest of the values of an arm's trials. With an even number of trials the
-// median is the mean of the two in the middle.
+// median is the mean of the two values in the middle.
 type Range struct {
 	Min    float64 `json:"min"`
 	Median float64 `json:"median"`
 	Max    float64 `json:"max"`
-	N      int     `json:"n"` // how many values
+	N      int     `json:"n"` // number of values
 }
 
 // RangeOf returns the range of values. Without values it is the zero Range.
@@ -135,7 +135,7 @@ func (a Arm) DecidedTrials() int {
 	return n
 }
 
-// head returns a column's title.
+// head returns the title of a measure's column.
 func (m Measure) head() string {
 	if m.Unit == "" {
 		return m.Name

@@ -9,7 +9,8 @@ import (
 	"github.com/doublegrant/doublegrant/reports/drawing"
 )
 
-// ReproductionHTML writes a reproduction as one self-contained page: no network, no script, no other file.
+// ReproductionHTML writes a reproduction as one self-contained page. It loads no other file, runs no script and uses no
+// network.
 func ReproductionHTML(w io.Writer, r Reproduction) error {
 	return render(w, "reproduction.html.tmpl", newReproductionPage(r))
 }
@@ -17,7 +18,7 @@ func ReproductionHTML(w io.Writer, r Reproduction) error {
 // reproductionPage holds the data for the template of a reproduction.
 type reproductionPage struct {
 	Reproduction
-	Tone   string // of the headline: valid, invalid or unknown
+	Tone   string // verdict that gives the headline its colour: valid, invalid or unknown
 	Facts  []fact
 	Doubts []string
 	Heads  []string
@@ -34,7 +35,7 @@ type armCells struct {
 
 type rangeCell struct{ Ours, Published string }
 
-// rangePlot is one measure over all arms.
+// rangePlot is the plot of one measure, with all arms.
 type rangePlot struct {
 	Head    string
 	Picture drawing.Drawing

@@ -17,35 +17,35 @@ type Row struct {
 	Met      bool            `json:"met"`                // whether Expected came true
 	Verdict  harness.Verdict `json:"verdict"`
 	Sentence string          `json:"summary"`           // the explanation of the verdict
-	Unasked  string          `json:"unasked,omitempty"` // which checkers were not asked, and why; empty: all were asked
-	Found    string          `json:"found,omitempty"`   // "12 double-grant"; empty: nothing
+	Unasked  string          `json:"unasked,omitempty"` // the checkers not asked, and why; empty: all were asked
+	Found    string          `json:"found,omitempty"`   // the violations, such as "12 double-grant"; empty: none
 	First    string          `json:"first,omitempty"`   // note of the first anomaly
-	Steps    string          `json:"-"`                 // of a search: see Exploration.Steps
-	// failovers that no fault caused; empty: there was none
+	Steps    string          `json:"-"`                 // the steps of a search, as Exploration.Steps returns them
+	// failovers that no fault caused; empty: there were none
 	Unplanned string `json:"unplanned,omitempty"`
-	// the explorer's result for the variant: "4 steps", "all 5,040 hold"; empty: there is none
+	// the explorer's result for the variant, such as "4 steps" or "all 5,040 hold"; empty: there is none
 	Explorer string `json:"explorer,omitempty"`
-	// the explorer's verdict; also unknown if the explorer was not asked
+	// the explorer's verdict; unknown if the explorer was not asked
 	Searched     harness.Verdict `json:"searched,omitempty"`
 	Contradicted bool            `json:"contradicted,omitempty"` // the explorer's result differs from what is documented
 	Undecided    bool            `json:"undecided,omitempty"`    // the run is as documented, and the explorer cannot tell
-	Mechanism    string          `json:"mechanism,omitempty"`    // how the violations come about, a clause; empty: unknown
-	Why          string          `json:"why,omitempty"`          // the result in one sentence, by Rank
-	Ops          int64           `json:"ops"`                    // operations of any outcome; 0: a search
-	Rate         float64         `json:"rate"`                   // ok operations a second; 0: a search
+	Mechanism    string          `json:"mechanism,omitempty"`    // how the violations come about; empty: unknown
+	Why          string          `json:"why,omitempty"`          // the result in one sentence, written by Rank
+	Ops          int64           `json:"ops"`                    // operations of any outcome; 0: the row is a search
+	Rate         float64         `json:"rate"`                   // ok operations a second; 0: the row is a search
 	P50          time.Duration   `json:"p50"`                    // median latency
 	P99          time.Duration   `json:"p99"`                    // 99th percentile of the latency
 	Started      time.Time       `json:"started"`
 	Elapsed      time.Duration   `json:"elapsed"`
-	Command      string          `json:"command,omitempty"` // repeats the run
+	Command      string          `json:"command,omitempty"` // the command that repeats the run
 	Link         string          `json:"report,omitempty"`  // relative path of the run's report
 }
 
 // Comparison is the JSON document of several runs or searches.
 type Comparison struct {
 	Head
-	Answer string `json:"answer,omitempty"` // the better variant, or why there is none; empty: that was not asked
-	Reason string `json:"reason,omitempty"` // in some sentences
+	Answer string `json:"answer,omitempty"` // the better variant, or why none is better; empty: they were not compared
+	Reason string `json:"reason,omitempty"` // the reason for the answer, in a few sentences
 	Rows   []Row  `json:"rows"`             // in the order in which they ran
 }
 
@@ -54,15 +54,17 @@ func ComparisonOf(rows []Row) Comparison {
 	return Comparison{Head: HeadOf(KindComparison), Rows: list(rows)}
 }
 
-// AddExplorer adds the explorer's result for the variant. met says whether that result is as documented, and v is the
-// explorer's verdict. A result with an unknown verdict does not contradict the documentation.
+// AddExplorer adds the explorer's result for the variant, which the parameter says puts in words. The parameter met is
+// true if the result is as documented, and v is the explorer's verdict. A result with an unknown verdict does not
+// contradict the documentation.
 func (r *Row) AddExplorer(says string, met bool, v harness.Verdict) {
 	r.Explorer, r.Searched = says, v
 	r.Contradicted, r.Undecided = !met && v != harness.Unknown, r.Met && !met && v == harness.Unknown
 	r.Met = r.Met && met
 }
 
-// RowOf summarizes a report in one line. link is the relative path of its page and may be empty.
+// RowOf summarizes a report in one line. The parameter link is the relative path of the report's page, and may be
+// empty.
 func RowOf(r Report, link string) Row {
 	row := Row{
 		Name: r.Name, Variant: r.Labels["variant"], Regime: regime(r.Labels), Expected: r.Expected, Met: r.Met,

@@ -9,7 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// figureSentence is a judgement's figure as a sentence: words, the number with its unit, words.
+// figureSentence is a judgement's figure as a sentence: words (Lead), the number with its unit, and more words (Rest).
 type figureSentence struct{ Lead, Number, Rest string }
 
 // sayFigure writes a figure as a sentence. The name says what is counted. So the unit 1/s is left out behind a name
@@ -32,8 +32,9 @@ func sayFigure(f harness.Figure) figureSentence {
 	return figureSentence{Number: units.Figure(f.Value), Rest: f.Name}
 }
 
-// sayTime puts a time before the "after" of its name: "first lost write after fault start" becomes "first lost write
-// 2.50 s after fault start". A negative time becomes "2.50 s before fault start".
+// sayTime writes a figure that is a time. It puts the time before the "after" in the figure's name: "first lost write
+// after fault start" becomes "first lost write 2.50 s after fault start". With a negative time it says "2.50 s before
+// fault start".
 func sayTime(f harness.Figure) figureSentence {
 	d := time.Duration(f.Value * float64(time.Second)).Round(time.Microsecond)
 	lead, moment, ok := strings.Cut(f.Name, " after ")

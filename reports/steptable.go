@@ -9,11 +9,11 @@ import (
 	"github.com/doublegrant/doublegrant/reports/drawing"
 )
 
-// columns holds the widths of a step table and of its columns, in letters.
+// columns holds the width of a step table (width) and the widths of its columns, in letters.
 type columns struct{ width, number, who, command, reply int }
 
-// stepTable writes the steps of a counterexample in columns: number, client, command, reply and belief. What does not
-// fit into width goes on below, between words.
+// stepTable writes the steps of a counterexample in columns: number, client, command, reply and belief. A text that is
+// too wide is continued on a line below, broken between words.
 func stepTable(lines []drawing.Line, width int) string {
 	w := columns{width: width}
 	for i := range lines {
@@ -26,8 +26,8 @@ func stepTable(lines []drawing.Line, width int) string {
 	return w.fitted(lines).text(lines)
 }
 
-// fitted returns the columns with the width for commands that needs the fewest lines. Of several such widths it takes
-// the largest.
+// fitted returns the columns with that width for commands at which the table needs the fewest lines. If several widths
+// need as few, it takes the largest.
 func (w columns) fitted(lines []drawing.Line) columns {
 	best, fewest := w, 0
 	for _, l := range lines {
@@ -48,8 +48,8 @@ func (w columns) text(lines []drawing.Line) string {
 	return b.String()
 }
 
-// line writes one step: in one line if that fits, else with the belief on a line below. If even that does not fit, the
-// reply is below as well.
+// line writes one step. If the step does not fit into one line, the belief is on a line below. If that does not
+// suffice, the reply is below as well.
 func (w columns) line(l drawing.Line) string {
 	head := fmt.Sprintf("  %*s  %-*s  ", w.number, l.Number, w.who, l.Who)
 	indent, belief := strings.Repeat(" ", units.Letters(head)), ""

@@ -18,7 +18,7 @@ func WriteSuite(dir string, s tally.Suite) error {
 	}, s)
 }
 
-// SuiteDocument is the content of suite.json. Memory is in bytes.
+// SuiteDocument is the content of suite.json. All amounts of memory are in bytes.
 type SuiteDocument struct {
 	Head
 	tally.Suite
@@ -67,7 +67,7 @@ func SuiteSentence(s tally.Suite) string {
 	return words
 }
 
-// shardHeads lists the columns of the table of shards, except the first, which has the shard's number.
+// shardHeads lists the heads of the table of shards, except that of the first column, which has the shard's number.
 var shardHeads = []string{"began", "ended", ":runs", ":time", ":most memory"}
 
 // shardCells returns the cells of a shard, in the columns of shardHeads.

@@ -122,7 +122,7 @@ func mayHaveFailedOver(r tally.Run) bool {
 		func(flag string) bool { return strings.Contains(r.Command, flag) })
 }
 
-// names reports whether a text such as "12 double-grant and 3 stolen-release" names a class.
+// names reports whether a text such as "12 double-grant and 3 stolen-release" names the class c.
 func names(text string, c harness.Class) bool {
 	return slices.Contains(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ,:", r) }),
 		string(c))

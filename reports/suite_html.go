@@ -8,7 +8,7 @@ import (
 	"github.com/doublegrant/doublegrant/reports/drawing"
 )
 
-// SuiteHTML writes a suite as one page that links to the report of each run and needs nothing else.
+// SuiteHTML writes a suite as one page. The page links to the report of each run and needs no other file.
 func SuiteHTML(w io.Writer, s tally.Suite) error {
 	return render(w, "suite.html.tmpl", newSuitePage(s))
 }
@@ -25,13 +25,13 @@ type suitePage struct {
 	Failures []suiteFailure
 	Unlisted int
 	Facts    []fact
-	Curve    *drawing.Drawing // of resident memory; nil: there are too few points
+	Curve    *drawing.Drawing // curve of resident memory; nil: there are too few points
 
 	ShardHeads []suiteHead
 	ShardRows  []shardLine // empty: the suite has no shards
 	ShardFacts []fact
 
-	FailoverFacts []fact // a line for each run that had failovers
+	FailoverFacts []fact // one line for each run that had failovers
 }
 
 // suiteHead is the head of a column, and the CSS class of its cells.
@@ -81,7 +81,8 @@ func newSuitePage(s tally.Suite) suitePage {
 	return p
 }
 
-// suiteColumns returns the heads of columns with the given names. A name with a colon aligns its column to the right.
+// suiteColumns returns the heads of columns with the given names. A name that begins with a colon aligns its column to
+// the right.
 func suiteColumns(names []string) (all []suiteHead) {
 	for _, h := range names {
 		class := map[string]string{"verdict": "nowrap"}[h]

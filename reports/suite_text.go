@@ -16,14 +16,14 @@ import (
 // suiteRow is a line of a suite's table.
 type suiteRow struct {
 	tally.Case
-	Ends    string // "met"
-	Tone    string // colour of Ends: valid, invalid or unknown
+	Ends    string // how the runs ended, such as "met"
+	Tone    string // verdict that gives Ends its colour: valid, invalid or unknown
 	Cells   []string
 	Results string // relative path of a report: that of the case's first failure, or of its last run
 }
 
-// suiteHeads returns the heads of the columns that follow a case's name and its ending. A colon aligns a column to the
-// right.
+// suiteHeads returns the heads of the columns after the case's name and its ending. A head that begins with a colon
+// aligns its column to the right.
 func suiteHeads(s tally.Suite) []string {
 	if s.Repeated() {
 		return []string{"expected", "found last", ":runs", ":met", ":not met", ":unknown", ":failed", ":operations",

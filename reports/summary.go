@@ -143,7 +143,7 @@ func oneFailover(b *strings.Builder, f analysis.Failover) {
 	markdownTable(b, []string{"stage", ":since the fault, or how long", "by"}, rows)
 }
 
-// stageName returns a milestone's name. If the name is a Sentinel's word, such as +odown, its meaning follows.
+// stageName returns a milestone's name. If the name is a Sentinel's word, such as +odown, it adds what the word means.
 func stageName(m analysis.Milestone) string {
 	if m.Plain() == "" {
 		return string(m)

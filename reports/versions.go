@@ -59,7 +59,7 @@ func ownVersion(info *debug.BuildInfo) string {
 	return v
 }
 
-// moduleVersion returns the version of a module that the process links, or an empty text if it does not.
+// moduleVersion returns the version of a module that the process links. It returns "" if the process does not link it.
 func moduleVersion(info *debug.BuildInfo, module string) string {
 	for _, d := range info.Deps {
 		if d.Path != module {

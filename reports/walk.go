@@ -12,7 +12,7 @@ import (
 // chosen step. Beside the picture it shows what is stored and what each client believes. A walk needs no script: each
 // step is a radio button, and the stylesheet shows what belongs to the chosen step.
 type walk struct {
-	ID      string // unique on the page
+	ID      string // id of the walk, unique on the page
 	Picture drawing.Drawing
 	Steps   []walkStep
 	Style   template.CSS
@@ -21,7 +21,7 @@ type walk struct {
 // walkStep is one step of a walk.
 type walkStep struct {
 	drawing.Moment
-	Place, Back, Next int // this step, the previous and the next one, from 1; 0 shows all steps
+	Place, Back, Next int // numbers of this step (Place), the previous and the next one, from 1; 0 stands for all steps
 }
 
 // newWalk returns the walk through the steps in a picture.

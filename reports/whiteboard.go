@@ -14,10 +14,10 @@ const (
 	longCommand = 160
 	longReply   = 40
 	longBelief  = 160
-	narrowRoom  = 24 // columns for commands below which they stand below their clients
+	narrowRoom  = 24 // with fewer columns for commands, each command is written on a line below its client
 )
 
-// ExplorationText writes a search for a terminal: its counterexamples as on a whiteboard, and then how much was
+// ExplorationText writes a search for a terminal: its counterexamples as on a whiteboard, followed by how much was
 // searched.
 func ExplorationText(w io.Writer, e Exploration, l Layout) error {
 	var b strings.Builder

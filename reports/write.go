@@ -10,13 +10,13 @@ import (
 
 // Names of the files of reports. They determine the kind of a folder (results.KindOf).
 const (
-	VerdictFile      = "verdict.json"      // of a run or a search
-	ReportFile       = "report.html"       // of a run, a search or a reproduction
-	JUnitFile        = "junit.xml"         // of a run, a search or a suite
-	SummaryFile      = "summary.md"        // of all of these
-	SuiteFile        = "suite.json"        // of a suite
-	IndexFile        = "index.html"        // of a suite, or of several results folders
-	ReproductionFile = "reproduction.json" // of a reproduction
+	VerdictFile      = "verdict.json"      // verdict of a run or a search
+	ReportFile       = "report.html"       // report of a run, a search or a reproduction
+	JUnitFile        = "junit.xml"         // results of a run, a search or a suite for CI
+	SummaryFile      = "summary.md"        // summary of a run, a search, a suite or a reproduction
+	SuiteFile        = "suite.json"        // results of a suite
+	IndexFile        = "index.html"        // page of a suite, or of several results folders
+	ReproductionFile = "reproduction.json" // results of a reproduction
 )
 
 // Format is one file of a report. R is what the report is about, such as a Report or an Exploration.

@@ -121,8 +121,9 @@ type Failover struct {
 	ExecutedWrites int64         `json:"executed"`         // acknowledged client writes that New executed
 	MinorityWrites int64         `json:"minority"`         // acknowledged client writes that Old executed after Promoted
 	// least number of bytes of Old's replication stream that New lacked at Promoted
-	MissingBytes int64  `json:"behind,omitempty"`
-	Losses       Losses `json:"losses,omitempty"` // violations due to this failover, as by AssignLosses
+	MissingBytes int64 `json:"behind,omitempty"`
+	// violations that this failover caused, as AssignLosses counts them
+	Losses Losses `json:"losses,omitempty"`
 
 	// The shortest time that Sentinels can have had no answer from Old, before a failover that no fault caused; 0: not
 	// known.

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	maxNamed = 6  // the most faults that a chart shows by name; if there are more, it shows numbers
-	maxKeyed = 40 // entries of the key to the numbers
+	maxNamed = 6  // the largest number of faults that a chart shows by name; if there are more, it shows numbers
+	maxKeyed = 40 // the largest number of entries in the key to these numbers
 )
 
 // band is a span of time in which faults act. It is drawn once, however many faults act in it.
@@ -22,9 +22,10 @@ type band struct {
 	faults   []string // a text for each fault, without repetitions
 }
 
-// bandsOf divides the time of the faults into bands of three classes. In the first a fault that cuts off the client
-// group is in force, in the second only other faults are, and in the third faults only heal. group is the number of the
-// client group; -1: the picture shows all clients. A fault without a recorded end heals until end.
+// bandsOf divides the time of the faults into bands of three classes. In the first class a fault that cuts off the
+// client group is in force. In the second only other faults are. In the third faults only heal. The parameter group is
+// the number of the client group; -1: the picture shows all clients. A fault without a recorded end heals until the
+// time end.
 func bandsOf(faults []harness.Fault, group int, end time.Duration) []band {
 	var times []time.Duration
 	for _, f := range faults {
@@ -46,8 +47,8 @@ func bandsOf(faults []harness.Fault, group int, end time.Duration) []band {
 	return all
 }
 
-// bandIn returns the band from one time to another, between which no fault begins or ends. If no fault acts or heals,
-// the band has no class.
+// bandIn returns the band between two times. No fault begins or ends between them. If no fault acts or heals, the band
+// has no class.
 func bandIn(faults []harness.Fault, group int, from, to, end time.Duration) band {
 	b := band{from: from, to: to}
 	rank := []string{"", "band after", "band", "band cut"}
@@ -77,7 +78,7 @@ func bandIn(faults []harness.Fault, group int, from, to, end time.Duration) band
 	return b
 }
 
-// healsFrom returns when the heal of f began, or end if the record stops before the heal.
+// healsFrom returns when the heal of f began, or the time end if the record stops before the heal.
 func healsFrom(f harness.Fault, end time.Duration) time.Duration {
 	if f.Heal == 0 {
 		return max(end, f.Start)
@@ -102,8 +103,8 @@ func unionOf(a, b []string) []string {
 }
 
 // bands shades the time in which faults act, and more lightly the time from the heal until the system was whole again.
-// Faults that cut off the client group have a colour of their own. group is the number of that group; -1: the picture
-// shows all clients.
+// Faults that cut off the client group have a colour of their own. The parameter group is the number of that group; -1:
+// the picture shows all clients.
 func (f *frame) bands(faults []harness.Fault, group int, top, bottom float64) {
 	for _, b := range bandsOf(faults, group, f.to) {
 		f.rect(b.class, f.x(b.from), f.x(b.to), top, bottom, strings.Join(b.faults, "; "))

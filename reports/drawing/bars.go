@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// beliefBar is a client's belief that it holds a lock. from, lease and to are the positions, in pixels, of the belief's
-// beginning, the lease's end and the belief's end.
+// beliefBar is a client's belief that it holds a lock. Its positions are in pixels: the beginning of the belief (from),
+// the end of the lease (lease) and the end of the belief (to).
 type beliefBar struct {
 	interleave.Belief
 	from, lease, to float64
@@ -17,8 +17,8 @@ type beliefBar struct {
 
 // sharedHold is a span of time in which two clients certainly hold one lock.
 type sharedHold struct {
-	a, b     int     // the clients, from 0
-	from, to float64 // y positions, pixels
+	a, b     int     // numbers of the two clients, from 0
+	from, to float64 // y positions of beginning and end, in pixels
 }
 
 // placeBeliefs computes the bar of each belief of a client that it holds a lock.

@@ -10,7 +10,7 @@ import (
 type Drawing struct {
 	Label  string // the content of the picture, in a few words
 	Height int
-	Margin int // width of the left column, pixels
+	Margin int // width of the left column in pixels
 	Side   []Shape
 	Plot   []Shape
 }
@@ -25,13 +25,13 @@ type Shape struct {
 	Text       string
 	Tail       string // second text after words, with its own class
 	TailClass  string
-	Title      string // shown when the pointer rests on it
+	Title      string // text that is shown when the pointer rests on the shape
 	// D is path data, for the tags path and mark. A path is drawn on a plane that is 1000 units wide and as high as the
 	// drawing. A mark is drawn in pixels around (X, Y).
 	D string
 }
 
-// narrow is the width in pixels of the narrowest plot that labels are laid out for.
+// narrow is the width in pixels of the narrowest plot for which labels are laid out.
 const narrow = 560
 
 // letter is the width that is assumed for a letter of a label, in pixels. Most letters are narrower.
@@ -41,7 +41,7 @@ func percent(v float64) string { return units.Number(v) + "%" }
 
 func pixels(v float64) string { return units.Number(v) }
 
-// rect draws from x1 to x2 percent and y1 to y2 pixels.
+// rect draws a rectangle from x1 to x2 percent and from y1 to y2 pixels.
 func (d *Drawing) rect(class string, x1, x2, y1, y2 float64, title string) {
 	d.Plot = append(d.Plot, Shape{
 		Tag: "rect", Class: class, X: percent(x1), Y: pixels(y1), W: percent(max(0, x2-x1)), H: pixels(max(0, y2-y1)),

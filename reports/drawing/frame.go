@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	laneHeight = 16 // height of a row of labels
-	axisHeight = 22 // height of the time axis below a plot
+	laneHeight = 16 // height of a row of labels, in pixels
+	axisHeight = 22 // height of the time axis below a plot, in pixels
 )
 
 // frame is a drawing with a plane for values and a time axis below the plane.
 type frame struct {
 	Drawing
 	from, to    time.Duration
-	top, bottom float64 // of the plane
+	top, bottom float64 // y positions of the plane, in pixels
 }
 
 // newFrame makes a frame with a plane of the given height, and room above it for the names of the faults.
@@ -67,7 +67,7 @@ func (f *frame) edges(faults []harness.Fault, top, bottom float64) {
 	}
 }
 
-// timeAxis draws the axis with at most nine ticks. sign, such as "+", begins each label.
+// timeAxis draws the axis with at most nine ticks. Each label begins with sign, such as "+".
 func (f *frame) timeAxis(sign string) {
 	f.line("axis", 0, f.bottom, 100, f.bottom)
 	step := timeTickEvery(f.to-f.from, 8)
@@ -107,8 +107,8 @@ func timeTickEvery(span time.Duration, n int) time.Duration {
 	}
 }
 
-// timeTick returns the label of a tick at t. end, the end of the axis, decides the unit. step, the time between two
-// ticks, decides the number of digits.
+// timeTick returns the label of a tick at t. The unit depends on the end of the axis, which is the parameter end. The
+// number of digits depends on step, the time between two ticks.
 func timeTick(t, end, step time.Duration) string {
 	switch {
 	case end >= 2*time.Minute && step >= time.Second:
@@ -122,7 +122,7 @@ func timeTick(t, end, step time.Duration) string {
 	}
 }
 
-// decimal writes t in a unit, with as many decimals as a multiple of step needs.
+// decimal writes t in the given unit, with as many decimals as multiples of step need.
 func decimal(t, unit, step time.Duration) string {
 	digits := 0
 	for part := unit; part > step && part > 1; part /= 10 {
@@ -135,8 +135,8 @@ func decimal(t, unit, step time.Duration) string {
 	return s
 }
 
-// linear draws a value axis with grid lines, from 0 to the next round value near peak or above. It returns the function
-// that maps a value to its y.
+// linear draws a value axis with grid lines. The axis goes from 0 to a round value that is not below the value peak. It
+// returns the function that maps a value to its y.
 func (f *frame) linear(top, bottom, peak float64, lines int) func(float64) float64 {
 	step := valueTickEvery(peak, lines)
 	high := step * max(1, math.Ceil(peak/step-0.02))
@@ -150,7 +150,7 @@ func (f *frame) linear(top, bottom, peak float64, lines int) func(float64) float
 	return y
 }
 
-// valueTickEvery returns a round step that divides peak into at most n parts.
+// valueTickEvery returns a round step that divides the range from 0 to peak into at most n parts.
 func valueTickEvery(peak float64, n int) float64 {
 	if peak <= 0 {
 		return 1

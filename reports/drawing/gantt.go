@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	maxOps  = 24 // the most operations of an anomaly that are drawn and listed
-	maxRows = 12 // the most clients of an anomaly that are drawn
+	maxOps  = 24 // the largest number of operations of an anomaly that are drawn and listed
+	maxRows = 12 // the largest number of clients of an anomaly that are drawn
 	barHigh = 14
 )
 
@@ -109,8 +109,8 @@ func Shown(ops []harness.Op) []harness.Op {
 	return ops
 }
 
-// scale sets the time axis, which covers all operations. For times with two owners that go on longer, the axis becomes
-// up to three times as long.
+// scale sets the time axis, which covers all operations. If two owners held the key for longer than that, the axis
+// becomes up to three times as long.
 func (g *gantt) scale() {
 	end := g.zero
 	for _, op := range g.ops {
@@ -135,7 +135,7 @@ func (g *gantt) scale() {
 	g.axis.from, g.axis.to = g.from, g.to
 }
 
-// moments lists the times up to span at which something begins or ends.
+// moments lists the times at which something begins or ends, up to the time span.
 func (g *gantt) moments(span time.Duration) []time.Duration {
 	all := []time.Duration{0, span}
 	for _, op := range g.ops {

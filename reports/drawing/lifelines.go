@@ -9,20 +9,20 @@ import (
 
 // Sizes of a sequence diagram: x in percent, everything else in pixels.
 const (
-	maxLanes  = 8  // the most clients that are drawn
-	maxDrawn  = 60 // the most lines that are drawn
+	maxLanes  = 8  // the largest number of clients that are drawn
+	maxDrawn  = 60 // the largest number of lines that are drawn
 	firstLane = 7.0
 	laneGap   = 13.0
 	redisLane = 94.0
 	textEnd   = redisLane - 1.5
-	slim      = 480  // the narrowest plot that texts are laid out for
-	headHigh  = 28.0 // of the names of the lanes
-	lineHigh  = 30.0 // of a line without arrows
-	textHigh  = 16.0 // of a row of text
-	callAt    = 20   // the arrow to Redis, below the command
-	replyAt   = 41   // the arrow back, below the reply
+	slim      = 480  // width of the narrowest plot for which texts are laid out
+	headHigh  = 28.0 // height of the names of the lanes
+	lineHigh  = 30.0 // height of a line without arrows
+	textHigh  = 16.0 // height of a row of text
+	callAt    = 20   // distance of the arrow to Redis from the top of a line; the command is above it
+	replyAt   = 41   // distance of the arrow back from the top of a line; the reply is above it
 	beliefRow = 16
-	tailHigh  = 24 // below the last line
+	tailHigh  = 24 // height of the space below the last line
 	halfBar   = 5.0
 	callHead  = "M-7,-3.5 L0,0 L-7,3.5"
 	replyHead = "M14,-3.5 L7,0 L14,3.5"
@@ -36,10 +36,10 @@ type Sequence struct {
 	lines    []Line
 	places   []rowPosition
 	bars     []beliefBar
-	key      string       // of the anomaly
-	overlaps []sharedHold // as the checker judged
+	key      string       // key of the anomaly
+	overlaps []sharedHold // the times in which two clients held the lock, as the checker judged
 	clients  int
-	end      float64 // y at which the lanes end
+	end      float64 // y position at which the lanes end
 }
 
 // rowPosition holds the y positions of a line of the counterexample: its borders, the arrow to Redis and the arrow
@@ -109,12 +109,12 @@ func (l *Sequence) isExchange(one Line) bool { return one.kind == asks && l.has(
 
 func (l *Sequence) has(client int) bool { return client >= 0 && client < l.clients }
 
-// fits reports whether reply and belief fit side by side.
+// fits reports whether the reply and the belief of a line fit side by side.
 func (l *Sequence) fits(one Line) bool {
 	return one.Reply != "" && units.Letters(one.Reply)+units.Letters(one.Belief)+2 <= l.room()
 }
 
-// lane returns the x of a client's lane.
+// lane returns the x position of a client's lane.
 func (l *Sequence) lane(client int) float64 {
 	gap := laneGap
 	if l.clients > interleave.MaxExhaustive {
@@ -123,7 +123,7 @@ func (l *Sequence) lane(client int) float64 {
 	return firstLane + gap*float64(client)
 }
 
-// column returns the x of the texts.
+// column returns the x position of the texts.
 func (l *Sequence) column() float64 { return l.lane(l.clients-1) + 2.8 }
 
 // room returns the number of letters that always fit into a row of the column.
@@ -199,7 +199,7 @@ func (l *Sequence) exchange(one Line, p rowPosition) {
 	}
 }
 
-// row writes a row of the text column, above y: text, and behind it tail, which has a class of its own.
+// row writes a row of the text column, just above y. It writes text, followed by tail, which has a class of its own.
 func (l *Sequence) row(class string, y float64, text, tailClass, tail string) {
 	l.words(class, l.column(), textEnd, y-textHigh-1, textHigh, text, tailClass, tail)
 }

@@ -12,19 +12,19 @@ import (
 // Moment is the state after one step of a counterexample. Its texts have no control characters.
 type Moment struct {
 	Line
-	Top, Bottom int // where the picture shows the step, in pixels
+	Top, Bottom int // y positions of the step in the picture, in pixels
 	Clients     []ClientState
-	Looked      bool        // whether Stored is known
-	Stored      []StoredKey // what is stored
-	More        int64       // number of further keys
+	Looked      bool        // Stored is known, since the harness looked at the store
+	Stored      []StoredKey // the keys that are stored
+	More        int64       // number of further keys that are stored
 }
 
 // ClientState says what a client believes after a step.
 type ClientState struct {
 	Who    string
-	Belief string // empty: nothing yet
+	Belief string // what the client believes; empty: nothing yet
 	Over   bool   // a lease that the client relies on is over
-	New    bool   // Belief is from this step
+	New    bool   // the client has believed this since this step
 }
 
 // StoredKey is a key of the store after a step.

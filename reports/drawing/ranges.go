@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	rangeRow  = 42 // height in pixels of a row: its name, and the trials below it
-	rangeName = 15 // height in pixels of the name
+	rangeRow  = 42 // height in pixels of a row, with its name above its trials
+	rangeName = 15 // height in pixels of the row's name
 )
 
 // Range holds the values of one condition of an experiment.
 type Range struct {
 	Name             string
-	Says             string // the range in words; empty: it is unknown
+	Says             string // the range in words; empty: the range is unknown
 	Min, Median, Max float64
 	Trials           []Trial
 }
 
 // Trial is the value of one run.
 type Trial struct {
-	Number int // from 1
+	Number int // number of the run, from 1
 	Value  float64
 }
 
@@ -59,8 +59,8 @@ func Ranges(label string, rows []Range) Drawing {
 	return d
 }
 
-// roundUp returns the smallest number that is at least v and has a single digit other than 0, such as 400. For 0 it
-// returns 1, so that an axis has a length.
+// roundUp returns the smallest number that is at least v and has one digit other than 0, such as 400. For 0 it returns
+// 1, so that an axis has a length.
 func roundUp(v float64) float64 {
 	if v <= 0 {
 		return 1

@@ -10,7 +10,7 @@ import (
 // Run holds the data of the charts over time of a run.
 type Run struct {
 	Stats  analysis.Stats
-	Faults []harness.Fault // in order of Start, which is how they are numbered
+	Faults []harness.Fault // faults in order of Start, in which they are numbered
 	Groups int             // number of client groups; 0 counts as 1
 }
 

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	maxCuts  = 3   // the most spans that a time axis leaves out
-	cutWidth = 9.0 // percent of the plot, room for a label such as "293 ms"
+	maxCuts  = 3   // the largest number of spans that a time axis leaves out
+	cutWidth = 9.0 // width of a cut in percent of the plot; it has room for a label such as "293 ms"
 )
 
 // timeCut is a span of time that is not drawn.
@@ -22,8 +22,8 @@ type timeCut struct{ from, to time.Duration }
 //   - each is at least three times as long as the longest gap that stays, and
 //   - together they are at least three fifths of the whole time.
 //
-// Each cut is shorter than its gap, by a margin at both ends. A gap that overlaps a span in seen always stays.
-// quietCuts makes no more cuts than are needed to give the spans in seen an eighth of the picture.
+// Each cut is shorter than its gap, by a margin at both ends. The spans that a reader has to see are in the slice seen.
+// A gap that overlaps one of them always stays. quietCuts stops as soon as they have an eighth of the picture.
 func quietCuts(moments []time.Duration, seen []timeCut) []timeCut {
 	gaps := gapsOf(moments, seen)
 	var best []timeCut
@@ -41,7 +41,8 @@ func quietCuts(moments []time.Duration, seen []timeCut) []timeCut {
 	return best
 }
 
-// gapsOf lists the gaps between each moment and the next, the longest first. It omits gaps that overlap a span in seen.
+// gapsOf lists the gaps between each moment and the next, the longest first. It omits gaps that overlap a span in the
+// slice seen.
 func gapsOf(moments []time.Duration, seen []timeCut) (gaps []timeCut) {
 	moments = slices.Compact(slices.Sorted(slices.Values(moments)))
 	for i := 1; i < len(moments); i++ {
@@ -72,8 +73,8 @@ func trimCuts(cuts []timeCut, margin time.Duration) []timeCut {
 	return cuts
 }
 
-// cutAxis is a time axis that leaves out the spans in cuts. Each cut is drawn as a strip, and all strips are equally
-// wide.
+// cutAxis is a time axis that leaves out the spans in the field cuts. Each of them is drawn as a strip, and all strips
+// are equally wide.
 type cutAxis struct {
 	from, to time.Duration
 	cuts     []timeCut

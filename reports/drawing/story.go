@@ -14,7 +14,7 @@ import (
 // Story is a counterexample with the data that is needed to show it.
 type Story struct {
 	interleave.Counterexample
-	Clients int // number of clients in this part of the search
+	Clients int // number of clients in the part of the search that found it
 }
 
 // lineKind is the kind of event in a line of a counterexample.
@@ -34,7 +34,7 @@ type Line struct {
 	kind    lineKind
 	Number  string
 	At      time.Duration
-	Client  int    // from 0; -1: none
+	Client  int    // number of the client, from 0; -1: none
 	Who     string // "client 1", "time", "redis", "harness"
 	Command string
 	Reply   string

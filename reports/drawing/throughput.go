@@ -69,8 +69,8 @@ func largest(values []float64) float64 {
 	return slices.Max(values)
 }
 
-// area returns the outline of the area between two step curves. low and high have the curves' values by bucket, and y
-// maps a value to its position.
+// area returns the outline of the area between two step curves. The parameters low and high are the values of the two
+// curves, by bucket. The function y maps a value to its position.
 func (f *frame) area(s analysis.Stats, low, high []float64, y func(float64) float64) string {
 	if len(high) == 0 || slices.Equal(low, high) {
 		return ""
@@ -92,7 +92,8 @@ func (f *frame) area(s analysis.Stats, low, high []float64, y func(float64) floa
 
 func point(x, y float64) string { return units.Number(x) + " " + units.Number(y) }
 
-// hover puts an invisible column over each bucket. The column's title is what tell returns for the bucket.
+// hover puts an invisible column over each bucket. The column's title is the text that the function tell returns for
+// the bucket.
 func (f *frame) hover(s analysis.Stats, top, bottom float64, tell func(analysis.Stats, int) string) {
 	for b, bucket := range s.Buckets {
 		if bucket.All() > 0 {
@@ -131,7 +132,7 @@ func (r Run) PerGroup() Drawing {
 	return f.Drawing
 }
 
-// GroupPeak returns the highest rate of any client group. PerGroup draws this rate as high as a whole row.
+// GroupPeak returns the highest rate of any client group. In PerGroup a curve at this rate reaches the top of its row.
 func GroupPeak(s analysis.Stats) float64 {
 	high := 0.0
 	for b, bucket := range s.Buckets {
@@ -185,8 +186,8 @@ func (r Run) Latencies() Drawing {
 	return f.Drawing
 }
 
-// curve returns a step curve of the latency that the argument of takes from each bucket. The curve has gaps where no
-// operation was ok.
+// curve returns a step curve of a latency, which the function in the parameter of takes from each bucket. The curve has
+// gaps where no operation was ok.
 func (f *frame) curve(s analysis.Stats, y func(time.Duration) float64, of func(analysis.Bucket) time.Duration) string {
 	var path strings.Builder
 	pen := "M"

@@ -50,7 +50,7 @@ func generate[T any](t *testing.T, kind string) []byte {
 	return append(text, '\n')
 }
 
-// words returns the schema of a type whose values are written as these words.
+// words returns the schema of a type whose values are written as the given words.
 func words[T fmt.Stringer](all ...T) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "string"}
 	for _, v := range all {
@@ -82,8 +82,8 @@ func addTexts(all map[reflect.Type]*jsonschema.Schema, typ reflect.Type, visited
 // describer adds the comments of types and fields to their schemas.
 type describer struct {
 	t        *testing.T
-	root     string                       // folder of the module
-	packages map[string]map[string]string // by path: comments by "Type" or "Type.Field"
+	root     string                       // the folder of the module
+	packages map[string]map[string]string // comments by "Type" or "Type.Field", for each package by its path
 }
 
 func (d describer) describe(s *jsonschema.Schema, typ reflect.Type) {
@@ -117,8 +117,8 @@ func (d describer) describeFields(s *jsonschema.Schema, typ reflect.Type) {
 	}
 }
 
-// comment returns the comment of the type or field called name in the package of typ. It leaves out the words that only
-// Go programmers need.
+// comment returns the comment of a type or field in the package of typ. It leaves out the words that only Go
+// programmers need.
 func (d describer) comment(typ reflect.Type, name string) string {
 	inside, ours := strings.CutPrefix(typ.PkgPath(), module)
 	if !ours {

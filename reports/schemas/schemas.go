@@ -24,8 +24,8 @@ var update = flag.Bool("update-schemas", false, "write the JSON Schemas anew")
 //go:embed *.json
 var files embed.FS
 
-// Hold fails the test unless the schema of the kind describes T, and each of the documents meets it. With
-// -update-schemas it writes the schema instead. T embeds reports.Head, and kind is its kind.
+// Hold fails the test unless the schema of the given kind describes T, and each of the documents meets that schema.
+// With -update-schemas it writes the schema instead. T embeds reports.Head, and its field Kind has the given value.
 func Hold[T any](t *testing.T, kind string, documents ...[]byte) {
 	t.Helper()
 	want := generate[T](t, kind)
