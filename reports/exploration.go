@@ -16,18 +16,19 @@ import (
 // Exploration is the content of the files of one search through interleavings.
 type Exploration struct {
 	// Dir is the results folder; the paths in Files are relative to it. Empty: they are relative to the current folder.
-	Dir      string            `json:"-"`
-	Name     string            `json:"name"`
-	Variant  string            `json:"variant"`
-	Command  string            `json:"command,omitempty"` // the command that repeats the search
-	Labels   map[string]string `json:"labels,omitempty"`  // such as the regime and the lease
-	Doc      string            `json:"doc,omitempty"`     // a description of the variant in one line
-	Source   string            `json:"source,omitempty"`  // where the variant comes from
-	Clients  int               `json:"clients"`           // number of clients; 0 in Go code: the number in the budget
-	Started  time.Time         `json:"started,omitzero"`
-	Result   interleave.Result `json:"result"`
-	Files    map[int]string    `json:"files,omitempty"`    // files that replay counterexamples, by index in found
-	Versions []Version         `json:"versions,omitempty"` // of all programs and libraries involved
+	Dir     string            `json:"-"`
+	Name    string            `json:"name"`
+	Variant string            `json:"variant"`
+	Command string            `json:"command,omitempty"` // the command that repeats the search
+	Labels  map[string]string `json:"labels,omitempty"`  // such as the regime and the lease
+	Doc     string            `json:"doc,omitempty"`     // a description of the variant in one line
+	Source  string            `json:"source,omitempty"`  // where the variant comes from
+	Clients int               `json:"clients"`           // number of clients; 0 in Go code: the number in the budget
+	Started time.Time         `json:"started,omitzero"`
+	Result  interleave.Result `json:"result"`
+	// files that replay counterexamples, by index in result.found
+	Files    map[int]string `json:"files,omitempty"`
+	Versions []Version      `json:"versions,omitempty"` // of all programs and libraries involved
 	// Replay is the first part of the command that replays a counterexample. The recipe of the counterexample, from
 	// result.found, is appended to it.
 	Replay   string `json:"replay,omitempty"`

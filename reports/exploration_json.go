@@ -16,7 +16,7 @@ type ExplorationDocument struct {
 	Head
 	Verdict harness.Verdict `json:"verdict"`       // "valid", "invalid" or "unknown"
 	Summary string          `json:"summary"`       // the verdict in one sentence
-	Met     *bool           `json:"met,omitempty"` // whether what was expected came true; absent if nothing was
+	Met     *bool           `json:"met,omitempty"` // whether the expectation came true; absent if there was none
 	Elapsed time.Duration   `json:"elapsed"`
 	Exploration
 }

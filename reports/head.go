@@ -18,7 +18,7 @@ var ErrSchema = errors.New("unknown schema")
 // has a JSON Schema for each kind. Names of fields are in camelCase. Times and lengths of time are integers in
 // nanoseconds, except in fields that hold a date.
 type Head struct {
-	Schema int  `json:"schema"` // version of the document's fields, from 1; the constant Schema is the current one
+	Schema int  `json:"schema"` // version of the document's fields, counted from 1
 	Kind   Kind `json:"kind"`   // what the document describes
 }
 

@@ -23,8 +23,8 @@ const (
 type Counts struct {
 	OK      int64 `json:"ok"`
 	Refused int64 `json:"refused"` // acquires that failed because the lock was held
-	Failed  int64 `json:"failed"`  // other failures: the operation certainly had no effect
-	Unknown int64 `json:"unknown"` // the operation may or may not have had an effect
+	Failed  int64 `json:"failed"`  // operations that failed otherwise, certainly without effect
+	Unknown int64 `json:"unknown"` // operations that may or may not have had an effect
 }
 
 // All returns the number of operations of any outcome.

@@ -172,8 +172,9 @@ type Suite struct {
 	Memory  Memory `json:"memory"` // memory of the harness
 
 	// version of doublegrant; empty: a version too old to record it
-	Version     string `json:"version,omitempty"`
-	Fingerprint string `json:"fingerprint,omitempty"` // of the whole suite: runs, scripts and expectations
+	Version string `json:"version,omitempty"`
+	// fingerprint of the whole suite: its runs, their scripts and expectations
+	Fingerprint string `json:"fingerprint,omitempty"`
 	// server of the nodes, by platform: {"process": "Redis 7.0.15"}
 	Servers map[string]string `json:"servers,omitempty"`
 
