@@ -24,8 +24,8 @@ func widestClockBound(events []harness.Event) (widest time.Duration) {
 	return widest
 }
 
-// leasesPerClockBound is the least ratio of the shortest lease or window to the uncertainty of the clocks. With a lower
-// ratio, a checker might miss two owners that hold a lock at one time.
+// leasesPerClockBound is the lowest allowed ratio of the shortest lease or window to the uncertainty of the clocks.
+// With a lower ratio, a checker might miss two owners that hold a lock at one time.
 const leasesPerClockBound = 4
 
 // noteLease lowers p.shortestLease to the lease or window of x, if x was granted one and it is shorter.

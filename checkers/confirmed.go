@@ -20,15 +20,15 @@ func mayFollow(c, m harness.Op) bool {
 const confirmsKept = 1 << 13
 
 // confirms holds, by message, the confirms that may shorten marks which come later in the history. The server may
-// execute a confirm in info at any time after its Call. It may execute an ok confirm after it has set a mark whose Call
-// is not after the confirm's Return.
+// execute a confirm in info at any time after its Call. It may execute an ok confirm after it has set a mark, unless
+// the Call of the mark is after the confirm's Return.
 type confirms struct {
-	young, old map[string][]harness.Op // ok confirms in two generations; the old one is dropped when the young is full
+	young, old map[string][]harness.Op // ok confirms in two generations, young and old; when the young one is full, the old one is dropped
 	late       map[string][]harness.Op // confirms in info
 
 	// What is known of the confirms that were dropped to bound memory.
 	droppedOK, droppedInfo time.Duration // the shortest window of those that were ok, and of those in info; 0: none
-	droppedUntil           time.Duration // the last Return of those that were ok
+	droppedUntil           time.Duration // the last Return of dropped confirms that were ok
 }
 
 // add keeps the confirm c for later marks. Confirms have to be added in order of Return.
@@ -57,7 +57,7 @@ func (all *confirms) add(c harness.Op, drift float64) {
 	all.young[c.Key] = withoutRedundant(all.young[c.Key], c)
 }
 
-// withoutRedundant adds c to all, the confirms of one message, and leaves out confirms that c or another one makes
+// withoutRedundant adds the confirm c to the confirms of one message, and leaves out those that c or another one makes
 // redundant. A confirm is redundant if another confirm was called no later, returned no earlier, and has the same or a
 // shorter window.
 func withoutRedundant(all []harness.Op, c harness.Op) []harness.Op {
@@ -74,8 +74,8 @@ func withoutRedundant(all []harness.Op, c harness.Op) []harness.Op {
 	return append(kept, c)
 }
 
-// shortestWindow returns the shortest of n and the windows of these confirms. An n of 0 means that no window is known
-// yet.
+// shortestWindow returns the shortest of the window n and the windows of these confirms. If n is 0, no window was known
+// before.
 func shortestWindow(n time.Duration, byMessage map[string][]harness.Op, drift float64) time.Duration {
 	for _, ofMessage := range byMessage {
 		for _, c := range ofMessage {
@@ -88,8 +88,8 @@ func shortestWindow(n time.Duration, byMessage map[string][]harness.Op, drift fl
 }
 
 // earliestEnd returns the earliest end of the mark m. Any confirm that came before m in the history may have shortened
-// m. If the shortest end would be due to a confirm that was dropped to bound memory, dependsOnDropped is true. Then the
-// end is m.Call plus the shortest window that was dropped.
+// m. If the shortest end would be due to a confirm that was dropped to bound memory, dependsOnDropped is true. In that
+// case the end is m.Call plus the shortest window that was dropped.
 func (all *confirms) earliestEnd(m harness.Op, drift float64) (end time.Duration, dependsOnDropped bool) {
 	end = harness.EarliestEnd(m.Call, m.TTL, drift)
 	for _, byMessage := range [...]map[string][]harness.Op{all.young, all.old, all.late} {
@@ -117,7 +117,7 @@ func (all *confirms) earliestEnd(m harness.Op, drift float64) (end time.Duration
 type suspected struct {
 	claim       mark
 	against     []mark // the marks that forbid the claim, the earliest againstKept of them
-	moreAgainst bool   // more marks than these forbid the claim
+	moreAgainst bool   // more marks than those in against forbid the claim
 }
 
 // againstKept bounds suspected.against.
@@ -179,8 +179,8 @@ func (p *dedupPass) decideBefore(low time.Duration) {
 	p.queue = p.queue[n:]
 }
 
-// decide reports the claim of s as a duplicate if a mark in s.against still forbids the answer "first". If none does,
-// but more marks than s.against can keep once did, the claim counts as not judged.
+// decide reports the claim of s as a duplicate if a mark in s.against still forbids the answer "first". If none of them
+// does, but further marks did that s.against has no room for, the claim counts as not judged.
 func (p *dedupPass) decide(s *suspected) {
 	for i := range s.against {
 		if m := &s.against[i]; m.rulesOut(&s.claim) {
@@ -198,8 +198,9 @@ func (p *dedupPass) decide(s *suspected) {
 	p.messages++
 }
 
-// end decides the suspected claims that are left. It returns a reason for Unknown instead if the record stops early and
-// may lack a confirm that excuses such a claim. It may lack one if it has confirms, or if confirms were promised.
+// end decides the suspected claims that remain. If the record stops early and may lack a confirm that excuses such a
+// claim, end returns a reason for Unknown instead. A record may lack a confirm if it has confirms, or if confirms were
+// promised.
 func (p *dedupPass) end(complete bool) string {
 	if complete || !p.sawConfirm && !p.promised {
 		p.decideBefore(forever)

@@ -51,9 +51,9 @@ import (
 // dropped whose windows are shorter than the windows of later marks.
 func Dedup() harness.Checker { return dedup{} }
 
-// DedupConfirmed returns [Dedup] for a history that is known to hold confirms, whatever its workloads promise.
-// byHarness says that [harness.HarnessClient] sent some of them. Then a claim is reported only once the harness, too,
-// has had a later operation.
+// DedupConfirmed returns [Dedup] for a history that is known to hold confirms, whatever its workloads promise. The
+// parameter byHarness says that [harness.HarnessClient] sent some of them. In that case a claim is reported only once
+// the harness, too, has had a later operation.
 func DedupConfirmed(byHarness bool) harness.Checker {
 	return dedup{confirmed: true, byHarness: byHarness}
 }
@@ -93,18 +93,18 @@ func newDedupPass(h harness.History, c dedup, report func(harness.Anomaly)) *ded
 // dedupPass is one pass over a history.
 type dedupPass struct {
 	*tally
-	marks                map[string][]mark // by message: the claims and confirms in force, in order of Return
-	sizeAfterSweep       int               // messages after the last sweep
-	claims, confirms     int               // all claims; ok confirms
+	marks                map[string][]mark // the claims and confirms in force, by message; those of a message are in order of Return
+	sizeAfterSweep       int               // number of messages after the last sweep
+	claims, confirms     int               // number of claims, and of ok confirms
 	messages, duplicates int
-	answeredInside       int // claims answered "first" within their window
+	answeredInside       int // number of claims answered "first" within their window
 
 	confirmed      confirms
 	promised       bool // confirms are promised, or known to occur
 	awaitsConfirms bool // a claim has to wait for confirms that may be under way
 	sawConfirm     bool // a confirm that may have shortened marks was seen
 	watermark      watermark
-	queue          []*suspected // in order of Return
+	queue          []*suspected // suspected claims in order of Return
 	suspects       map[string][]*suspected
 	unjudged       int
 }
@@ -112,9 +112,9 @@ type dedupPass struct {
 // mark is a mark on a message. It was set by an ok claim that was answered "first", or by an ok confirm.
 type mark struct {
 	harness.Op
-	claim     *harness.Op   // the claim that a confirm belongs to, if it is still known
-	ends      time.Duration // its earliest end
-	continued []*mark       // the marks that a confirm continues: those in force when it returned
+	claim     *harness.Op   // the claim to which a confirm belongs, if it is still known
+	ends      time.Duration // earliest end of the mark
+	continued []*mark       // marks that a confirm continues: those in force when it returned
 }
 
 // continuedKept bounds mark.continued.
@@ -156,8 +156,8 @@ func (p *dedupPass) judgeFirst(x harness.Op) {
 	p.addMark(marks, this)
 }
 
-// ruledOut compares the given claim with the marks of its message. If some of them forbid the answer "first", it
-// returns the claim with these marks, else nil.
+// ruledOut compares a claim, the parameter this, with the marks of its message. If some of them forbid the answer
+// "first", it returns the claim with these marks, else nil.
 func ruledOut(marks []mark, this mark) (s *suspected) {
 	for i := range marks {
 		m := &marks[i]
@@ -176,15 +176,15 @@ func ruledOut(marks []mark, this mark) (s *suspected) {
 	return s
 }
 
-// rulesOut reports whether m forbids the answer "first" to the given claim. It does if m was certainly set before the
-// claim and cannot have ended when the claim returned.
+// rulesOut reports whether m forbids the answer "first" to a claim, the parameter this. It does so if m was certainly
+// set before the claim and cannot have ended when the claim returned.
 func (m *mark) rulesOut(this *mark) bool {
 	return m.ends > this.Return && m.evidenceBefore(this) != nil
 }
 
-// evidenceBefore lists marks which prove that the message was marked before the claim this was executed: m alone, or a
-// chain that ends with m (see chainSince). It returns nil if there is no proof. The caller has checked that m had not
-// ended when the claim returned.
+// evidenceBefore lists marks which prove that the message was marked before the claim in the parameter this was
+// executed. They are m alone, or a chain that ends with m, as chainSince returns it. The result is nil if there is no
+// proof. The caller has checked that m had not ended when the claim returned.
 func (m *mark) evidenceBefore(this *mark) []*mark {
 	if m.Kind == harness.Confirm && m.Return < this.Call {
 		return []*mark{m}
@@ -192,8 +192,9 @@ func (m *mark) evidenceBefore(this *mark) []*mark {
 	return m.chainSince(this)
 }
 
-// chainSince returns a chain of marks that ends with m: the mark of a claim, then confirms, each of which continues the
-// mark before it. The claim must have come before the given one. chainSince returns nil if there is no such chain.
+// chainSince returns a chain of marks that ends with m: the mark of a claim, followed by confirms, each of which
+// continues the mark before it. The claim of the chain must have come before the claim in the parameter this.
+// chainSince returns nil if there is no such chain.
 func (m *mark) chainSince(this *mark) []*mark {
 	if m.Kind == harness.Claim && m.Return < this.ends {
 		return []*mark{m}
@@ -267,8 +268,8 @@ func (p *dedupPass) newMark(x harness.Op) mark {
 	return mark{Op: x, ends: end}
 }
 
-// sweep drops the marks that have ended by now, but only if the number of messages has doubled since the last sweep.
-// Later operations return no earlier than now, so they cannot meet a dropped mark.
+// sweep drops the marks that have ended by the time now, but only if the number of messages has doubled since the last
+// sweep. Later operations return no earlier than that time, so they cannot meet a dropped mark.
 func (p *dedupPass) sweep(now time.Duration) {
 	if len(p.marks) < 2*p.sizeAfterSweep+1024 {
 		return

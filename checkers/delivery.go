@@ -107,16 +107,16 @@ func (c delivery) Check(ctx context.Context, h harness.History, report func(harn
 type deliveryPass struct {
 	*tally
 	leases   bool                // confirms are promised, so a claim is a lease
-	ops      int                 // operations of the first pass
-	read     int                 // operations of the second pass
-	messages map[string]*message // those probed or inspected
-	listed   []*message          // the same, in order of their first probe or inspection
+	ops      int                 // number of operations that the first pass saw
+	read     int                 // number of operations that the second pass has seen
+	messages map[string]*message // the messages that were probed or inspected
+	listed   []*message          // the same messages, in order of their first probe or inspection
 
-	// For the figures.
+	// Counts for the figures.
 	probed     int // messages probed
-	outlived   int // messages probed, with an answer, after every window
-	marksFound int // marks found by inspections
-	excused    int // messages marked and not delivered, where an answer may have been lost
+	outlived   int // messages with a probe that was answered after every window
+	marksFound int // number of marks that inspections found
+	excused    int // messages that are marked and were not delivered, but of which an answer may have been lost
 }
 
 // message holds what is known about one key.
@@ -125,16 +125,16 @@ type message struct {
 	windowsOver time.Duration // the latest end of all windows asked for
 	last        *harness.Op   // the last claim or confirm that may have marked the message
 	obliging    *harness.Op   // the first claim that obliged its client to deliver
-	refused     *harness.Op   // the first claim by a client told "seen" although nothing can have marked the message
-	unanswered  bool          // a claim may have marked it and lost its answer
+	refused     *harness.Op   // the first claim that a client was told is "seen" although nothing can have marked the message
+	unanswered  bool          // a claim may have marked the message, and its answer was lost
 	delivered   bool
 
 	// What probes have done so far.
 	listed            bool // in deliveryPass.listed
 	probed            bool
-	probeSeen         bool // a probe was told "seen"
+	probeSeen         bool // a probe was answered "seen"
 	probeUnanswered   bool // a probe ended in info, so it may have set the mark
-	claimedAfterProbe bool // a claim was told "first" since the first probe
+	claimedAfterProbe bool // a claim was answered "first" since the first probe
 	outlived          bool // a probe was answered after every window
 
 	// What the probes show, unless a later operation disproves it.
@@ -255,8 +255,8 @@ func (p *deliveryPass) list(m *message) {
 	}
 }
 
-// noteClaim records what x, a claim or confirm that did not fail, may have marked. latestEnd is the latest end of x's
-// window.
+// noteClaim records what x, a claim or confirm that did not fail, may have marked. The parameter latestEnd is the
+// latest end of x's window.
 func (m *message) noteClaim(x harness.Op, latestEnd time.Duration) {
 	m.windowsOver = max(m.windowsOver, latestEnd)
 	m.claimedAfterProbe = m.claimedAfterProbe || toldFirst(x) && m.probed
@@ -289,7 +289,7 @@ func toldFirst(x harness.Op) bool {
 	return x.Kind == harness.Claim && x.Outcome == harness.OK && x.Result == harness.ResultFirst
 }
 
-// end reports the findings that are left. It returns a reason for Unknown if it cannot tell of some messages whether
+// end reports the findings that remain. It returns a reason for Unknown if for some messages it cannot tell whether
 // they were lost. If the second pass saw fewer operations than the first, it may have missed a delivery, so end reports
 // nothing.
 func (p *deliveryPass) end() string {

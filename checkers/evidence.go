@@ -32,8 +32,8 @@ func certainSpan(s harness.Span) []harness.Span {
 }
 
 // pastLease returns the spans of an anomaly in which the operation late met a lock or mark after every lease had ended.
-// The first span goes from the Call of taker, which may have taken the lock or set the mark, to leasesOver, the latest
-// end of all leases. The second goes from there to the Call of late, if that is later.
+// The first span begins with the Call of the operation taker, which may have taken the lock or set the mark. It ends at
+// leasesOver, the latest end of all leases. The second span goes from there to the Call of late, if that comes later.
 func pastLease(taker harness.Op, leasesOver time.Duration, late harness.Op) []harness.Span {
 	all := []harness.Span{{Client: taker.Client, Kind: harness.PossibleHold, From: taker.Call, To: leasesOver}}
 	if late.Call > leasesOver {

@@ -73,7 +73,7 @@ type fencePass struct {
 	peaks      map[string]*peaks
 	latest     map[string]*latestGrants
 	tokens     int
-	pending    lateOwners // late commands, by owner
+	pending    lateOwners // late commands of owners, by owner
 	holds      fenceHolds
 	overtaken  overtakenCalls
 	nonNumbers nonNumbers
@@ -121,12 +121,12 @@ func (p *fencePass) earliestEnd(x harness.Op) time.Duration {
 	return late.endOf(x, p.meta.Drift)
 }
 
-// reportLateToken reports the grant called first and the grant of h. first was granted to another owner before h, since
-// the owner of h still had the lock when first returned. Yet its token is larger.
+// reportLateToken reports two grants: that of h, and another owner's grant in the parameter first. The other grant was
+// given before h, since the owner of h still had the lock when it returned. Yet its token is larger.
 func (p *fencePass) reportLateToken(h *fenceHold, first peak) { p.add(p.lateTokenAnomaly(h, first)) }
 
 // grantedAfter returns a time for x, an ok acquire or extend: any grant that returned before that time was certainly
-// given before x. The lease of x ends at until or later.
+// given before x. The lease of x ends at the time until or later.
 func grantedAfter(x harness.Op, until time.Duration, meta harness.Meta) time.Duration {
 	if meta.Widened {
 		return x.Call
@@ -134,16 +134,18 @@ func grantedAfter(x harness.Op, until time.Duration, meta harness.Meta) time.Dur
 	return min(x.Return, until)
 }
 
-// rejudge judges the grant x again, in the second pass. Of the grants that certainly came before x, the argument before
-// has those with the largest tokens. rejudge reports x if one of these tokens is larger, or equal and of another owner.
+// rejudge judges the grant x again, in the second pass. The parameter before has, of the grants that certainly came
+// before x, those with the largest tokens. rejudge reports x if one of these tokens is larger than the token of x, or
+// equal and granted to another owner.
 func (p *fencePass) rejudge(before peaks, x peak) {
 	if a, ok := p.largerBefore(before, x.Op, x.number); ok {
 		p.add(p.regressionAnomaly(a, x))
 	}
 }
 
-// largerBefore returns the grant in the argument before with the largest token, if that is larger than token. The same
-// token counts as larger if another owner than that of x was granted it. The result is false if there is no such grant.
+// largerBefore returns the grant with the largest token among those in the parameter before, if its token is larger
+// than the given one. An equal token counts as larger if it was granted to another owner than that of x. The result is
+// false if there is no such grant.
 func (p *fencePass) largerBefore(before peaks, x harness.Op, token number) (harness.Op, bool) {
 	for _, a := range slices.Backward(before) {
 		switch c := a.number.compare(token); {

@@ -15,26 +15,26 @@ import (
 // fenceHold is a grant with a token, and what is known of how long its owner has the lock.
 type fenceHold struct {
 	grant peak
-	until time.Duration // the earliest end of the grant and its renewals, as far as known
-	chain []link        // the grant, then its renewals; each returned before the previous lease can have ended
-	// larger has grants with a larger token that were called before this grant returned, and returned later, but before
-	// until. Those that returned while the hold lasted came before this grant.
+	until time.Duration // earliest end of the grant and its renewals, as far as known
+	chain []link        // the grant, followed by its renewals; each returned before the previous lease can have ended
+	// The grants with a larger token that were called before this grant returned, and that returned later, but before
+	// the time until. Those that returned while the hold lasted came before this grant.
 	larger []peak
-	done   bool // it has ended, was reported, or was dropped to bound memory
+	done   bool // the hold has ended, was reported, or was dropped to bound memory
 }
 
 const (
-	largerKept     = 16 // larger grants kept for one hold; a correct lock has none for long
-	fenceHoldsKept = 16 // holds kept for one lock; a correct lock has one
+	largerKept     = 16 // largest number of larger grants kept for one hold; a correct lock has none for long
+	fenceHoldsKept = 16 // largest number of holds kept for one lock; a correct lock has one
 )
 
 // fenceHolds keeps the holds that may still go on.
 type fenceHolds struct {
-	ofWorker map[int][]*fenceHold // a worker does one thing after the other: its next operation tells whether they lasted
+	ofWorker map[int][]*fenceHold // holds by worker; a worker's next operation tells whether they lasted, since it does one thing after the other
 	ofKey    map[string][]*fenceHold
 }
 
-// begin adds the hold of grant, whose earliest end is until.
+// begin adds the hold of a grant. The hold ends at the time until, or later.
 func (f *fenceHolds) begin(grant peak, until time.Duration, worker int) *fenceHold {
 	if f.ofWorker == nil {
 		f.ofWorker, f.ofKey = map[int][]*fenceHold{}, map[string][]*fenceHold{}
@@ -108,7 +108,7 @@ func (f *fenceHolds) apply(
 	})
 }
 
-// endBy lowers the earliest ends of the hold and of its renewals to t.
+// endBy lowers the earliest ends of the hold and of its renewals to the time t.
 func (h *fenceHold) endBy(t time.Duration) {
 	h.until = min(h.until, t)
 	for i := range h.chain {
@@ -116,8 +116,8 @@ func (h *fenceHold) endBy(t time.Duration) {
 	}
 }
 
-// renew lets h last as long as the lease of x, if x is an ok renewal that returned before h can have ended. Renewals
-// beyond linksKept change nothing.
+// renew makes h last as long as the lease of x, if x is an ok renewal that returned before h can have ended. After
+// linksKept renewals, further ones change nothing.
 func (h *fenceHold) renew(x harness.Op, newUntil func() time.Duration) {
 	if x.Outcome != harness.OK || x.Return >= h.until {
 		return
@@ -140,7 +140,7 @@ func (h *fenceHold) evidenceUntil(t time.Duration) (all []harness.Op) {
 }
 
 // decide reports h if a grant with a larger token returned while h certainly lasted. h was certainly not released
-// before heldUntil, so it lasted until then or until its earliest end, whichever comes first.
+// before heldUntil, so it lasted until that time or until its earliest end, whichever comes first.
 func (h *fenceHold) decide(heldUntil time.Duration, report func(h *fenceHold, first peak)) {
 	h.larger = slices.DeleteFunc(h.larger, func(a peak) bool { return a.Return >= h.until })
 	var first *peak
@@ -167,8 +167,8 @@ func (f *fenceHolds) end(report func(h *fenceHold, first peak)) {
 	}
 }
 
-// lateTokenAnomaly returns the anomaly that the hold h and the grant called first show. The grant has a larger token
-// than h, and returned while the owner of h certainly had the lock.
+// lateTokenAnomaly returns the anomaly that the hold h and the grant in the parameter first show. The grant has a
+// larger token than h, and returned while the owner of h certainly had the lock.
 func (p *fencePass) lateTokenAnomaly(h *fenceHold, first peak) harness.Anomaly {
 	a, b := first.Op, h.grant.Op
 	anomaly := pairAnomaly(harness.FenceRegression, a, b, fmt.Sprintf(

@@ -13,8 +13,8 @@ import (
 // token. If one grant returned before the other was called, the largest tokens show that. This file finds the rest:
 // grants that were under way at the same time.
 
-// latestKept bounds the grants of one lock that remain when older ones are dropped. Twice as many may be kept before
-// older grants are dropped again.
+// latestKept is the number of grants of one lock that remain when older ones are dropped. Twice as many may be kept
+// before older grants are dropped again.
 const latestKept = 1024
 
 // latestGrants holds the latest grants of one lock, in order of Return. They are those since the slowest worker's last
@@ -37,7 +37,7 @@ func (l *latestGrants) withSameToken(x peak, meta harness.Meta) (harness.Op, boo
 	return harness.Op{}, false
 }
 
-// returnedAt ranges over the grants that returned at t, which is the last Return so far.
+// returnedAt ranges over the grants that returned at the time t, which is the last Return so far.
 func (l *latestGrants) returnedAt(t time.Duration) iter.Seq[peak] {
 	return func(yield func(peak) bool) {
 		for _, a := range slices.Backward(l.grants) {
@@ -49,7 +49,7 @@ func (l *latestGrants) returnedAt(t time.Duration) iter.Seq[peak] {
 }
 
 // add keeps x. If many grants are kept, add drops old ones, among them all that had returned before the time low. No
-// later operation of a worker is called before low.
+// later operation of a worker is called before that time.
 func (l *latestGrants) add(x peak, low time.Duration) {
 	if len(l.grants) >= max(16, l.pruneAt) {
 		first := slices.IndexFunc(l.grants, func(a peak) bool { return a.Return >= low })
@@ -62,8 +62,8 @@ func (l *latestGrants) add(x peak, low time.Duration) {
 	l.grants = append(l.grants, x)
 }
 
-// sharedTokenAnomaly returns the anomaly of two owners that were granted the lock with one token. The grant called
-// second returned later.
+// sharedTokenAnomaly returns the anomaly of two owners that were granted the lock with one token. The parameter second
+// is the grant that returned later.
 func sharedTokenAnomaly(first, second harness.Op) harness.Anomaly {
 	anomaly := pairAnomaly(harness.FenceRegression, first, second, fmt.Sprintf(
 		"%s and %s were both granted %s with the fencing token %s, by %s and by %s: whoever came second should have "+

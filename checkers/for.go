@@ -23,11 +23,11 @@ func ForSearch(kinds ...harness.Kind) []harness.Checker {
 
 // Contents describes a history that another program recorded.
 type Contents struct {
-	Kinds  []harness.Kind // of its operations
+	Kinds  []harness.Kind // kinds of its operations
 	Tokens bool           // some grant of a lock carried a fencing token
 
 	Confirms        bool // some message was confirmed, whatever the outcome
-	HarnessConfirms bool // [harness.HarnessClient] confirmed some
+	HarnessConfirms bool // [harness.HarnessClient] sent some of the confirms
 }
 
 // ForHistory returns the checkers of a history that another program recorded. [Stuck], [Delivery] and [Stored] are not
@@ -42,8 +42,8 @@ func ForHistory(seen Contents) []harness.Checker {
 	return out
 }
 
-// Watchers returns the checkers of cs that find violations while a load goes on. Such a checker needs neither the end
-// of the run nor its faults.
+// Watchers returns those of the given checkers that find violations while a load goes on. Such a checker needs neither
+// the end of the run nor its faults.
 func Watchers(cs []harness.Checker) []harness.Checker {
 	return slices.DeleteFunc(slices.Clone(cs), func(c harness.Checker) bool { return !roleOf(c).watches })
 }
@@ -77,7 +77,7 @@ type setting uint8
 const (
 	inLoads     setting = 1 << iota // runs of the harness
 	inSearches                      // schedules of the explorer
-	inHistories                     // histories of others
+	inHistories                     // histories that other programs recorded
 
 	everywhere = inLoads | inSearches | inHistories
 )
@@ -123,7 +123,7 @@ func kindList(all ...harness.Kind) []harness.Kind    { return all }
 func classList(all ...harness.Class) []harness.Class { return all }
 
 // judges reports whether the checker has something to judge in a load, search or history with operations of those
-// kinds. tokens says that grants of locks carry fencing tokens.
+// kinds. The parameter tokens says that grants of locks carry fencing tokens.
 func (r role) judges(kinds []harness.Kind, tokens bool) bool {
 	missing := func(k harness.Kind) bool { return !slices.Contains(kinds, k) }
 	return (tokens || !r.needsTokens) && !slices.ContainsFunc(r.needs, missing)
@@ -146,8 +146,8 @@ func roleOf(c harness.Checker) role {
 	return role{}
 }
 
-// checkersFor lists the checkers for a setting: those whose role judges accepts, and those that the setting always has,
-// such as Gates for a load. If judges accepts no role, the list is empty.
+// checkersFor lists the checkers for a setting: those for whose role the function judges returns true, and those that
+// the setting always has, such as Gates for a load. If the function returns true for no role, the list is empty.
 func checkersFor(in setting, judges func(role) bool) []harness.Checker {
 	var out []harness.Checker
 	seconded := false // porcupine has a model of something that is judged

@@ -7,8 +7,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// awakeShare returns for which share of [from, to], 0 to 1, a worker was not frozen by a fault, on average over all
-// workers. It is 1 if from equals to. The faults have to be in order of their Start.
+// awakeShare returns the share of the time [from, to], as a number from 0 to 1, in which a worker was not frozen by a
+// fault, on average over all workers. It is 1 if the time has no length. The faults have to be in order of their Start.
 func awakeShare(h harness.History, from, to time.Duration) float64 {
 	length := to - from
 	if length <= 0 {
@@ -23,7 +23,7 @@ func awakeShare(h harness.History, from, to time.Duration) float64 {
 	return acting / (float64(workers) * float64(length))
 }
 
-// frozenFor returns how long faults froze the group within [from, to]. Overlapping faults count once.
+// frozenFor returns for how long faults froze the group within [from, to]. Overlapping faults count once.
 func frozenFor(faults []harness.Fault, group int, from, to time.Duration) (sum time.Duration) {
 	for _, f := range faults {
 		if start, end := max(from, f.Start), min(to, f.InForceUntil()); slices.Contains(f.Frozen, group) &&

@@ -89,12 +89,12 @@ type gatesPass struct {
 	ok            map[harness.Kind]int
 	outcomes      [3]int
 	toldFirst     bool            // a claim was answered "first"
-	gaveNumber    map[string]bool // sequences that were asked for a number, and whether they gave one
+	gaveNumber    map[string]bool // whether a sequence gave a number, by sequence; has those that were asked for one
 	started       bool
 	firstCall     time.Duration // the earliest Call of a worker
 	lastReturn    time.Duration // the latest Return of a worker
-	clockBound    time.Duration // the uncertainty of the generators' clocks; 0 without generators
-	shortestLease time.Duration // the shortest lease or window; 0: none
+	clockBound    time.Duration // uncertainty of the generators' clocks; 0: no generators
+	shortestLease time.Duration // the shortest lease or window; 0: there was none
 }
 
 func (p *gatesPass) op(x harness.Op) {
@@ -135,7 +135,7 @@ func (p *gatesPass) noteResult(x harness.Op) {
 	}
 }
 
-// sequencesWatched bounds the sequences of which it is known whether they gave a number.
+// sequencesWatched bounds the number of sequences for which it is recorded whether they gave a number.
 const sequencesWatched = 4096
 
 // isMain reports whether x is a promised operation of the main workload.
@@ -146,7 +146,8 @@ func (p *gatesPass) isMain(x harness.Op) bool {
 // isLook reports whether the harness uses operations of kind k to look at the system, not in a client's place.
 func isLook(k harness.Kind) bool { return k == harness.Read || k == harness.Inspect }
 
-// contended is a kind of operation that workers compete for, and the name under which its competitions are counted.
+// contended is a kind of operation for which workers compete, and the name under which the cases of contention are
+// counted.
 type contended struct {
 	kind harness.Kind
 	name harness.SituationName
@@ -243,8 +244,8 @@ func (p *gatesPass) tiltsWithoutFault() (missing []string) {
 	return missing
 }
 
-// tiltDelay is how long after the heal of a fault that stopped a Sentinel the Sentinel may still report TILT. A
-// Sentinel's timer runs ten times a second.
+// tiltDelay is how long a Sentinel may still report TILT after a fault that stopped it was healed. A Sentinel's timer
+// runs ten times a second.
 const tiltDelay = time.Second
 
 // explainsTilt reports whether the fault f may have made the Sentinel of the event e enter TILT mode.
@@ -309,7 +310,7 @@ func (p *gatesPass) figures() []harness.Figure {
 type phase struct {
 	name     string
 	from, to time.Duration
-	fault    bool // it is the time of a fault, in which nothing has to be ok
+	fault    bool // it is the time of a fault, in which no operation has to be ok
 	ops      int
 	mainOK   bool // an operation of the main workload was ok
 }
@@ -340,8 +341,8 @@ func phasesOf(h harness.History) []*phase {
 	return phases
 }
 
-// missing lists what the phase, which is as long as length, lacks. It needs rate operations a second and, outside
-// faults, an ok operation of the main workload. slow says that there were too few operations.
+// missing lists what a phase lacks. The phase has the given length. It needs an average of rate operations a second
+// and, outside faults, an ok operation of the main workload. The result slow says that there were too few operations.
 func (ph *phase) missing(rate float64, length time.Duration) (all []string, slow bool) {
 	if need := max(1, rate*length.Seconds()); float64(ph.ops) < need {
 		slow = true

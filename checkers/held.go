@@ -16,10 +16,10 @@ func lockTokenOf(op harness.Op) lockToken { return lockToken{op.Key, op.Arg} }
 
 // workerHolds has the holds that one worker was granted and has not released. If it was granted a lock again under the
 // same token, hold.previous leads to the earlier hold, as long as that may be part of a violation. A hold stays for a
-// while after its lease has ended, since its release may come late: see sweep.
+// while after its lease has ended, since its release may come late. The method sweep drops it.
 type workerHolds struct {
 	latest         map[lockToken]*hold
-	sizeAfterSweep int     // holds after the last sweep
+	sizeAfterSweep int     // number of holds after the last sweep
 	waiting        []*hold // the queue: holds about which the worker's next operation may tell something
 }
 
@@ -36,7 +36,7 @@ func (w *workerHolds) set(id lockToken, h *hold) {
 }
 
 // sweep drops the holds whose lease has ended by the time now, but only if the number of holds has doubled since the
-// last sweep. It keeps a hold that may still be part of a violation, or whose previous may.
+// last sweep. It keeps a hold if that hold, or the one in its field previous, may still be part of a violation.
 func (w *workerHolds) sweep(now time.Duration) {
 	const few = 8 // holds that need no sweep
 	if len(w.latest) <= 2*w.sizeAfterSweep+few {
@@ -57,8 +57,9 @@ func (w *workerHolds) queue(h *hold) {
 }
 
 // takeAffected returns the holds about which the worker's next operation may tell something, in the order of the
-// history. They are those in the queue, which it empties, and latest with the holds to which its previous leads. latest
-// is the latest hold of that operation's lock and token, or nil. The argument holds is the slice to append to.
+// history. They are those in the queue, which it empties, and the hold in the parameter latest with the earlier holds
+// to which its field previous leads. That hold is the latest one of the operation's lock and token, or nil. The results
+// are appended to the slice holds.
 func (w *workerHolds) takeAffected(holds []*hold, latest *hold) []*hold {
 	holds = append(holds, w.waiting...)
 	clear(w.waiting)

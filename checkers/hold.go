@@ -21,32 +21,33 @@ type hold struct {
 	indexedOp // the grant
 	owner     owner
 	tenure    *tenure
-	ownTenure tenure // the tenure that this hold starts, unless it continues another hold
+	ownTenure tenure // the tenure that begins with this hold, unless the hold continues another one
 
-	// The hold is certain from certainFrom on. That is the Return of the first of links, or of op if there are no links.
+	// The time from which on the hold is certain. That is the Return of the first grant in links, or of op if links is
+	// empty.
 	certainFrom    time.Duration
-	links          []*link       // earlier grants of the owner that prove certainFrom
+	links          []*link       // earlier grants of the owner; they prove certainFrom
 	linksDropped   bool          // some of these links were dropped
 	until          time.Duration // the end of the hold if nobody releases it; not before op.Call
-	untilAtReturn  time.Duration // what until was when op returned
-	confirmedUntil time.Duration // every overlap before this time is decided; the hold lasted at least that long
+	untilAtReturn  time.Duration // value of until when op returned
+	confirmedUntil time.Duration // every overlap before this time is decided; the hold lasted at least until then
 
-	// The overlaps that the hold is part of.
+	// The overlaps of which the hold is a part.
 	overlap      *overlap      // its overlap with earlier holds; nil: there is none, or it is decided
-	reported     bool          // it was reported as the later hold of an overlap
-	lastExcluded time.Duration // the Return of the latest hold that this one may exclude, or noTime
-	thefts       []*theft      // late releases by other owners that may have removed this lock, in their order
+	reported     bool          // the hold was reported as the later one of an overlap
+	lastExcluded time.Duration // Return of the latest hold that this one may exclude, or noTime
+	thefts       []*theft      // late releases by other owners that may have removed this lock, in the order of the history
 
-	// Its place among the holds of its worker: see workerHolds.
+	// The hold's place among the holds of its worker, as workerHolds describes it.
 	previous *hold // an earlier hold of the same lock and token whose overlaps are undecided
-	queued   bool  // it is in workerHolds.waiting
+	queued   bool  // the hold is in workerHolds.waiting
 }
 
 // noTime stands for a time that is not known. Times of a run are never negative.
 const noTime time.Duration = -1
 
 // newHold returns the hold of op, an ok acquire or extend of the owner o that renews no earlier hold. The hold ends at
-// until if nobody releases it earlier.
+// the time until, if nobody releases it earlier.
 func newHold(op indexedOp, o owner, until time.Duration) *hold {
 	h := &hold{
 		indexedOp:      op,
@@ -62,7 +63,7 @@ func newHold(op indexedOp, o owner, until time.Duration) *hold {
 	return h
 }
 
-// isAwaited reports whether a possible violation depends on how long h lasts, which is not known yet.
+// isAwaited reports whether a possible violation depends on how long h lasts, and that is not known yet.
 func (h *hold) isAwaited() bool {
 	return h.lastExcluded >= h.confirmedUntil || h.overlap.open() && h.overlap.needsSecond()
 }
@@ -90,8 +91,9 @@ type link struct {
 // linksKept bounds hold.links. A grant is not kept as a link if the lease of an earlier link ends later.
 const linksKept = 16
 
-// continueFrom makes h continue previous, an earlier hold of the same owner. If previous cannot have ended when h
-// returned, the owner had the lock without a break. Then h is certain from the same time as previous.
+// continueFrom makes h continue an earlier hold of the same owner, the parameter previous. If the earlier hold cannot
+// have ended when h returned, the owner had the lock without a break. In that case h is certain from the same time as
+// the earlier hold.
 func (h *hold) continueFrom(previous *hold) {
 	h.tenure = previous.tenure
 	if previous.until <= h.op.Return {
@@ -131,20 +133,20 @@ func (h *hold) evidenceAgainst(later *hold) []indexedOp {
 	return all
 }
 
-// tenure is a series of holds in which each renews the one before, until the owner releases the lock.
+// tenure is a series of holds. Each renews the hold before it, until the owner releases the lock.
 type tenure struct {
-	seq        int           // place of its first hold in the history
+	seq        int           // place of the first hold in the history
 	reported   bool          // one of its holds is part of a reported violation
-	releasedAt time.Duration // the Call of its release, or noTime
+	releasedAt time.Duration // Call of the release that ends the tenure, or noTime
 }
 
-// alreadyCounted reports whether the violation in which h is the later hold was counted before. That of an extend was
-// counted if its owner has been part of a reported violation since it got the lock.
+// alreadyCounted reports whether the violation in which h is the later hold was counted before. If h is the hold of an
+// extend, its violation was counted before if the owner has been part of a reported violation since it got the lock.
 func (h *hold) alreadyCounted() bool {
 	return h.reported || h.op.Kind == harness.Extend && h.tenure.reported
 }
 
-// expiredBefore reports whether release, which the owner of h called, may have been executed after the lease of h had
+// expiredBefore reports whether a release, which the owner of h called, may have been executed after the lease of h had
 // ended.
 func (h *hold) expiredBefore(release harness.Op) bool { return release.Return > h.until }
 
@@ -161,12 +163,12 @@ func (t *theft) mayHaveRemoved(h *hold) bool {
 	return t.hold.tenure.seq < h.seq && t.hold.owner != h.owner && t.release.op.Return >= h.op.Call
 }
 
-// theftsKept bounds the thefts kept for one hold. The latest are kept.
+// theftsKept is the number of thefts kept for one hold: the latest ones.
 const theftsKept = 16
 
 // theftBefore returns the late release that may explain why a second hold was granted while h had the lock, or nil. It
-// takes the last release that returned before that grant did. Without one it takes the first release that was under way
-// when the grant returned.
+// takes the last release that returned before that grant did. If there is none, it takes the first release that was
+// under way when the grant returned.
 func (h *hold) theftBefore(second *hold) (before *theft) {
 	for _, t := range h.thefts {
 		switch {
@@ -179,11 +181,11 @@ func (h *hold) theftBefore(second *hold) (before *theft) {
 	return before
 }
 
-// lock is what is known of one lock, which is one key.
+// lock holds what is known of one lock, which is one key.
 type lock struct {
-	holds           []*hold    // not released, and inside their lease or part of an undecided overlap
+	holds           []*hold    // holds that are not released, and are within their lease or part of an undecided overlap
 	overlaps        []*overlap // in the order of the history; sweep removes those that are decided
-	decidedOverlaps int        // how many of overlaps are decided
+	decidedOverlaps int        // number of overlaps that are decided
 	lateRelease     *theft     // the last late release
 }
 
