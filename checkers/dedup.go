@@ -93,7 +93,7 @@ func newDedupPass(h harness.History, c dedup, report func(harness.Anomaly)) *ded
 // dedupPass is one pass over a history.
 type dedupPass struct {
 	*tally
-	marks                map[string][]mark // the claims and confirms in force, by message; those of a message are in order of Return
+	marks                map[string][]mark // claims and confirms in force, by message; each list is in order of Return
 	sizeAfterSweep       int               // number of messages after the last sweep
 	claims, confirms     int               // number of claims, and of ok confirms
 	messages, duplicates int

@@ -125,7 +125,7 @@ type message struct {
 	windowsOver time.Duration // the latest end of all windows asked for
 	last        *harness.Op   // the last claim or confirm that may have marked the message
 	obliging    *harness.Op   // the first claim that obliged its client to deliver
-	refused     *harness.Op   // the first claim that a client was told is "seen" although nothing can have marked the message
+	refused     *harness.Op   // a client's first claim answered "seen" although nothing can have marked the message
 	unanswered  bool          // a claim may have marked the message, and its answer was lost
 	delivered   bool
 

@@ -30,7 +30,7 @@ const (
 
 // fenceHolds keeps the holds that may still go on.
 type fenceHolds struct {
-	ofWorker map[int][]*fenceHold // holds by worker; a worker's next operation tells whether they lasted, since it does one thing after the other
+	ofWorker map[int][]*fenceHold // holds by worker; the worker's next operation tells whether they lasted
 	ofKey    map[string][]*fenceHold
 }
 

@@ -36,7 +36,7 @@ type hold struct {
 	overlap      *overlap      // its overlap with earlier holds; nil: there is none, or it is decided
 	reported     bool          // the hold was reported as the later one of an overlap
 	lastExcluded time.Duration // Return of the latest hold that this one may exclude, or noTime
-	thefts       []*theft      // late releases by other owners that may have removed this lock, in the order of the history
+	thefts       []*theft      // late releases by other owners that may have removed this lock, as in the history
 
 	// The hold's place among the holds of its worker, as workerHolds describes it.
 	previous *hold // an earlier hold of the same lock and token whose overlaps are undecided
@@ -183,7 +183,7 @@ func (h *hold) theftBefore(second *hold) (before *theft) {
 
 // lock holds what is known of one lock, which is one key.
 type lock struct {
-	holds           []*hold    // holds that are not released, and are within their lease or part of an undecided overlap
+	holds           []*hold    // holds not released, and within their lease or part of an undecided overlap
 	overlaps        []*overlap // in the order of the history; sweep removes those that are decided
 	decidedOverlaps int        // number of overlaps that are decided
 	lateRelease     *theft     // the last late release

@@ -72,9 +72,9 @@ func (c holders) Check(ctx context.Context, h harness.History, report func(harne
 type holdersPass struct {
 	*tally
 	watermark     watermark
-	grants        map[int][]*grantee    // by worker: granted and not released, the latest last
-	successors    map[string]successors // by lock
-	pending       lateOwners            // late acquires and extends, by owner
+	grants        map[int][]*grantee    // grants that a worker has not released, by worker; the latest is last
+	successors    map[string]successors // owners that have written, by lock
+	pending       lateOwners            // late acquires and extends of owners, by owner
 	accepted      int
 	refused       int
 	late          int // accepted writes that were called after their owner's lease
@@ -89,7 +89,7 @@ const maxUnreleased = 8
 type grantee struct {
 	lock      string
 	owner     owner
-	acquire   harness.Op    // the last ok acquire; Kind empty if there is none
+	acquire   harness.Op    // the last ok acquire; its Kind is empty if there is none
 	leaseOver time.Duration // the latest end of all leases that the owner asked for
 	wrote     bool          // the owner has written since that acquire
 }
@@ -114,7 +114,7 @@ func (p *holdersPass) op(x harness.Op) {
 
 func (g *grantee) matches(lock string, o owner) bool { return g.lock == lock && g.owner == o }
 
-// find returns what is known of the owner o of a lock, or nil.
+// find returns what is known of the owner o of a lock. It returns nil if nothing is known.
 func (p *holdersPass) find(lock string, o owner) *grantee {
 	for _, g := range p.grants[o.worker] {
 		if g.matches(lock, o) {
@@ -154,7 +154,7 @@ func (p *holdersPass) leaseOver(x harness.Op) time.Duration {
 	return leaseOver(x, p.meta.Drift)
 }
 
-// lastOf returns the last n of all.
+// lastOf returns the last n elements of a slice.
 func lastOf[T any](all []T, n int) []T {
 	if len(all) > n {
 		return slices.Delete(all, 0, len(all)-n)
@@ -212,7 +212,7 @@ func (p *holdersPass) staleAnomaly(g *grantee, s successor, x harness.Op) harnes
 // successor is an owner that has written: its acquire, and its first write after that acquire.
 type successor struct {
 	acquire, write harness.Op
-	gapBefore      bool // older entries, right before this one, were dropped
+	gapBefore      bool // older entries, directly before this one, were dropped
 }
 
 // successors lists the owners of one lock that have written, in order of the Return of their first write. An owner is
@@ -220,11 +220,11 @@ type successor struct {
 // list to have written by some time is also the last that was granted the lock.
 type successors []successor
 
-// successorsKept is how many of a lock's latest successors remain when older ones are dropped. That happens when there
-// are twice as many.
+// successorsKept is the number of latest successors of a lock that remain when older ones are dropped. They are dropped
+// when there are twice as many.
 const successorsKept = 512
 
-// withSuccessor adds s, whose write returned after all others.
+// withSuccessor adds s, whose write returned after the writes of all others.
 func (all successors) withSuccessor(s successor) successors {
 	if n := len(all); n > 0 && s.acquire.Call <= all[n-1].acquire.Call {
 		return all

@@ -14,7 +14,7 @@ type interval struct{ low, high int64 }
 // intervals is a set of integers, as disjoint ranges in ascending order.
 type intervals []interval
 
-// parseIntervals reads the Result of a Read: integers and closed ranges of them with commas between, such as
+// parseIntervals parses the Result of a Read: integers and closed ranges of integers, separated by commas, such as
 // "0-7,9,12-40". The empty string is the empty set. Numbers may be negative: "-3--1" is a range.
 func parseIntervals(s string) (intervals, error) {
 	if s == "" {
@@ -32,7 +32,7 @@ func parseIntervals(s string) (intervals, error) {
 	return out.merged(), nil
 }
 
-// merged joins ranges that overlap. The ranges of in are in order of their low ends.
+// merged joins ranges that overlap. Its receiver has the ranges in order of their low ends.
 func (in intervals) merged() intervals {
 	out := in[:1]
 	for _, r := range in[1:] {

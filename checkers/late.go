@@ -14,8 +14,8 @@ import (
 type lateCommands struct {
 	mayRelease    bool          // a release may still be executed
 	maySetLease   bool          // an acquire or extend may still start a new lease
-	shortestLease time.Duration // the shortest such lease, from its execution on
-	promisedUntil time.Duration // the earliest end that one of them promised; 0: none did
+	shortestLease time.Duration // the shortest lease that they may start, counted from its execution
+	promisedUntil time.Duration // the earliest end that a late command promised; 0: none promised one
 }
 
 // withOp returns l with one more late command: x, an operation on a lock that ended in info.
@@ -57,8 +57,8 @@ func (l lateCommands) endOf(x harness.Op, drift float64) time.Duration {
 	return max(x.Call, min(x.HeldUntil(drift), l.earliestEnd(x.Call)))
 }
 
-// lateKept bounds the owners whose late commands are kept, at about 200 bytes each. When one more comes, all of them
-// are dropped, and only hashes of the owners remain.
+// lateKept bounds the owners whose late commands are kept, at about 200 bytes each. If one more owner comes, all late
+// commands are dropped, and only hashes of their owners remain.
 const lateKept = 1 << 14
 
 // lateOwners holds the owners of locks that have late commands. A late command may be executed at any later time, so no
@@ -96,7 +96,7 @@ func (all *lateOwners) forget() {
 	clear(all.commands)
 }
 
-// commandsOf returns the late commands of the owner of x. known is false if they were forgotten.
+// commandsOf returns the late commands of the owner of x. The result known is false if they were forgotten.
 func (all *lateOwners) commandsOf(x harness.Op, meta harness.Meta) (l lateCommands, known bool) {
 	if len(all.commands) == 0 && all.forgotten == nil {
 		return lateCommands{}, true
@@ -110,8 +110,8 @@ func (all *lateOwners) commandsOf(x harness.Op, meta harness.Meta) (l lateComman
 	return all.commands[o], true
 }
 
-// hash returns a hash of o. With a chance of 1 in 2^64 two owners share a hash. Then one of them may go unjudged, and
-// nothing worse happens.
+// hash returns a hash of o. Two owners share a hash with a chance of 1 in 2^64. In that case one of them may go
+// unjudged; nothing worse happens.
 func (o lateOwner) hash() uint64 {
 	h := fnv.New64a()
 	var n [16]byte

@@ -15,11 +15,11 @@ type writeCounts struct {
 	total            count
 	guarded          count // writes to resources that locks guard
 	groups           map[int]*count
-	cut, others      count // writes during partitions, by clients that were cut off and by the others
+	cut, others      count // writes during partitions: by clients that were cut off, and by the others
 	partitions       int
 	refused, unknown int
 	recovered        int
-	lost             []harness.Op // the first and the last lost write, by Return
+	lost             []harness.Op // lost writes with the first and the last Return
 	lostInFaults     int
 }
 
@@ -59,8 +59,8 @@ func newWriteCounts(h harness.History) *writeCounts {
 	return l
 }
 
-// count adds the write w to the counts. present says that the final read shows w. lost says that the final read ought
-// to show w and does not.
+// count adds the write w to the counts. The parameter present says that the final read shows w. The parameter lost says
+// that the final read ought to show w and does not.
 func (l *writeCounts) count(w harness.Op, present, lost bool) {
 	switch w.Outcome {
 	case harness.OK:
@@ -126,8 +126,9 @@ func (f *faultCounts) during(t time.Duration) bool {
 	return f.Start <= t && (t <= f.Heal || f.Heal == 0)
 }
 
-// untilNextFault returns the end of the span [from, to]. If no fault overlaps the span, it returns the start of the
-// next fault, since that may lose a write that was acknowledged just before. If there is no next fault, it returns to.
+// untilNextFault returns the end of the span [from, to], unless no fault overlaps the span. In that case it returns the
+// start of the next fault, which may lose a write that was acknowledged just before. If there is no next fault, it
+// returns the end of the span.
 func (l *writeCounts) untilNextFault(from, to time.Duration) time.Duration {
 	next := forever
 	for _, f := range l.faults {

@@ -11,10 +11,10 @@ import (
 
 // markInput is a step that sets a mark on a message, or removes one.
 type markInput struct {
-	marks      int    // the mark to set, from 1; 0: none
+	marks      int    // number of the mark to set, from 1; 0: none
 	repeatable bool   // the message may be marked already
-	unmarks    int    // the mark to remove because its window ends; 0: none
-	text       string // for pages
+	unmarks    int    // number of the mark to remove because its window ends; 0: none
+	text       string // description of the step, for pages
 }
 
 // markState lists the marks on the message in ascending order. It is never changed in place.

@@ -14,21 +14,21 @@ type fenceInput struct {
 	grant         int // the grant's number
 	isRequest     bool
 	token         number
-	largestBefore number // the largest token of the grants that came before although they returned later; "": none
+	largestBefore number // the largest token of the grants that came before this one although they returned later; "": none
 	duplicate     bool   // another owner has the same token
-	text          string // for pages
+	text          string // description of the step, for pages
 }
 
 // fenceState holds the largest token granted so far. For each grant under way it also holds what the largest token was
-// when the grant was asked for. "" stands for none. It is never changed in place.
+// when the grant was asked for. An empty token means that there was none. A state is never changed in place.
 type fenceState struct {
 	top   number
 	asked map[int]number
 }
 
 // fenceModel returns porcupine's model of the fencing tokens of a whole lock. No two owners may get one token. The
-// token of a grant must not be smaller than the token of a grant that certainly came earlier: see [Fence]. Grants that
-// overlap may come in any order, so a request and its answer are two operations.
+// token of a grant must not be smaller than the token of a grant that certainly came earlier, as [Fence] defines it.
+// Grants that overlap may come in any order, so a request and its answer are two operations.
 func fenceModel() porcupine.Model {
 	return newModel[fenceState](func(i fenceInput) string { return i.text })
 }

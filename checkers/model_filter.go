@@ -12,10 +12,10 @@ import (
 // filterInput is a confirm, or one step of a claim.
 type filterInput struct {
 	markInput
-	confirms   int  // the confirm that takes effect; 0: none
-	lapses     int  // the confirm whose window ends; 0: none
-	asks       int  // the claim that is called; 0: none
-	returns    int  // the claim that returns; 0: none
+	confirms   int  // number of the confirm that takes effect; 0: none
+	lapses     int  // number of the confirm whose window ends; 0: none
+	asks       int  // number of the claim that is called; 0: none
+	returns    int  // number of the claim that returns; 0: none
 	impossible bool // the claim that returns was answered "first" while its message was certainly marked
 }
 

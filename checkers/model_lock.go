@@ -9,15 +9,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// lockInput is a step that begins a hold, or ends some.
+// lockInput is a step that begins a hold, or ends holds.
 type lockInput struct {
 	owner owner
-	takes int    // the hold that begins; 0: none
-	ends  []int  // the holds that end, if they have not yet
-	text  string // for pages
+	takes int    // number of the hold that begins; 0: none
+	ends  []int  // numbers of the holds that end, unless they have ended already
+	text  string // description of the step, for pages
 }
 
-// lockState holds the lock's owner and its holds. Without holds the lock is free. It is never changed in place.
+// lockState holds the lock's owner and its holds. Without holds the lock is free. A state is never changed in place.
 type lockState struct {
 	owner owner
 	holds []int
@@ -54,10 +54,10 @@ func (s lockState) String() string {
 
 // lockGrant is the hold of one ok acquire or extend in a short list of operations. [Mutex] says when it ends.
 type lockGrant struct {
-	number int // from 1
-	index  int // index of that operation
+	number int // number of the hold, from 1
+	index  int // index of the acquire or extend in the list
 	owner  owner
-	until  time.Duration // its earliest end if nobody releases it
+	until  time.Duration // earliest end of the hold if nobody releases it
 }
 
 // grantsOf lists the holds of the ok acquires and extends in ops, which are in order of Return.
@@ -114,7 +114,7 @@ func lockOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 	return steps
 }
 
-// heldBy lists the holds of o that come from operations before index.
+// heldBy lists the holds of the owner o that come from operations before the given index.
 func heldBy(o owner, holds []lockGrant, index int) []int {
 	var out []int
 	for _, h := range holds {

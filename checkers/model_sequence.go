@@ -8,7 +8,7 @@ import (
 // sequenceInput is a step in which the sequence returns a number.
 type sequenceInput struct {
 	number number
-	text   string // for pages
+	text   string // description of the step, for pages
 }
 
 // sequenceModel returns porcupine's model of a sequence. Each number has to be larger than the number before.
@@ -16,7 +16,7 @@ func sequenceModel() porcupine.Model {
 	return newModel[lastNumber](func(i sequenceInput) string { return i.text })
 }
 
-// lastNumber is the last number returned, "" at first.
+// lastNumber is the last number returned; it is empty at first.
 type lastNumber number
 
 func (n lastNumber) after(step sequenceInput) (bool, lastNumber) {

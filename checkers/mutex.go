@@ -121,22 +121,22 @@ type mutexPass struct {
 	*tally
 	faults []harness.Influence
 
-	// What is known by now.
+	// What is known so far.
 	seq               int // place of the current operation in the history, from 1
 	locks             map[string]*lock
-	holdsOf           map[int]*workerHolds // by worker
-	pending           lateOwners           // owners with operations in info
-	undecidedOverlaps int                  // at most maxUndecided
+	holdsOf           map[int]*workerHolds // holds by worker
+	pending           lateOwners           // late commands of owners with operations in info
+	undecidedOverlaps int                  // number of overlaps that are not decided; at most maxUndecided
 
-	// For the figures.
+	// Counts for the figures.
 	acquires, grants, releases int
-	extends                    int // ok extends
-	certain                    int // grants answered before their hold ended
+	extends                    int // number of ok extends
+	certain                    int // number of grants answered before their hold ended
 
-	// Grants that were not judged; see Mutex.
+	// Grants that were not judged, for the reasons that Mutex gives.
 	unjudged  int // no room for another overlap
-	overtaken int // under way while another owner renewed its lease many times
-	forgotten int // the late commands of their owner were forgotten
+	overtaken int // grants under way while another owner renewed its lease many times
+	forgotten int // grants to an owner whose late commands were forgotten
 }
 
 // op first applies x to the holds of its worker, then begins the hold that x was granted.
@@ -204,7 +204,7 @@ func (p *mutexPass) applyToHolds(worker int, x harness.Op) *hold {
 	return latest
 }
 
-// apply applies x to h, a hold of the same worker. It reports whether h is no longer needed: x released h, or x is a
+// apply applies x to h, a hold of the same worker. The result done says that h can be dropped: x released h, or x is a
 // new grant of the same lock and token and no possible violation depends on h.
 func (p *mutexPass) apply(h *hold, x harness.Op, sameLockAndToken bool) (done bool) {
 	if sameLockAndToken && x.Kind == harness.Release {
@@ -281,8 +281,8 @@ func (p *mutexPass) remove(h *hold) {
 	l.holds = slices.DeleteFunc(l.holds, func(other *hold) bool { return other == h })
 }
 
-// grant begins the hold of x, an ok acquire or extend, and opens an overlap if earlier holds may overlap it. previous
-// is the hold that x renews, or nil.
+// grant begins the hold of x, an ok acquire or extend, and opens an overlap if earlier holds may overlap it. The
+// parameter previous is the hold that x renews, or nil.
 func (p *mutexPass) grant(worker int, x harness.Op, previous *hold) {
 	late, known := p.pending.commandsOf(x, p.meta)
 	if !known {
@@ -350,9 +350,9 @@ func (p *mutexPass) openOverlap(l *lock, h *hold) {
 	}
 }
 
-// end decides the remaining overlaps if the record is complete. Owners without a later operation have then not released
-// anything, so their holds end with their leases. An incomplete record may lack a release, so end decides nothing and
-// returns a reason for Unknown.
+// end decides the remaining overlaps if the record is complete. In a complete record, owners without a later operation
+// have not released anything, so their holds end with their leases. An incomplete record may lack a release, so end
+// decides nothing and returns a reason for Unknown.
 func (p *mutexPass) end(complete bool) string {
 	if complete {
 		for _, h := range p.holdsInOrder() {

@@ -9,15 +9,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// tailDigits is how many decimal digits always fit into 64 bits.
+// tailDigits is the number of decimal digits that always fit into 64 bits.
 const tailDigits = 19
 
 // numbers is a set of numbers of one key that share all but their last 19 digits. It keeps those digits in Roaring
 // bitmaps. A number costs two bits where numbers are dense, 20 bytes and more where they are sparse, and 160 bytes if
 // it is alone among four billion.
 type numbers struct {
-	bits    map[uint32]*roaring.Bitmap // by the upper 32 bits of the last 19 digits' value
-	largest uint64                     // the largest number drawn
+	bits    map[uint32]*roaring.Bitmap // the bitmap with the lower 32 bits of the last 19 digits' values, by their upper 32 bits
+	largest uint64                     // last 19 digits of the largest number drawn
 }
 
 func (s *numbers) add(tail uint64) {
@@ -85,7 +85,7 @@ func (n number) compare(m number) int {
 // nonNumbers counts results that are not numbers.
 type nonNumbers struct {
 	count int
-	first string // what the first of them said
+	first string // the first result that is not a number
 }
 
 func (o *nonNumbers) add(x harness.Op) {

@@ -14,10 +14,10 @@ import (
 
 // opinion is the checker that [SecondOpinion] returns, with bounds on what it may cost.
 type opinion struct {
-	ops    int           // most operations of a key that porcupine judges, refused ones not counted
-	maxOps int           // most operations kept at one time, and most keys known; 50,000 take about 12 MB
-	inAll  time.Duration // time for porcupine
-	perKey time.Duration // time for porcupine per key
+	ops    int           // the largest number of operations of a key that porcupine judges; refused ones do not count
+	maxOps int           // the largest number of operations kept at one time, and of keys known; 50,000 take about 12 MB
+	inAll  time.Duration // time limit for porcupine in all
+	perKey time.Duration // time limit for porcupine for each key
 }
 
 // SecondOpinion returns the checker that asks porcupine about whole keys of locks, dedup filters and sequences. It
@@ -103,7 +103,7 @@ type familyKey struct {
 	key    string
 }
 
-// keyOps holds the operations of a key. ops is nil once there were too many.
+// keyOps holds the operations of a key. The field ops is nil once there were too many.
 type keyOps struct {
 	familyKey
 	ops []harness.Op
@@ -114,14 +114,14 @@ type opinionPass struct {
 	opinion
 	meta   harness.Meta
 	keys   map[familyKey]*keyOps
-	order  []*keyOps // by their first operation
-	kept   int       // operations
+	order  []*keyOps // the keys, in order of their first operation
+	kept   int       // number of operations kept
 	full   bool      // no further key is kept
-	beyond int       // operations of keys that were not kept
+	beyond int       // number of operations of keys that were not kept
 
-	asked, agreed, illegal int      // keys
-	large, slow            int      // keys too large to ask about; keys without an answer in time
-	differences            []string // where porcupine and a checker differ
+	asked, agreed, illegal int      // number of keys about which porcupine was asked; that agreed with the checker; that porcupine found illegal
+	large, slow            int      // number of keys too large to ask about; of keys without an answer in time
+	differences            []string // descriptions of where porcupine and a checker differ
 }
 
 func (p *opinionPass) op(x harness.Op) {
@@ -155,7 +155,7 @@ func (p *opinionPass) op(x harness.Op) {
 	p.kept++
 }
 
-// ask has porcupine and the checkers judge every kept key, as long as the budget lasts.
+// ask has porcupine and the checkers judge every kept key, until the time limit is reached.
 func (p *opinionPass) ask(ctx context.Context, h harness.History) {
 	end := time.Now().Add(p.inAll)
 	for _, k := range p.order {
@@ -254,7 +254,7 @@ func (p *opinionPass) describeAsked() string {
 	return strings.Join(append([]string{out}, rest...), "; ")
 }
 
-// differencesNamed bounds the differences that a reason names.
+// differencesNamed is the largest number of differences that a reason names.
 const differencesNamed = 3
 
 func (p *opinionPass) defect() string {

@@ -14,18 +14,18 @@ import (
 // first holds share one overlap: where a lock refuses nobody, there would be too many pairs.
 type overlap struct {
 	second       *hold
-	firsts       int           // first holds of which it is not yet known how long they last
-	ties         int           // how many of these became certain in the instant in which the second returned
+	firsts       int           // number of first holds for which it is not yet known how long they last
+	ties         int           // number of these that became certain in the instant in which the second returned
 	secondLasted bool          // the second lasted beyond its own Return
 	secondOver   bool          // the second ended at its own Return or earlier
 	first        *hold         // the earliest hold that lasted beyond the Return of the second; nil: none is known
 	releases     [2]*indexedOp // the releases that prove how long the first and the second lasted; nil: none was needed
-	firstUntil   time.Duration // until when first lasted, as far as known
+	firstUntil   time.Duration // time until which first lasted, as far as known
 	theft        *theft        // the release that may have removed the lock of first
-	decided      bool          // it was reported or ruled out
+	decided      bool          // the overlap was reported or ruled out
 
-	// widened says that times were widened (Meta.Widened). Then the second may have ended before its own Return, and the
-	// overlap is decided only once that is known. If secondOver is set, the second ended at secondOverAt.
+	// Times were widened (Meta.Widened). In that case the second may have ended before its own Return, and the overlap
+	// is decided only once that is known. If secondOver is set, the second ended at secondOverAt.
 	widened      bool
 	secondOverAt time.Duration
 }
@@ -44,9 +44,9 @@ func (o *overlap) needsSecond() bool {
 		(o.widened || o.ties > 0 || o.first != nil && o.first.beginsAtReturnOf(o.second))
 }
 
-// heldUntil applies what is now known of h: it was not released before t. release is the operation that released h at
-// t, or nil if none did. h is first confirmed as the later hold of its own overlap, and then as an earlier hold of
-// others. So overlaps are reported in the order of the history.
+// heldUntil applies what is now known of h: it was not released before the time t. The parameter release is the
+// operation that released h at t, or nil if none did. First h is confirmed as the later hold of its own overlap,
+// afterwards as an earlier hold of others. So overlaps are reported in the order of the history.
 func (p *mutexPass) heldUntil(h *hold, t time.Duration, release *indexedOp) {
 	p.confirmSecond(h, t, release)
 	p.confirmFirsts(h, t, release)
@@ -60,9 +60,9 @@ func (p *mutexPass) confirmSecond(h *hold, t time.Duration, release *indexedOp) 
 	}
 }
 
-// confirmFirsts confirms h as an earlier hold of overlaps. h was not released before t, so it overlaps each later hold
-// that was granted before t and before the lease of h ended. If release is not nil, it released h at t, and h overlaps
-// none that returned at t or later.
+// confirmFirsts confirms h as an earlier hold of overlaps. h was not released before the time t, so it overlaps each
+// later hold that was granted before t and before the lease of h ended. If the parameter release is not nil, it
+// released h at t, and h overlaps no hold that returned at t or later.
 func (p *mutexPass) confirmFirsts(h *hold, t time.Duration, release *indexedOp) {
 	if h.lastExcluded < h.confirmedUntil || release == nil && t <= h.confirmedUntil {
 		return
@@ -79,8 +79,9 @@ func (p *mutexPass) confirmFirsts(h *hold, t time.Duration, release *indexedOp) 
 	h.confirmedUntil = max(h.confirmedUntil, t)
 }
 
-// confirmFirst records that first, an earlier hold of o, lasted beyond the Return of the later one. release is the
-// operation that released it, or nil if none is known. If several earlier holds lasted that long, the earliest counts.
+// confirmFirst records that an earlier hold of o, the parameter first, lasted beyond the Return of the later one. The
+// parameter release is the operation that released it, or nil if none is known. If several earlier holds lasted that
+// long, the earliest counts.
 func (o *overlap) confirmFirst(first *hold, release *indexedOp) {
 	if o.first != nil && o.first.seq < first.seq {
 		return
@@ -94,9 +95,9 @@ func (o *overlap) confirmFirst(first *hold, release *indexedOp) {
 	}
 }
 
-// endedAtReturn records that h ended at t, which is no later than its own Return. So h does not overlap an earlier hold
-// that becomes certain only at that Return. In a widened history h may have ended before its Return, and confirm
-// decides by t. release is the operation that released h, or nil if none did.
+// endedAtReturn records that h ended at the time t, which is no later than its own Return. So h does not overlap an
+// earlier hold that becomes certain only at that Return. In a widened history h may have ended before its Return, and
+// confirm compares t. The parameter release is the operation that released h, or nil if none did.
 func (p *mutexPass) endedAtReturn(h *hold, t time.Duration, release *indexedOp) {
 	o := h.overlap
 	if !o.open() || o.secondLasted || o.secondOver {
@@ -122,7 +123,7 @@ func (p *mutexPass) dropFirst(o *overlap, h *hold) {
 	p.closeIfNoFirst(o)
 }
 
-// removeFirst takes h out of the count of possible earlier holds.
+// removeFirst subtracts h from the number of possible earlier holds.
 func (o *overlap) removeFirst(h *hold) {
 	o.firsts--
 	if !o.widened && h.beginsAtReturnOf(o.second) {
@@ -200,7 +201,7 @@ func (o *overlap) anomaly() harness.Anomaly {
 	}
 }
 
-// describeGrant says how the owner got the lock by op: "extended" or "was granted".
+// describeGrant says how the owner got the lock by op: it "extended" the lock or "was granted" it.
 func describeGrant(op harness.Op) string {
 	if op.Kind == harness.Extend {
 		return "extended"
@@ -236,8 +237,8 @@ func (o *overlap) spans() []harness.Span {
 	return append(o.first.span(o.first.evidenceAgainst(o.second)[0].op, 0), o.second.span(o.second.op, 1)...)
 }
 
-// span returns the time in which the owner of h certainly held the lock: from the Return of grant to the end of h, as
-// far as that is known. grant is one of that owner's grants. An empty span is left out.
+// span returns the time in which the owner of h certainly held the lock: from the Return of one of its grants, the
+// parameter grant, to the end of h, as far as that is known. It returns no span if that time is empty.
 func (h *hold) span(grant harness.Op, owner int) []harness.Span {
 	until, why := h.until, harness.LeaseEnds
 	if releasedAt := h.tenure.releasedAt; releasedAt != noTime && releasedAt < until {

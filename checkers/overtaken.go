@@ -17,7 +17,7 @@ const retriedCalls = 1000
 // pass can no longer judge them.
 type overtakenCalls struct {
 	calls    []peak
-	unjudged int // calls that cannot be judged
+	unjudged int // number of calls that cannot be judged
 }
 
 // add keeps x for the second pass, if there is room.
@@ -29,9 +29,10 @@ func (l *overtakenCalls) add(x peak) {
 	}
 }
 
-// retry judges the calls in a second pass over h, if h can be read again. For each call x it calls judge with a list.
-// The list has the operation that had returned the largest number on the key of x before x.orderedAfter, among the ok
-// operations of that kind. If two owners got that number, the list has an operation of each.
+// retry judges the calls in a second pass over h, if h can be read again. For each call x it passes a list to the
+// function judge. It looks at the ok operations of the given kind on the key of x that had returned before
+// x.orderedAfter. The list has the one with the largest number. If two owners got that number, the list has an
+// operation of each.
 func (l *overtakenCalls) retry(
 	ctx context.Context, h harness.History, kind harness.Kind, judge func(before peaks, x peak),
 ) {
@@ -66,7 +67,8 @@ func (l *overtakenCalls) retry(
 	l.unjudged += remaining
 }
 
-// overtakenDoubt returns a reason for Unknown, that n operations could not be judged, or "" if n is 0.
+// overtakenDoubt returns a reason for Unknown, which says that n operations could not be judged. It returns "" if n is
+// 0.
 func overtakenDoubt(n int, kind harness.Kind) string {
 	return doubtIf(n > 0, "%d %s operations were overtaken by so many others that it is not known what had returned "+
 		"before them", n, kind)

@@ -86,42 +86,42 @@ type ownersPass struct {
 	*tally
 	faults    []harness.Influence
 	watermark watermark
-	current   map[int][]*ownersGrant // by worker, the latest last
+	current   map[int][]*ownersGrant // current grants, by worker; the latest is last
 	locks     map[string]*ownersLock
 	pending   lateOwners
 	awaiting  []*refusal // refusals with evidence, in order of the evidence's Return
 	seq       int        // place of the current operation in the history, from 1
 	grants    int
-	extends   int // ok extends of owners with a known grant
-	refusals  int // refused extends and releases of owners with a known grant
-	unjudged  int // refusals with evidence for which there was no room
+	extends   int // number of ok extends by owners with a known grant
+	refusals  int // number of refused extends and releases by owners with a known grant
+	unjudged  int // number of refusals with evidence for which there was no room
 }
 
 // ownersGrant is a grant of a lock. While it is in ownersPass.current, it is the current grant of its owner.
 type ownersGrant struct {
 	owner owner
 	indexedOp
-	// certainFrom is the time from which on the owner certainly had the lock. It is the Return of this grant. If the owner
-	// renewed each of several grants in time, it is the Return of the first of them.
+	// The time from which on the owner certainly had the lock. It is the Return of this grant. If the grant is the last
+	// of several that the owner renewed in time, it is the Return of the first of them.
 	certainFrom time.Duration
-	until       time.Duration // its earliest end, as far as known when it returned
-	entries     int           // ok acquires since the last release
-	unanswered  bool          // a command in info came after it
+	until       time.Duration // earliest end of the grant, as far as known when it returned
+	entries     int           // number of ok acquires since the last release
+	unanswered  bool          // a command of the owner that was called after the grant ended in info
 	released    bool
 }
 
 // ownersLock is one lock.
 type ownersLock struct {
 	grants      []*ownersGrant // the latest grants, to any owner
-	refusals    []*refusal     // refusals without evidence yet: see refusal
+	refusals    []*refusal     // refusals without evidence yet, as the type refusal defines it
 	mayTake     []owner        // owners with a command in info that may take the lock at any later time, two at most
-	givenBackAt time.Duration  // the Return of the last failed acquire that may have had the lock for a while
-	waiting     int            // refusals with evidence that are not reported yet
+	givenBackAt time.Duration  // Return of the last failed acquire that may have had the lock for a while
+	waiting     int            // number of refusals with evidence that are not reported yet
 }
 
 const (
-	grantsKept  = 16 // grants and refusals kept for one lock
-	mayTakeKept = 2  // owners kept that may take a lock later; with two, one of them differs from any given owner
+	grantsKept  = 16 // largest number of grants, and of refusals, kept for one lock
+	mayTakeKept = 2  // number of owners kept that may take a lock later; of two, one differs from any given owner
 )
 
 func (p *ownersPass) op(x harness.Op) {
@@ -183,7 +183,7 @@ func (p *ownersPass) unanswered(l *ownersLock, caller owner, current *ownersGran
 	p.noteTaking(l, caller, x)
 }
 
-// release handles x, a release by caller. Whatever its outcome, caller has given up the lock.
+// release handles x, a release by the owner caller. Whatever its outcome, that owner has given up the lock.
 func (p *ownersPass) release(l *ownersLock, caller owner, current *ownersGrant, x harness.Op) {
 	p.giveUp(l, caller, x)
 	if current != nil && x.Outcome == harness.Fail {
@@ -192,8 +192,8 @@ func (p *ownersPass) release(l *ownersLock, caller owner, current *ownersGrant, 
 	p.drop(current)
 }
 
-// giveUp records that caller has called the release x. The earlier grants of caller no longer count from then on. Nor
-// do refused extends of caller that x may have caused.
+// giveUp records that the owner caller has called the release x. From now on that owner's earlier grants do not count.
+// Its refused extends do not count either if x may have caused the refusal.
 func (p *ownersPass) giveUp(l *ownersLock, caller owner, x harness.Op) {
 	for _, g := range l.grants {
 		g.released = g.released || g.owner == caller
@@ -231,8 +231,8 @@ func (p *ownersPass) grant(l *ownersLock, caller owner, current *ownersGrant, x 
 }
 
 // ownerBetween returns a grant of another owner that certainly came between the current grant and x, an extend of the
-// same owner. That grant was over when x returned. The result is nil if there is none. until is the earliest end of the
-// lease of x.
+// same owner. That grant was over when x returned. The result is nil if there is none. The parameter until is the
+// earliest end of the lease of x.
 func (p *ownersPass) ownerBetween(l *ownersLock, current *ownersGrant, x harness.Op, until time.Duration) *ownersGrant {
 	for i, b := range l.grants {
 		if b.seq > current.seq && b.owner != current.owner && b.op.Return >= p.endAfter(current, x) &&
@@ -249,14 +249,14 @@ func (p *ownersPass) endAfter(current *ownersGrant, x harness.Op) time.Duration 
 	return min(current.until, renewedUntil(x, p.meta.Drift))
 }
 
-// cameBefore reports whether the grant g certainly came before b, an acquire or extend. until is the earliest end of
-// the lease of b.
+// cameBefore reports whether the grant g certainly came before b, an acquire or extend. The parameter until is the
+// earliest end of the lease of b.
 func (p *ownersPass) cameBefore(g *ownersGrant, b harness.Op, until time.Duration) bool {
 	return g.certainFrom < grantedAfter(b, until, p.meta)
 }
 
-// isOver reports whether the last of the owner o's grants had ended, or was released, when x returned. It is true if o
-// has none of the grants.
+// isOver reports whether the last of the owner o's grants had ended, or was released, when x returned. It returns true
+// if none of the grants is o's.
 func (p *ownersPass) isOver(grants []*ownersGrant, o owner, x harness.Op) bool {
 	for _, g := range slices.Backward(grants) {
 		if g.owner == o {

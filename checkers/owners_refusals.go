@@ -17,7 +17,7 @@ type refusal struct {
 	grant     harness.Op
 	until     time.Duration
 	refused   harness.Op
-	shownBy   harness.Op // the evidence; Kind empty until there is one
+	shownBy   harness.Op // the acquire that is the evidence; its Kind is empty until there is one
 	explained bool
 }
 

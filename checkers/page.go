@@ -12,14 +12,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// pageHead is added at the end of the head of porcupine's page.
-//
-//go:embed page_head.html
+// pageHead is inserted into porcupine's page, at the end of its head.
 var pageHead string
 
-// pageEnd is added at the end of the body.
-//
-//go:embed page_end.html
+// pageEnd is inserted into porcupine's page, at the end of its body.
 var pageEnd string
 
 // completePage adds to porcupine's page what readers of our other pages have: use by keyboard, room on narrow screens,

@@ -23,9 +23,9 @@ type peaks []peak
 type peak struct {
 	harness.Op
 	number       number
-	orderedAfter time.Duration // operations that had returned before this time came before this one; at least its Call
-	ordinal      int           // its place among the operations of its key, where these are counted
-	gapBefore    bool          // operations between this one and the one before were dropped
+	orderedAfter time.Duration // operations that had returned before this time came before this one; the time is at least this operation's Call
+	ordinal      int           // place among the operations of its key, where these are counted
+	gapBefore    bool          // operations between this one and the previous one were dropped
 }
 
 // addIfLarger adds x if its number is larger than all earlier ones. A number that equals the largest is added only for

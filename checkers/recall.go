@@ -13,11 +13,11 @@ const recallAtMost = 1000
 // oldDuplicate is a call that returned a number which an earlier call had returned. The earlier call is no longer kept.
 type oldDuplicate struct {
 	draw
-	first *draw // nil until it is found
+	first *draw // the draw of the earlier call; nil until it is found
 }
 
-// keepOldDuplicate keeps this, a duplicate of a draw that is no longer kept, until the end. If too many are kept
-// already, it reports this one at once, without its first draw.
+// keepOldDuplicate keeps the draw in the parameter this until the end. It is a duplicate of a draw that is no longer
+// kept. If too many are kept already, keepOldDuplicate reports it at once, without the first draw.
 func (p *sequencePass) keepOldDuplicate(this draw) {
 	d := &oldDuplicate{draw: this}
 	if len(p.oldDuplicates) < recallAtMost {

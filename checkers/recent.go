@@ -15,21 +15,21 @@ const recentChunk = 512
 // generation holds up to half of the draws that are kept whole.
 type generation struct {
 	n     int
-	draws [][]draw // in chunks, the last of which may be partly full
+	draws [][]draw // the draws in chunks, of which the last may be partly full
 	at    map[value]int32
 }
 
 // value is one number of one key.
 type value struct {
-	numbers *numbers // the set of the key's numbers that share all but the last 19 digits
-	tail    uint64   // the last 19 digits
+	numbers *numbers // the set of those numbers of the key that share all but the last 19 digits
+	tail    uint64   // value of the last 19 digits
 }
 
 // draw is one ok call that returned a number.
 type draw struct {
 	harness.Op
 	value
-	ordinal int // its place among the draws of its key, from 1
+	ordinal int // place among the draws of its key, from 1
 }
 
 // find returns the draw of the number n, if it is among the latest draws.
@@ -42,7 +42,7 @@ func (r *recent) find(n value) (*draw, bool) {
 	return nil, false
 }
 
-// add keeps d as the latest draw. No draw of the same number may be kept already.
+// add keeps d as the latest draw. The caller has checked that no draw of the same number is kept.
 func (r *recent) add(d draw) {
 	g := &r.young
 	if g.at == nil {
@@ -60,7 +60,7 @@ func (r *recent) add(d draw) {
 	}
 }
 
-// empty removes the draws from g. It adds their numbers to the sets of numbers, which outlast the draws.
+// empty removes the draws from g. It adds their numbers to the sets of numbers, which are kept longer than the draws.
 func (g *generation) empty() {
 	for i, chunk := range g.draws {
 		for _, d := range chunk {

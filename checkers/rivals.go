@@ -44,8 +44,8 @@ func (g glimpse) op(kind harness.Kind, key string) harness.Op {
 }
 
 // record adds x and returns the rival that x meets, if any. A rival is an earlier operation of another worker that
-// overlaps x. At least one of the two has to have won, that is, got what it asked for. Operations have to come in order
-// of Return. So if x overlaps any operation of another worker, it overlaps the latest of them.
+// overlaps x. At least one of the two has to have won, which means that it got what it asked for. Operations have to
+// come in order of Return. So if x overlaps any operation of another worker, it overlaps the latest of them.
 func (r *rivals) record(x harness.Op, worker int, won bool) (other harness.Op, ok bool) {
 	at := contested{x.Kind, x.Key}
 	c, _ := r.asked.get(at)

@@ -59,7 +59,7 @@ type sequencePass struct {
 	recent         recent
 	oldDuplicates  []*oldDuplicate
 	overtaken      overtakenCalls
-	calls, drawn   int // all calls; those that certainly returned a number
+	calls, drawn   int // number of all calls; of those that certainly returned a number
 	nonNumbers     nonNumbers
 	firstDuplicate int // the smallest ordinal of a duplicate; 0: none
 }
@@ -98,8 +98,8 @@ func (p *sequencePass) draw(x harness.Op, n number) {
 	}
 }
 
-// rejudge judges the draw x again, in the second pass. It reports x if its number is smaller than the largest one in
-// the argument before, which had been returned before x was called.
+// rejudge judges the draw x again, in the second pass. The parameter before has the largest number that had been
+// returned before x was called. rejudge reports x if its number is smaller.
 func (p *sequencePass) rejudge(before peaks, x peak) {
 	if largest := before.top(); largest.number.compare(x.number) > 0 {
 		p.add(regressionOf(largest, x))
@@ -146,9 +146,9 @@ func (p *sequencePass) figures() []harness.Figure {
 
 // series holds the numbers that one key has returned.
 type series struct {
-	draws   int                 // ok calls that returned a number
+	draws   int                 // number of ok calls that returned a number
 	short   numbers             // numbers of up to 19 digits
-	long    map[string]*numbers // longer numbers, by the digits before the last 19
+	long    map[string]*numbers // numbers of more than 19 digits, by the digits before the last 19
 	largest peaks
 }
 

@@ -18,12 +18,12 @@ type Situations struct {
 	counts     map[harness.SituationName]*harness.Situation
 	seenKinds  map[harness.Kind]bool
 	rivals     rivals
-	unanswered map[int]harness.Op // by worker: its last operation, if it ended in info
+	unanswered map[int]harness.Op // the last operation of a worker, by worker; only if it ended in info
 	locks      generations[string, *situatedLock]
-	owners     map[int][]*ownership // by worker
+	owners     map[int][]*ownership // what is known of owners of locks, by worker
 	marks      sampledMarks
 
-	restarts []*restart // of the run; noteSurvivor notes in each what was not lost in it
+	restarts []*restart // restarts of primaries in the run; noteSurvivor notes in each what lasted through it
 }
 
 // NewSituations returns a counter for a history with that Meta. It uses Workers, Drift and Kinds.
@@ -164,7 +164,7 @@ func byCall(x, y harness.Op) []harness.Op {
 }
 
 // isInLastInstant reports whether x may have been executed in the last twentieth of the lease or window that op asked
-// for. x does not count if it was called after that lease or window had certainly ended.
+// for. It returns false if x was called after that lease or window had certainly ended.
 func (c *Situations) isInLastInstant(op, x harness.Op) bool {
 	end := harness.EarliestEnd(op.Call, op.TTL, c.meta.Drift)
 	return end < forever && x.Return >= end-op.TTL/20 && x.Call < leaseOver(op, c.meta.Drift)
@@ -214,9 +214,9 @@ func (c *Situations) noteClaim(x harness.Op) {
 	}
 }
 
-// situationOfAge returns the situation of x, which claims a message again. mark is the claim or confirm that marked the
-// message, and its age decides. The result is "" if x came so close to the end of the window that the message may or
-// may not have been marked.
+// situationOfAge returns the situation of x, which claims a message again. It depends on the age of the mark: the
+// parameter mark is the claim or confirm that marked the message. The result is "" if x came so close to the end of the
+// window that the message may or may not have been marked.
 func (c *Situations) situationOfAge(mark, x harness.Op) harness.SituationName {
 	end := harness.EarliestEnd(mark.Call, mark.TTL, c.meta.Drift)
 	switch {

@@ -112,8 +112,8 @@ func (c *Situations) noteRelease(worker int, x harness.Op) {
 	}
 }
 
-// noteLate counts x, an extend or release that the owner o called after its lease. It counts x as the situation
-// afterLease and, if another owner certainly held the lock at that time, also as meetsHolder.
+// noteLate counts x, an extend or release that the owner o called after its lease. It counts x as the situation in the
+// parameter afterLease and, if another owner certainly held the lock at that time, also as the one in meetsHolder.
 func (c *Situations) noteLate(o *ownership, x harness.Op, afterLease, meetsHolder harness.SituationName) {
 	c.meet(afterLease, o.lease, x)
 	if !o.endCounted {

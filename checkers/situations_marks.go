@@ -14,7 +14,7 @@ const marksKept = 16384
 // zero value is empty.
 type sampledMarks struct {
 	marks map[string]glimpsedMark
-	mask  uint32 // messages are kept if their hash has none of these bits
+	mask  uint32 // a message is kept if its hash has none of these bits
 }
 
 // glimpsedMark is what is kept of an ok claim that was answered "first", or of an ok confirm.
@@ -59,8 +59,8 @@ func (s *sampledMarks) isKept(message string) bool {
 	return (sum^sum>>16)&s.mask == 0
 }
 
-// shrink drops marks whose window ended long before the time now. If there are still too many, it halves the sample
-// until there is room.
+// shrink drops marks whose window ended long before the time now. If too many remain, it halves the sample until there
+// is room.
 func (s *sampledMarks) shrink(now time.Duration) {
 	for message, m := range s.marks {
 		if m.ttl > 0 && m.ttl < forever/2 && m.call+m.ttl+m.ttl/2 < now {

@@ -25,16 +25,16 @@ var byChance = []harness.SituationName{harness.RetryAfterUnknown, harness.Confir
 // IsByChance reports whether a load meets a situation only by chance, so that no quota asks for it.
 func IsByChance(name harness.SituationName) bool { return slices.Contains(byChance, name) }
 
-// Quota returns the watcher of a load that goes on until each situation has occurred QuotaCount times. Then the watcher
-// calls enough. The situations are the ones that the load's kinds of operation bring about, unless they occur only by
-// chance. See [harness.Spec.Quota].
+// Quota returns the watcher of a load that goes on until each situation has occurred QuotaCount times. At that point
+// the watcher calls the function enough. The situations are those that the load's kinds of operation bring about,
+// except those that occur only by chance. See [harness.Spec.Quota].
 func Quota(enough func()) harness.Quota {
 	return &quota{count: QuotaCount, minDuration: QuotaLeast, onEnough: enough}
 }
 
 type quota struct {
 	count       int
-	minDuration time.Duration // from the first operation on
+	minDuration time.Duration // least length of the load, from its first operation on
 	onEnough    func()
 
 	mu        sync.Mutex
@@ -82,7 +82,8 @@ func wantedOf(kinds []harness.Kind) (wanted []harness.SituationName) {
 	return slices.DeleteFunc(wanted, IsByChance)
 }
 
-// QuotaLacks begins the text of Lacking. Other packages look for it to recognise a verdict that quotes the text.
+// QuotaLacks is the beginning of the text that Lacking returns. Other packages look for it to recognise a verdict that
+// quotes the text.
 const QuotaLacks = "not every situation had occurred"
 
 // Lacking names the situations that occurred too seldom. It returns "" if there are none.

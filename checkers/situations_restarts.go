@@ -16,7 +16,7 @@ import (
 // restart is a fault that replaced the process of a primary.
 type restart struct {
 	harness.Fault
-	lockHeld, messageMarked bool // a lock (message) was held (marked) through the restart, and asked for afterwards
+	lockHeld, messageMarked bool // a lock was held through the restart and asked for afterwards; a message was marked so
 }
 
 // restartsOf lists the restarts of primaries. A node counts as a primary if the cluster reported no roles.
@@ -32,8 +32,8 @@ func restartsOf(h harness.History) (all []*restart) {
 	return all
 }
 
-// wasPrimary reports whether the node was a primary at t, by the roles that the cluster reported. It is true if the
-// cluster reported none.
+// wasPrimary reports whether the node was a primary at the time t, by the roles that the cluster reported. It returns
+// true if the cluster reported no roles.
 func wasPrimary(events []harness.Event, node string, t time.Duration) bool {
 	role, reported := "", false
 	for _, e := range events {
@@ -48,8 +48,9 @@ func wasPrimary(events []harness.Event, node string, t time.Duration) bool {
 	return !reported || role == harness.RolePrimary
 }
 
-// noteSurvivor notes in each restart between grant and x that a lock or mark lasted through it. grant took the lock or
-// marked the message. x asked for the same lock or message while the lease or window of grant certainly still lasted.
+// noteSurvivor notes, in each restart between the operations grant and x, that a lock or mark lasted through it. The
+// first operation took the lock or marked the message. x asked for the same lock or message while the first one's lease
+// or window certainly still lasted.
 func (c *Situations) noteSurvivor(grant, x harness.Op) {
 	for _, r := range c.restarts {
 		if grant.Return > r.Start || x.Call < r.Active || x.Return >= c.certainUntil(grant) ||

@@ -13,11 +13,11 @@ import (
 // run in one process is one share.
 type situationsOfShares struct {
 	shares []harness.Share
-	bound  time.Duration // how much an operation may have been widened
-	all    []*Situations // by share
-	ok     []bool        // whether an operation was ok, by share
+	bound  time.Duration // upper bound of how much an operation was widened
+	all    []*Situations // one counter for each share
+	ok     []bool        // for each share, whether an operation was ok
 
-	restarts []*restart // shared by all shares
+	restarts []*restart // restarts of primaries, common to all shares
 }
 
 func newSituationsOfShares(h harness.History) situationsOfShares {

@@ -85,18 +85,18 @@ type storedPass struct {
 	*tally
 	watermark            watermark
 	keys                 map[string]*sequenceState
-	awaiting             map[string][]pendingAnomaly // by key
-	decidedUntil         time.Duration               // findings that end by this time are decided
-	inspections, numbers int                         // ok operations
-	tooLateInspections   int                         // inspections that returned when the sequence may have ended
-	// overtaken counts the inspections that cannot be judged, since too many numbers were returned meanwhile.
+	awaiting             map[string][]pendingAnomaly // findings that wait, by key
+	decidedUntil         time.Duration               // findings with an end up to this time are decided
+	inspections, numbers int                         // number of ok inspections; of ok operations that returned a number
+	tooLateInspections   int                         // number of inspections that returned when the sequence may have ended
+	// number of inspections that cannot be judged, since too many numbers were returned while they were under way
 	overtaken  int
 	nonNumbers nonNumbers
 }
 
 // pendingAnomaly is an anomaly that waits. It is dropped if a later Next shows that its sequence may have ended before:
-// the Next may have begun the sequence anew, at begunFrom or later, and its TTL may have been over by the Return of the
-// anomaly's last operation.
+// the Next may have begun the sequence anew, at the time begunFrom or later, and its TTL may have been over by the
+// Return of the anomaly's last operation.
 type pendingAnomaly struct {
 	harness.Anomaly
 	begunFrom time.Duration
@@ -105,16 +105,16 @@ type pendingAnomaly struct {
 // sequenceState holds what is known about one sequence.
 type sequenceState struct {
 	last     peak          // the last inspection
-	ends     time.Duration // its earliest end; 0: it does not exist, as far as known
-	issued   peaks         // numbers returned by Nexts
+	ends     time.Duration // earliest end of the sequence; 0: it does not exist, as far as known
+	issued   peaks         // numbers that Nexts returned
 	shown    number        // the largest number that an inspection showed
-	behind   bool          // the last inspection showed less than was issued
+	behind   bool          // the last inspection showed a smaller number than one that was issued
 	lateTTL  time.Duration // the shortest TTL that a Next in info may still set; 0: none
-	lastNext harness.Op    // the last ok Next; Kind empty: none
+	lastNext harness.Op    // the last ok Next; its Kind is empty if there is none
 	hasTTL   bool          // the sequence was seen to have a TTL
-	hasNoTTL bool          // a Next set no TTL, so no Next of the sequence does
-	endedAt  time.Duration // the Return of the last inspection by which the sequence may have ended, or noTime
-	emptyAt  time.Duration // the Return of the last inspection that found nothing, or noTime
+	hasNoTTL bool          // a Next set no TTL, from which follows that no Next of the sequence sets one
+	endedAt  time.Duration // Return of the last inspection by which the sequence may have ended, or noTime
+	emptyAt  time.Duration // Return of the last inspection that found nothing, or noTime
 }
 
 func (p *storedPass) op(x harness.Op) {
@@ -154,8 +154,8 @@ func (p *storedPass) op(x harness.Op) {
 	}
 }
 
-// forget drops the numbers issued and shown so far. It is called for an inspection that returned at t, when the
-// sequence may have ended.
+// forget drops the numbers issued and shown so far. It is called for an inspection that returned at the time t, when
+// the sequence may have ended.
 func (r *sequenceState) forget(t time.Duration) {
 	*r = sequenceState{
 		lateTTL:  r.lateTTL,
@@ -168,7 +168,7 @@ func (r *sequenceState) forget(t time.Duration) {
 }
 
 // mayPrecedeEnd reports whether the server may have executed x, a Next, before the sequence last ended. An earlier
-// inspection showed that end, or may have met it.
+// inspection showed that end, or may have come after it.
 func (r *sequenceState) mayPrecedeEnd(x harness.Op, drift float64) bool {
 	return x.Call <= r.endedAt || harness.EarliestEnd(x.Call, x.TTL, drift) <= r.emptyAt
 }
@@ -179,7 +179,7 @@ func (r *sequenceState) noteBeginning(x harness.Op, drift float64) {
 	r.endNoLaterThan(harness.EarliestEnd(max(x.Call, r.last.Call), x.TTL, drift))
 }
 
-// endNoLaterThan lowers the earliest end of the sequence to t.
+// endNoLaterThan lowers the earliest end of the sequence to the time t.
 func (r *sequenceState) endNoLaterThan(t time.Duration) { r.ends = min(r.earliestEnd(), max(1, t)) } // 0: none is known
 
 // earliestEnd returns the earliest end of the sequence.
@@ -257,7 +257,7 @@ func (p *storedPass) decide(x harness.Op) {
 	}
 }
 
-// report reports the waiting findings whose last operation returned at the time until or earlier.
+// report reports those waiting findings whose last operation returned at the time until, or earlier.
 func (p *storedPass) report(until time.Duration) {
 	for _, key := range slices.Sorted(maps.Keys(p.awaiting)) {
 		p.awaiting[key] = slices.DeleteFunc(p.awaiting[key], func(a pendingAnomaly) bool {

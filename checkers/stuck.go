@@ -57,17 +57,17 @@ func (c stuck) Check(ctx context.Context, h harness.History, report func(harness
 type stuckPass struct {
 	*tally
 	locks                map[string]*probedLock
-	tried                []*probedLock // in order of their first probe
+	tried                []*probedLock // locks that were probed, in order of their first probe
 	probes, inconclusive int
 }
 
 // probedLock holds what is known about one key.
 type probedLock struct {
-	leasesOver time.Duration // the latest end of all leases asked for so far
+	leasesOver time.Duration // latest end of all leases asked for so far
 	last       harness.Op    // the last ok acquire or extend
 	unanswered harness.Op    // the last acquire or extend in info, unless an acquire called later was ok
-	tried      bool          // probed
-	granted    bool          // granted to the harness
+	tried      bool          // the lock was probed
+	granted    bool          // the lock was granted to the harness
 
 	// What a probe shows, unless a later operation disproves it.
 	stuck *harness.Anomaly

@@ -11,9 +11,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// certifyAtMost bounds how many anomalies of each class one Check shows to porcupine: the first ones. Each takes about
+// certifyAtMost bounds how many anomalies of each class one Check passes to porcupine: the first ones. Each takes about
 // 20 microseconds, so a history full of violations costs at most some tenths of a second more. All anomalies are
-// counted and reported, also those that porcupine was not shown.
+// counted and reported, also those that porcupine was not asked about.
 const certifyAtMost = 10_000
 
 // tally collects the anomalies of one Check and makes its judgement.
@@ -21,9 +21,9 @@ type tally struct {
 	meta      harness.Meta
 	onAnomaly func(harness.Anomaly)
 	counts    map[harness.Class]int
-	asked     int            // anomalies shown to porcupine
-	certified int            // anomalies that porcupine found illegal
-	broken    map[string]int // violations by key, of keysNamed keys and of all others together
+	asked     int            // number of anomalies that porcupine was asked about
+	certified int            // number of anomalies that porcupine found illegal
+	broken    map[string]int // number of violations by key, for up to keysNamed keys; those of all other keys count together
 }
 
 func newTally(h harness.History, report func(harness.Anomaly)) *tally {
@@ -45,7 +45,7 @@ func (t *tally) add(a harness.Anomaly) {
 	t.onAnomaly(a)
 }
 
-// keysNamed bounds the broken keys that are counted one by one.
+// keysNamed is the number of broken keys that are counted one by one.
 const keysNamed = 12
 
 func (t *tally) countBroken(a harness.Anomaly) {
@@ -69,11 +69,11 @@ func (t *tally) brokenKeys() string {
 type judgement struct {
 	name    string
 	valid   string   // the reason if the verdict is Valid
-	absent  []string // doubts because nothing to judge was recorded; "" is skipped
-	doubts  []string // other doubts; "" is skipped. Doubts of either kind make the verdict Unknown
-	err     error    // what ended the pass early
+	absent  []string // doubts because nothing to judge was recorded; empty ones are skipped
+	doubts  []string // other doubts; empty ones are skipped. Doubts of either kind make the verdict Unknown
+	err     error    // the error that ended the pass early
 	figures []harness.Figure
-	byKey   bool // the reason of an Invalid names the broken keys
+	byKey   bool // if the verdict is Invalid, its reason names the broken keys
 }
 
 // judge returns Invalid if there are violations, else Unknown if there are doubts, which are its reasons, else Valid.
@@ -110,8 +110,8 @@ func reasons(all []string) string {
 	return strings.Join(all, "; ")
 }
 
-// certifyFigures counts the anomalies that porcupine was shown, and those that it certified. It returns nothing if
-// there were none.
+// certifyFigures returns how many anomalies porcupine was asked about, and how many it certified. It returns no figures
+// if it was asked about none.
 func (t *tally) certifyFigures() []harness.Figure {
 	if t.asked == 0 {
 		return nil
@@ -119,7 +119,7 @@ func (t *tally) certifyFigures() []harness.Figure {
 	return []harness.Figure{figureCertified.Count(t.certified), figureCertifyAsked.Count(t.asked)}
 }
 
-// classCounts lists the classes found with their counts, in order of name.
+// classCounts lists the classes found with their counts, ordered by name.
 func (t *tally) classCounts() string {
 	var parts []string
 	for class, n := range t.counts {
@@ -131,7 +131,7 @@ func (t *tally) classCounts() string {
 	return strings.Join(parts, ", ")
 }
 
-// doubtIf returns a reason for Unknown in the words of format and args, or "" if doubtful is false.
+// doubtIf returns a reason for Unknown, made of format and args, or "" if doubtful is false.
 func doubtIf(doubtful bool, format string, args ...any) string {
 	if !doubtful {
 		return ""
@@ -143,7 +143,7 @@ func doubtIf(doubtful bool, format string, args ...any) string {
 // returns "".
 func noneSeen(n int, kind harness.Kind) string { return doubtIf(n == 0, "no %s was recorded", kind) }
 
-// entry returns what m has for key. If m has nothing for key, entry adds a zero value.
+// entry returns the entry of m for a key. If there is none, it adds a zero value.
 func entry[K comparable, V any](m map[K]*V, key K) *V {
 	v := m[key]
 	if v == nil {

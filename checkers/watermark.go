@@ -11,19 +11,19 @@ import (
 // searches.
 const watermarkEvery = 1024
 
-// watermark keeps a time, low: no later operation of a worker is called before low. A worker does one thing after the
-// other, so its next Call is not before its last Return. Until every worker has had an operation, low is 0.
+// watermark keeps a time, its field low: no later operation of a worker is called before it. A worker does one thing
+// after the other, so its next Call is not before its last Return. Until every worker has had an operation, low is 0.
 //
 // The harness is not one of the workers. It may stay silent for the whole load, so its operations may be called before
-// low. A checker has to allow for that, unless it sets heedsHarness or awaitsHarness.
+// that time. A checker has to allow for this, unless it sets heedsHarness or awaitsHarness.
 type watermark struct {
-	workers       int  // workers of the run; 0: unknown, and then low stays 0
+	workers       int  // number of workers of the run; 0: unknown, so low stays 0
 	heedsHarness  bool // the harness counts as a worker from its first operation on
 	awaitsHarness bool // the harness counts as a worker from the start
 	widened       bool // times were widened, so only a worker's last Call bounds its next Call
 	count         int
-	returned      []time.Duration // by worker: the last Return, or the last Call if widened
-	harness       time.Duration   // the last Return of the harness; 0: none
+	returned      []time.Duration // last Return of each worker, by worker; its last Call if widened is set
+	harness       time.Duration   // last Return of the harness; 0: none
 	low           time.Duration   // no later operation of a worker is called before this
 }
 

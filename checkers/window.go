@@ -21,10 +21,11 @@ type window struct {
 type modelState[S, I any] interface {
 	after(step I) (allowed bool, next S)
 	equal(other S) bool
-	String() string // for pages
+	String() string // describes the state, for pages
 }
 
-// newModel returns porcupine's model whose first state is the zero value of S. describe writes an input for pages.
+// newModel returns porcupine's model whose first state is the zero value of S. The function describe writes an input
+// for pages.
 func newModel[S modelState[S, I], I any](describe func(I) string) porcupine.Model {
 	return porcupine.Model{
 		Init:                      func() any { var start S; return start },
@@ -64,13 +65,14 @@ func toOperation(op harness.Op, input any) porcupine.Operation {
 	}
 }
 
-// fromThenOn returns an operation that follows from the rules alone. It takes effect at any time from t on.
+// fromThenOn returns an operation that follows from the rules alone. It takes effect at the time t or at any later
+// time.
 func fromThenOn(t time.Duration, input any) porcupine.Operation {
 	return porcupine.Operation{ClientId: ruleClient, Input: input, Call: int64(t), Return: int64(forever)}
 }
 
-// withEnds gives operations without an end an end after everything else, so that they can be drawn. For porcupine that
-// is the same as no end.
+// withEnds completes operations without an end. Each gets an end after everything else, so that it can be drawn. For
+// porcupine that is the same as no end.
 func withEnds(steps []porcupine.Operation) []porcupine.Operation {
 	var horizon int64
 	for _, s := range steps {

@@ -77,13 +77,13 @@ func LostWrites(ctx context.Context, h harness.History) (lost []harness.Op, err 
 // writesPass makes the passes over a history.
 type writesPass struct {
 	*tally
-	onLost      func(harness.Op) // called with each lost write
+	onLost      func(harness.Op) // function that is called with each lost write
 	counts      *writeCounts
 	sets        map[string]*set
-	adds, read  int    // adds seen by the first pass, and by the current one
+	adds, read  int    // number of adds that the first pass saw (adds), and the current one (read)
 	oddAdd      string // the doubt about the first add whose Arg is not an integer
-	runsStarted int    // runs of lost writes so far
-	unexpected  int    // writes that may be unexpected
+	runsStarted int    // number of runs of lost writes so far
+	unexpected  int    // number of writes that may be unexpected
 	doubts      []string
 }
 
@@ -91,18 +91,18 @@ type writesPass struct {
 type set struct {
 	key        string
 	guarded    bool       // a lock guards the set, so each write to it ends an update
-	final      harness.Op // the last ok read by the harness; Kind empty: none
+	final      harness.Op // the last ok read by the harness; its Kind is empty if there is none
 	present    intervals
-	err        error        // why it is unknown what the set holds; nil: it is known
-	lateAdds   int          // ok adds that returned after the read was called
-	runs       map[int]*run // by worker: its run of lost writes, which may go on
+	err        error        // why it is not known what the set holds; nil: it is known
+	lateAdds   int          // number of ok adds that returned after the read was called
+	runs       map[int]*run // runs of lost writes that may go on, by worker
 	unexpected map[int64]*unexpectedWrite
 }
 
 // unexpectedWrite is a refused write that is present.
 type unexpectedWrite struct {
 	harness.Op
-	order int // place among all of them, in the order of the history
+	order int // place among all unexpected writes, in the order of the history
 }
 
 // run is a series of lost writes that one worker made in a row.
@@ -110,7 +110,7 @@ type run struct {
 	worker      int
 	order       int // place among all runs, in the order of the history
 	first, last harness.Op
-	n           int // how many writes
+	n           int // number of writes
 }
 
 func newWritesPass(h harness.History, report func(harness.Anomaly), onLost func(harness.Op)) *writesPass {
