@@ -11,10 +11,11 @@ import (
 
 // fenceInput is one of the two steps of a grant in the model: its request or its answer.
 type fenceInput struct {
-	grant         int // the grant's number
-	isRequest     bool
-	token         number
-	largestBefore number // the largest token of the grants that came before this one although they returned later; "": none
+	grant     int // the grant's number
+	isRequest bool
+	token     number
+	// the largest token of the grants that came before this one although they returned later; empty: none
+	largestBefore number
 	duplicate     bool   // another owner has the same token
 	text          string // description of the step, for pages
 }

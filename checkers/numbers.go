@@ -16,8 +16,8 @@ const tailDigits = 19
 // bitmaps. A number costs two bits where numbers are dense, 20 bytes and more where they are sparse, and 160 bytes if
 // it is alone among four billion.
 type numbers struct {
-	bits    map[uint32]*roaring.Bitmap // the bitmap with the lower 32 bits of the last 19 digits' values, by their upper 32 bits
-	largest uint64                     // last 19 digits of the largest number drawn
+	bits    map[uint32]*roaring.Bitmap // lower 32 bits of the last 19 digits' value, by the upper 32 bits
+	largest uint64                     // value of the last 19 digits of the largest number drawn
 }
 
 func (s *numbers) add(tail uint64) {

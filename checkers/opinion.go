@@ -15,7 +15,7 @@ import (
 // opinion is the checker that [SecondOpinion] returns, with bounds on what it may cost.
 type opinion struct {
 	ops    int           // the largest number of operations of a key that porcupine judges; refused ones do not count
-	maxOps int           // the largest number of operations kept at one time, and of keys known; 50,000 take about 12 MB
+	maxOps int           // bounds operations kept at one time, and keys known; 50,000 take about 12 MB
 	inAll  time.Duration // time limit for porcupine in all
 	perKey time.Duration // time limit for porcupine for each key
 }
@@ -119,7 +119,7 @@ type opinionPass struct {
 	full   bool      // no further key is kept
 	beyond int       // number of operations of keys that were not kept
 
-	asked, agreed, illegal int      // number of keys about which porcupine was asked; that agreed with the checker; that porcupine found illegal
+	asked, agreed, illegal int      // numbers of keys: asked about, with agreement, found illegal
 	large, slow            int      // number of keys too large to ask about; of keys without an answer in time
 	differences            []string // descriptions of where porcupine and a checker differ
 }

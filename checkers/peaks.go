@@ -22,10 +22,11 @@ type peaks []peak
 
 type peak struct {
 	harness.Op
-	number       number
-	orderedAfter time.Duration // operations that had returned before this time came before this one; the time is at least this operation's Call
-	ordinal      int           // place among the operations of its key, where these are counted
-	gapBefore    bool          // operations between this one and the previous one were dropped
+	number number
+	// Operations that had returned before this time came before this one. The time is at least the Call of this one.
+	orderedAfter time.Duration
+	ordinal      int  // place among the operations of its key, where these are counted
+	gapBefore    bool // operations between this one and the previous one were dropped
 }
 
 // addIfLarger adds x if its number is larger than all earlier ones. A number that equals the largest is added only for

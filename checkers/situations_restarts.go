@@ -16,7 +16,8 @@ import (
 // restart is a fault that replaced the process of a primary.
 type restart struct {
 	harness.Fault
-	lockHeld, messageMarked bool // a lock was held through the restart and asked for afterwards; a message was marked so
+	// a lock was held through the restart, or a message was marked through it; and it was asked for afterwards
+	lockHeld, messageMarked bool
 }
 
 // restartsOf lists the restarts of primaries. A node counts as a primary if the cluster reported no roles.

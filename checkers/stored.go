@@ -87,8 +87,8 @@ type storedPass struct {
 	keys                 map[string]*sequenceState
 	awaiting             map[string][]pendingAnomaly // findings that wait, by key
 	decidedUntil         time.Duration               // findings with an end up to this time are decided
-	inspections, numbers int                         // number of ok inspections; of ok operations that returned a number
-	tooLateInspections   int                         // number of inspections that returned when the sequence may have ended
+	inspections, numbers int                         // number of ok inspections, and of numbers returned
+	tooLateInspections   int                         // inspections that returned when the sequence may have ended
 	// number of inspections that cannot be judged, since too many numbers were returned while they were under way
 	overtaken  int
 	nonNumbers nonNumbers

@@ -23,7 +23,7 @@ type tally struct {
 	counts    map[harness.Class]int
 	asked     int            // number of anomalies that porcupine was asked about
 	certified int            // number of anomalies that porcupine found illegal
-	broken    map[string]int // number of violations by key, for up to keysNamed keys; those of all other keys count together
+	broken    map[string]int // violations by key, for up to keysNamed keys; all other keys count as one
 }
 
 func newTally(h harness.History, report func(harness.Anomaly)) *tally {
