@@ -23,7 +23,7 @@ const confirmsKept = 1 << 13
 // execute a confirm in info at any time after its Call. It may execute an ok confirm after it has set a mark, unless
 // the Call of the mark is after the confirm's Return.
 type confirms struct {
-	young, old map[string][]harness.Op // ok confirms in two generations; the old one is dropped when the young one is full
+	young, old map[string][]harness.Op // ok confirms in two generations; when the young one is full, the old is dropped
 	late       map[string][]harness.Op // confirms in info
 
 	// What is known of the confirms that were dropped to bound memory.

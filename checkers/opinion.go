@@ -24,13 +24,14 @@ type opinion struct {
 // compares porcupine's answer with the answer of [Mutex], [Fence], [Dedup] or [Sequence] about the same operations.
 // SecondOpinion reports no anomaly and never makes a run Invalid. If two opinions differ, that is a defect of the
 // harness and makes the verdict Unknown. If porcupine could be asked about no key, the judgement says why and sets
-// NotNeeded: the other verdicts do not rest on it.
+// NotNeeded: the other verdicts do not depend on it.
 //
-// Porcupine is asked about a key only if all operations of the key are recorded and there are at most 1,000. A key with
-// more is freed at once. When 50,000 operations are kept in all, the current key is freed and no further key is kept,
-// so memory is bounded. Porcupine has a second in all and a tenth of a second for each key, in which it uses some tens
-// of megabytes at worst. Its time and memory grow with the square of a key's operations, and faster where many
-// operations overlap. Unless a time limit strikes, the history alone decides which keys porcupine is asked about.
+// Porcupine is asked about a key only if all operations of the key are recorded and there are at most 1,000. If a key
+// has more, its operations are dropped at once. When 50,000 operations of all keys are kept, the operations of the
+// current key are dropped and no further key is kept, so memory is bounded. Porcupine has a second for all keys
+// together and a tenth of a second for each key, in which it uses some tens of megabytes at worst. Its time and memory
+// grow with the square of a key's operations, and faster where many operations overlap. Unless a time limit is reached,
+// the history alone decides which keys porcupine is asked about.
 func SecondOpinion() harness.Checker {
 	return opinion{ops: 1000, maxOps: 50_000, inAll: time.Second, perKey: 100 * time.Millisecond}
 }

@@ -16,7 +16,7 @@ type Document struct {
 	Verdict    harness.Verdict       `json:"verdict"`            // "valid", "invalid" or "unknown"
 	Summary    string                `json:"summary"`            // the verdict in one sentence
 	Expected   string                `json:"expected,omitempty"` // what was expected; empty: nothing
-	Met        *bool                 `json:"met,omitempty"`      // whether the expectation came true; absent without one
+	Met        *bool                 `json:"met,omitempty"`      // whether that came true; absent: nothing was expected
 	Command    string                `json:"command,omitempty"`  // the command that repeats the run
 	Labels     map[string]string     `json:"labels,omitempty"`   // variant, topology, nemesis, ...
 	Elapsed    time.Duration         `json:"elapsed"`
