@@ -116,9 +116,9 @@ func (a *acts) couldGrant(node string, from, to time.Duration) bool {
 	})
 }
 
-// primaryBefore returns the old primary: the node that was a primary at the time t, before the node in the parameter
-// promoted became one. If several nodes were primaries, it returns the one named by the parameter preferred if that is
-// among them, or else the one that became a primary last. If none was, it returns preferred.
+// primaryBefore returns the old primary: the node that was a primary at the time t, before another node was promoted.
+// The parameter promoted names that other node. If several nodes were primaries, primaryBefore returns the preferred
+// one if that is among them, or else the one that became a primary last. If none was, it returns the preferred one.
 func (a *acts) primaryBefore(t time.Duration, promoted, preferred string) string {
 	node, since := "", time.Duration(-1)
 	for _, name := range slices.Sorted(maps.Keys(a.reigns)) {

@@ -47,8 +47,8 @@ func (t *takeover) stage(name Milestone, c cause) Stage {
 	return t.firstSinceFault(c.start, name)
 }
 
-// firstSinceFault returns the stage of the first message of the given kind about the primary, since the beginning of
-// the fault, which is the parameter fault.
+// firstSinceFault returns the stage of the first message of the given kind about the primary. It looks at messages from
+// the start of the fault on, which is the parameter fault.
 func (t *takeover) firstSinceFault(fault time.Duration, kind Milestone) Stage {
 	s := t.firstMessage(kind, max(t.messagesFrom, fault), t.isAbout)
 	isSame := func(e harness.Event) bool { return e.Kind == string(kind) && t.isAbout(e) }

@@ -158,7 +158,7 @@ func endsTorn(path string) (torn bool, err error) {
 // unknown stands for the number of operations of a history without an end.
 const unknown = -1
 
-// readOps yields the operations in files. Their number has to be the parameter stored, unless that is unknown (-1).
+// readOps yields the operations in files. The parameter stored is the number that they must have; it may be unknown.
 func readOps(files []string, stored int64, yield func(harness.Op, error) bool) {
 	dec, err := newDecoder()
 	if err != nil {
