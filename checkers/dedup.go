@@ -156,8 +156,8 @@ func (p *dedupPass) judgeFirst(x harness.Op) {
 	p.addMark(marks, this)
 }
 
-// ruledOut compares a claim, the parameter this, with the marks of its message. If some of them forbid the answer
-// "first", it returns the claim with these marks, else nil.
+// ruledOut compares the given claim with the marks of its message. If some of them forbid the answer "first", it
+// returns the claim with these marks, else nil.
 func ruledOut(marks []mark, this mark) (s *suspected) {
 	for i := range marks {
 		m := &marks[i]
@@ -176,15 +176,15 @@ func ruledOut(marks []mark, this mark) (s *suspected) {
 	return s
 }
 
-// rulesOut reports whether m forbids the answer "first" to a claim, the parameter this. It does so if m was certainly
-// set before the claim and cannot have ended when the claim returned.
+// rulesOut reports whether m forbids the answer "first" to the given claim. It does so if m was certainly set before
+// the claim and cannot have ended when the claim returned.
 func (m *mark) rulesOut(this *mark) bool {
 	return m.ends > this.Return && m.evidenceBefore(this) != nil
 }
 
-// evidenceBefore lists marks which prove that the message was marked before the claim in the parameter this was
-// executed. They are m alone, or a chain that ends with m, as chainSince returns it. The result is nil if there is no
-// proof. The caller has checked that m had not ended when the claim returned.
+// evidenceBefore lists marks which prove that the message was marked before the given claim was executed. They are m
+// alone, or a chain that ends with m, as chainSince returns it. The result is nil if there is no proof. The caller has
+// checked that m had not ended when the claim returned.
 func (m *mark) evidenceBefore(this *mark) []*mark {
 	if m.Kind == harness.Confirm && m.Return < this.Call {
 		return []*mark{m}
@@ -193,8 +193,8 @@ func (m *mark) evidenceBefore(this *mark) []*mark {
 }
 
 // chainSince returns a chain of marks that ends with m: the mark of a claim, followed by confirms, each of which
-// continues the mark before it. The claim of the chain must have come before the claim in the parameter this.
-// chainSince returns nil if there is no such chain.
+// continues the mark before it. The claim of the chain must have come before the given claim. chainSince returns nil if
+// there is no such chain.
 func (m *mark) chainSince(this *mark) []*mark {
 	if m.Kind == harness.Claim && m.Return < this.ends {
 		return []*mark{m}
@@ -268,8 +268,8 @@ func (p *dedupPass) newMark(x harness.Op) mark {
 	return mark{Op: x, ends: end}
 }
 
-// sweep drops the marks that have ended by the time now, but only if the number of messages has doubled since the last
-// sweep. Later operations return no earlier than that time, so they cannot meet a dropped mark.
+// sweep drops the marks that have ended by the given time, but only if the number of messages has doubled since the
+// last sweep. Later operations return no earlier than that time, so they cannot meet a dropped mark.
 func (p *dedupPass) sweep(now time.Duration) {
 	if len(p.marks) < 2*p.sizeAfterSweep+1024 {
 		return

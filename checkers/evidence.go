@@ -31,9 +31,10 @@ func certainSpan(s harness.Span) []harness.Span {
 	return []harness.Span{s}
 }
 
-// pastLease returns the spans of an anomaly in which the operation late met a lock or mark after every lease had ended.
-// The first span begins with the Call of the operation taker, which may have taken the lock or set the mark. It ends at
-// leasesOver, the latest end of all leases. The second span goes from there to the Call of late, if that comes later.
+// pastLease returns the spans of an anomaly in which a late operation met a lock or mark after every lease had ended.
+// The first span begins with the Call of the operation that may have taken the lock or set the mark (the parameter
+// taker). It ends at leasesOver, the latest end of all leases. The second span goes from there to the Call of the late
+// operation, if that comes later.
 func pastLease(taker harness.Op, leasesOver time.Duration, late harness.Op) []harness.Span {
 	all := []harness.Span{{Client: taker.Client, Kind: harness.PossibleHold, From: taker.Call, To: leasesOver}}
 	if late.Call > leasesOver {

@@ -121,12 +121,12 @@ func (p *fencePass) earliestEnd(x harness.Op) time.Duration {
 	return late.endOf(x, p.meta.Drift)
 }
 
-// reportLateToken reports two grants: that of h, and another owner's grant in the parameter first. The other grant was
-// given before h, since the owner of h still had the lock when it returned. Yet its token is larger.
+// reportLateToken reports the hold h and another owner's grant. That grant was given before h, since the owner of h
+// still had the lock when it returned. Yet its token is larger.
 func (p *fencePass) reportLateToken(h *fenceHold, first peak) { p.add(p.lateTokenAnomaly(h, first)) }
 
 // grantedAfter returns a time for x, an ok acquire or extend: any grant that returned before that time was certainly
-// given before x. The lease of x ends at the time until or later.
+// given before x. The parameter until is the earliest end of the lease of x.
 func grantedAfter(x harness.Op, until time.Duration, meta harness.Meta) time.Duration {
 	if meta.Widened {
 		return x.Call

@@ -18,7 +18,7 @@ type fenceHold struct {
 	until time.Duration // earliest end of the grant and its renewals, as far as known
 	chain []link        // the grant, followed by its renewals; each returned before the previous lease can have ended
 	// The grants with a larger token that were called before this grant returned, and that returned later, but before
-	// the time until. Those that returned while the hold lasted came before this grant.
+	// its earliest end. Those that returned while the hold lasted came before this grant.
 	larger []peak
 	done   bool // the hold has ended, was reported, or was dropped to bound memory
 }
@@ -34,7 +34,7 @@ type fenceHolds struct {
 	ofKey    map[string][]*fenceHold
 }
 
-// begin adds the hold of a grant. The hold ends at the time until, or later.
+// begin adds the hold of a grant. The parameter until is the earliest end of the hold.
 func (f *fenceHolds) begin(grant peak, until time.Duration, worker int) *fenceHold {
 	if f.ofWorker == nil {
 		f.ofWorker, f.ofKey = map[int][]*fenceHold{}, map[string][]*fenceHold{}
@@ -167,8 +167,8 @@ func (f *fenceHolds) end(report func(h *fenceHold, first peak)) {
 	}
 }
 
-// lateTokenAnomaly returns the anomaly that the hold h and the grant in the parameter first show. The grant has a
-// larger token than h, and returned while the owner of h certainly had the lock.
+// lateTokenAnomaly returns the anomaly that the hold h and an earlier grant show. That grant has a larger token than h,
+// and returned while the owner of h certainly had the lock.
 func (p *fencePass) lateTokenAnomaly(h *fenceHold, first peak) harness.Anomaly {
 	a, b := first.Op, h.grant.Op
 	anomaly := pairAnomaly(harness.FenceRegression, a, b, fmt.Sprintf(

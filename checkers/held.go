@@ -35,7 +35,7 @@ func (w *workerHolds) set(id lockToken, h *hold) {
 	}
 }
 
-// sweep drops the holds whose lease has ended by the time now, but only if the number of holds has doubled since the
+// sweep drops the holds whose lease has ended by the given time, but only if the number of holds has doubled since the
 // last sweep. It keeps a hold if that hold, or the one in its field previous, may still be part of a violation.
 func (w *workerHolds) sweep(now time.Duration) {
 	const few = 8 // holds that need no sweep

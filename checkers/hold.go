@@ -46,8 +46,8 @@ type hold struct {
 // noTime stands for a time that is not known. Times of a run are never negative.
 const noTime time.Duration = -1
 
-// newHold returns the hold of op, an ok acquire or extend of the owner o that renews no earlier hold. The hold ends at
-// the time until, if nobody releases it earlier.
+// newHold returns the hold of op, an ok acquire or extend of the owner o that renews no earlier hold. The parameter
+// until is the end of the hold if nobody releases it earlier.
 func newHold(op indexedOp, o owner, until time.Duration) *hold {
 	h := &hold{
 		indexedOp:      op,
@@ -91,9 +91,8 @@ type link struct {
 // linksKept bounds hold.links. A grant is not kept as a link if the lease of an earlier link ends later.
 const linksKept = 16
 
-// continueFrom makes h continue an earlier hold of the same owner, the parameter previous. If the earlier hold cannot
-// have ended when h returned, the owner had the lock without a break. In that case h is certain from the same time as
-// the earlier hold.
+// continueFrom makes h continue an earlier hold of the same owner. If the earlier hold cannot have ended when h
+// returned, the owner had the lock without a break. In that case h is certain from the same time as the earlier hold.
 func (h *hold) continueFrom(previous *hold) {
 	h.tenure = previous.tenure
 	if previous.until <= h.op.Return {

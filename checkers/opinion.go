@@ -120,7 +120,7 @@ type opinionPass struct {
 	full   bool      // no further key is kept
 	beyond int       // number of operations of keys that were not kept
 
-	asked, agreed, illegal int      // numbers of keys: asked about, with agreement, found illegal
+	asked, agreed, illegal int      // numbers of keys asked about, agreed on, found illegal
 	large, slow            int      // number of keys too large to ask about; of keys without an answer in time
 	differences            []string // descriptions of where porcupine and a checker differ
 }

@@ -20,7 +20,7 @@ type overlap struct {
 	secondOver   bool          // the second ended at its own Return or earlier
 	first        *hold         // the earliest hold that lasted beyond the Return of the second; nil: none is known
 	releases     [2]*indexedOp // the releases that prove how long the first and the second lasted; nil: none was needed
-	firstUntil   time.Duration // time until which first lasted, as far as known
+	firstUntil   time.Duration // end of the hold in first, as far as known
 	theft        *theft        // the release that may have removed the lock of first
 	decided      bool          // the overlap was reported or ruled out
 
@@ -79,9 +79,9 @@ func (p *mutexPass) confirmFirsts(h *hold, t time.Duration, release *indexedOp) 
 	h.confirmedUntil = max(h.confirmedUntil, t)
 }
 
-// confirmFirst records that an earlier hold of o, the parameter first, lasted beyond the Return of the later one. The
-// parameter release is the operation that released it, or nil if none is known. If several earlier holds lasted that
-// long, the earliest counts.
+// confirmFirst records that the given earlier hold of o lasted beyond the Return of the later one. The parameter
+// release is the operation that released it, or nil if none is known. If several earlier holds lasted that long, the
+// earliest counts.
 func (o *overlap) confirmFirst(first *hold, release *indexedOp) {
 	if o.first != nil && o.first.seq < first.seq {
 		return

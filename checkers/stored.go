@@ -257,7 +257,7 @@ func (p *storedPass) decide(x harness.Op) {
 	}
 }
 
-// report reports those waiting findings whose last operation returned at the time until, or earlier.
+// report reports those waiting findings whose last operation returned at the given time or earlier.
 func (p *storedPass) report(until time.Duration) {
 	for _, key := range slices.Sorted(maps.Keys(p.awaiting)) {
 		p.awaiting[key] = slices.DeleteFunc(p.awaiting[key], func(a pendingAnomaly) bool {
