@@ -156,8 +156,8 @@ func (p *dedupPass) judgeFirst(x harness.Op) {
 	p.addMark(marks, this)
 }
 
-// ruledOut compares a claim, the parameter this, with the marks of its message. If some of them forbid the answer
-// "first", it returns the claim with these marks, else nil.
+// ruledOut compares the given claim with the marks of its message. If some of them forbid the answer "first", it
+// returns the claim with these marks, else nil.
 func ruledOut(marks []mark, this mark) (s *suspected) {
 	for i := range marks {
 		m := &marks[i]
