@@ -27,11 +27,11 @@ type Bounds struct {
 	kept []exchange
 }
 
-// exchange is one reading of their clock, and the readings of ours before and after it.
+// exchange is one reading of their clock, with the readings of our clock before and after it.
 type exchange struct{ asked, theirs, answered time.Duration }
 
-// mostKept bounds the exchanges that are kept. At ten a second they span six seconds, more than an operation should
-// take.
+// mostKept bounds the number of exchanges that are kept. At ten a second they span six seconds, more than an operation
+// should take.
 const mostKept = 66
 
 // Add adds an exchange. The error wraps ErrClock if the exchange contradicts earlier ones. Then no bounds are certain.
@@ -66,7 +66,7 @@ func (b *Bounds) retire(x exchange) {
 	}
 }
 
-// Earliest returns the earliest reading that our clock can have shown when their clock showed theirs. It panics if
+// Earliest converts a reading of their clock to the earliest reading that our clock can have shown then. It panics if
 // there is no exchange.
 func (b *Bounds) Earliest(theirs time.Duration) time.Duration {
 	earliest := b.kept[0].earliest(theirs)
@@ -76,8 +76,8 @@ func (b *Bounds) Earliest(theirs time.Duration) time.Duration {
 	return earliest
 }
 
-// Latest returns the latest reading that our clock can have shown when their clock showed theirs. It panics if there is
-// no exchange.
+// Latest converts a reading of their clock to the latest reading that our clock can have shown then. It panics if there
+// is no exchange.
 func (b *Bounds) Latest(theirs time.Duration) time.Duration {
 	latest := b.kept[0].latest(theirs)
 	for _, x := range b.kept[1:] {
@@ -86,7 +86,8 @@ func (b *Bounds) Latest(theirs time.Duration) time.Duration {
 	return latest
 }
 
-// Ahead estimates how far our clock is ahead of theirs; below 0: behind. Without an exchange it returns 0.
+// Ahead estimates how far our clock is ahead of theirs. The result is negative if our clock is behind. Without an
+// exchange it returns 0.
 func (b *Bounds) Ahead() time.Duration {
 	if len(b.kept) == 0 {
 		return 0

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	clockEvery = 100 * time.Millisecond // between two exchanges of clock readings
-	clockFirst = 10                     // exchanges before the load begins
-	boundEvery = time.Second            // between two events with the uncertainty of a clock
-	openWithin = time.Minute            // for opening the clients of a share
-	leaveFor   = 3 * time.Second        // for telling a generator that the run is over
+	clockEvery = 100 * time.Millisecond // time between two exchanges of clock readings
+	clockFirst = 10                     // number of exchanges before the load begins
+	boundEvery = time.Second            // time between two events that tell the uncertainty of a clock
+	openWithin = time.Minute            // timeout for opening the clients of a share
+	leaveFor   = 3 * time.Second        // timeout for telling a generator that the run is over
 )
 
 // member is one generator as the coordinator sees it.
 type member struct {
 	team  *Team
-	name  string // of the Generator
+	name  string // name of the generator
 	place place
 
 	ctx    context.Context // ends when the generator is lost, or has left
@@ -37,7 +37,7 @@ type member struct {
 	record        int           // number of the last record that was taken
 	latest        time.Duration // the latest Return so far, on our clock
 	mark          time.Duration
-	ended         chan error // takes the end of the load
+	ended         chan error // receives the load's error, or nil, when the load ends
 }
 
 func newMember(t *Team, name string, number int) *member {
@@ -249,7 +249,7 @@ func (m *member) take(r record) error {
 }
 
 // widen converts an operation's times to our clock: Call and Until to the earliest possible time, Return to the latest.
-// Operations have to stay in order of Return, so Return becomes at least the Return of the operation before.
+// Operations have to stay in order of Return, so Return becomes at least the Return of the previous operation.
 func (m *member) widen(op *harness.Op) {
 	call, answered := m.bounds.Earliest(op.Call), m.bounds.Latest(op.Return)
 	m.widest = max(m.widest, m.bounds.Latest(op.Call)-call, answered-m.bounds.Earliest(op.Return))
@@ -263,8 +263,8 @@ func (m *member) widen(op *harness.Op) {
 	}
 }
 
-// reportBound records the uncertainty of the clock, at most once a second. With the last record, over is true, and the
-// uncertainty is recorded in any case.
+// reportBound records the uncertainty of the clock, at most once a second. If over is true, the last record has come,
+// and the uncertainty is recorded at once.
 func (m *member) reportBound(over bool) {
 	now := m.feed.Now()
 	if m.widest == 0 || !over && now-m.boundReported < boundEvery && m.boundReported > 0 {

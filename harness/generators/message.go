@@ -21,7 +21,7 @@ const subjectJoin = "join"
 // a killed coordinator does not disturb the team of the next one.
 type place struct {
 	Team   string `json:"team"`   // unique id of the team
-	Number int    `json:"number"` // of the generator, from 1
+	Number int    `json:"number"` // number of the generator, from 1
 }
 
 func (p place) clock() string  { return p.subject("clock") }  // where the coordinator asks for the time
@@ -55,13 +55,13 @@ type order struct {
 	Link  harness.Link      `json:"link,omitzero"`
 	Size  int               `json:"size,omitempty"`
 	For   time.Duration     `json:"for,omitempty"`   // timeout
-	Ahead time.Duration     `json:"ahead,omitempty"` // about how far our clock is ahead of theirs
+	Ahead time.Duration     `json:"ahead,omitempty"` // about how far our clock is ahead of the generator's
 }
 
 // The values of Do.
 const (
 	doOpen        = "open"        // open the clients of Share, of the run Task
-	doBegin       = "begin"       // let them step
+	doBegin       = "begin"       // let these clients begin their operations
 	doStop        = "stop"        // end the load
 	doImpair      = "impair"      // apply Fault to Links
 	doHeal        = "heal"        // undo the doImpair order whose number is Heals
@@ -76,12 +76,12 @@ const (
 // orderReply is the answer to an order.
 type orderReply struct {
 	Error       string          `json:"error,omitempty"`
-	Kind        errorKind       `json:"kind,omitempty"` // of the error
+	Kind        errorKind       `json:"kind,omitempty"` // kind of the error
 	Touched     harness.Touched `json:"touched,omitzero"`
 	Connections int             `json:"connections,omitempty"`
 }
 
-// errorKind is the kind of an error, as far as callers of Probe need it; empty: any other error.
+// errorKind is a kind of error that callers of Probe tell from others; empty: any other error.
 type errorKind string
 
 const (
@@ -114,11 +114,11 @@ func (d orderReply) err() error {
 
 // record is what a generator sends: operations and events with times on its own clock, in order.
 type record struct {
-	Number int             `json:"number"` // of the record, from 1
-	Mark   time.Duration   `json:"mark"`   // no operation of a later record returns before this
+	Number int             `json:"number"` // number of the record, from 1
+	Mark   time.Duration   `json:"mark"`   // no operation in a later record returns before this time
 	Events []harness.Event `json:"events,omitempty"`
 	Over   bool            `json:"over,omitempty"`  // this is the last record
-	Error  string          `json:"error,omitempty"` // of the load; with Over
+	Error  string          `json:"error,omitempty"` // error of the load; only in the last record
 
 	ops []harness.Op
 }
@@ -146,7 +146,7 @@ func unpackRecord(packed []byte) (r record, err error) {
 
 // recordAck is the answer to a record.
 type recordAck struct {
-	Error string `json:"error,omitempty"` // why it was not taken; no further record will be
+	Error string `json:"error,omitempty"` // why the record was refused, as all later ones will be; empty: it was taken
 }
 
 // encode returns v as JSON. It panics if that fails, which only a defect can cause.

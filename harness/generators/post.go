@@ -36,8 +36,8 @@ func keepAsking(ctx context.Context, post Post, subject string, message []byte) 
 }
 
 const (
-	askFor   = 2 * time.Second        // one attempt to get an answer
-	askAgain = 100 * time.Millisecond // between two attempts
+	askFor   = 2 * time.Second        // timeout of one attempt to get an answer
+	askAgain = 100 * time.Millisecond // time between two attempts
 )
 
 // MostBytes is the largest size of a message. NATS by default takes up to a mebibyte.

@@ -41,7 +41,7 @@ func (s *server) begin() error {
 	return nil
 }
 
-// recordOps bounds the operations of one record, so that they fit into a message.
+// recordOps is the largest number of operations in one record, so that a record fits into a message.
 const recordOps = 4000
 
 // sendOps sends operations to the coordinator, in records of at most recordOps. mark is the Mark of the last record.

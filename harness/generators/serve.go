@@ -28,37 +28,37 @@ type Generator struct {
 // Assignment describes what a generator has to build.
 type Assignment struct {
 	Task   []byte        // what Options.Task returned
-	Number int           // of this generator, from 1
+	Number int           // number of this generator, from 1
 	Share  harness.Share // which clients it drives
 	Clock  harness.Clock
 
-	// Ahead returns by about how much the run's clock is ahead of Clock; 0 until the load begins.
+	// Ahead returns roughly how far the run's clock is ahead of Clock. It returns 0 until the load begins.
 	Ahead func() time.Duration
 
 	// Fail ends the load with an error, which the coordinator gets.
 	Fail func(error)
 
-	// Events records an event of the clients' links. The event's times are on Clock.
+	// Events records an event of the clients' links. The event's times are read from Clock.
 	Events func(harness.Event)
 }
 
 // Setup is what Generator.Build has built: the load of one generator, and the links of its clients.
 type Setup struct {
 	Load  harness.ShareSpec   // without Share, Clock and Record, which Serve sets
-	Links harness.LinkControl // from client groups to nodes
+	Links harness.LinkControl // controls the links from client groups to nodes
 	Close func() error        // ends all that was built; may be nil
 }
 
-// ErrLost says that there was no message from the other side for lostAfter.
+// ErrLost says that no message came from the other side during the time lostAfter.
 var ErrLost = errors.New("the other side was silent")
 
 const (
 	lostAfter = 15 * time.Second // time without a message after which the other side counts as lost
-	lastWords = 3 * time.Second  // how long an interrupted generator tries to report that
+	lastWords = 3 * time.Second  // how long an interrupted generator tries to report its interruption
 )
 
 // Serve joins a coordinator and carries out its orders until the run is over. The error wraps ErrLost if the
-// coordinator was silent for lostAfter, and ErrRefused if it does not accept this generator.
+// coordinator was silent for the time lostAfter, and ErrRefused if it does not accept this generator.
 func (w Generator) Serve(ctx context.Context, post Post) (err error) {
 	if w.Clock == nil {
 		w.Clock = harness.NewClock
@@ -108,16 +108,16 @@ type server struct {
 	post   Post
 	place  place
 	clock  harness.Clock
-	ctx    context.Context // for everything except sending records
+	ctx    context.Context // context for everything except sending records
 	cancel context.CancelCauseFunc
 
-	sending context.Context // for sending records: it outlives ctx, so that the last ones arrive
+	sending context.Context // context for sending records: it outlives ctx, so that the last records arrive
 
 	mu     sync.Mutex
 	heard  time.Time // when the coordinator last asked for something
 	orders map[int]*orderState
 	closed bool            // no order is carried out from now on
-	events []harness.Event // for the next record
+	events []harness.Event // events to be sent with the next record
 	setup  *Setup
 	load   *harness.ShareLoad
 

@@ -22,12 +22,12 @@ type Team struct {
 	orders atomic.Int64 // number of the latest order
 
 	taskMu     sync.Mutex // held while the task is made
-	cachedTask []byte     // the task; nil: not yet
+	cachedTask []byte     // nil: the task is not made yet
 
 	mu       sync.Mutex
-	members  []*member     // by number, from 1; nil: not there yet
-	complete bool          // all have joined
-	all      chan struct{} // closed when the last has joined
+	members  []*member     // in order of their numbers; nil: this one has not joined yet
+	complete bool          // all generators have joined
+	all      chan struct{} // closed when the last generator has joined
 	joined   func(name string, number int)
 	closing  func() // stops answering generators that ask to join
 	over     context.Context
@@ -36,7 +36,7 @@ type Team struct {
 
 // Options says what a team consists of.
 type Options struct {
-	Generators int // how many to wait for
+	Generators int // number of generators to wait for
 
 	// Task returns the task that every Generator.Build gets. It is called when the first clients open. After an error it
 	// is called again.
@@ -48,7 +48,7 @@ type Options struct {
 
 // EndedError is the error of a generator that has ended before the run was over.
 type EndedError struct {
-	Name string // of the Generator
+	Name string // name of the generator
 	Why  error
 }
 
@@ -82,7 +82,7 @@ func Gather(ctx context.Context, post Post, o Options) (*Team, error) {
 	return nil, err
 }
 
-// watch calls markLost for each generator that comes through lost, until the run is over.
+// watch calls markLost for each generator that comes through the channel lost, until the run is over.
 func (t *Team) watch(lost <-chan EndedError) {
 	for {
 		select {
@@ -202,7 +202,7 @@ func (t *Team) askAll(ctx context.Context, o order) (answers []orderReply, err e
 	return answers, errors.Join(errs...)
 }
 
-// orderWithin bounds orders that a generator carries out at once.
+// orderWithin is the timeout of orders that a generator carries out at once.
 const orderWithin = 10 * time.Second
 
 // askAllBriefly is askAll with the timeout orderWithin, for an order that a generator carries out at once.
@@ -235,8 +235,8 @@ func (t *Team) Touched(l harness.Link) (sum harness.Touched) {
 	return sum
 }
 
-// Connections returns how many connections to the node the client groups of all generators have. A generator that does
-// not answer counts as zero.
+// Connections returns how many connections to the node are open from the client groups of all generators. A generator
+// that does not answer counts as zero.
 func (t *Team) Connections(node string) (sum int) {
 	answers, _ := t.askAllBriefly(order{Do: doConnections, Link: harness.Link{To: node}})
 	for _, a := range answers {

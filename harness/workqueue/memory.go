@@ -30,8 +30,8 @@ type entry struct {
 	Unit
 	id        string
 	tries     []Try
-	notBefore time.Time // not handed out before this time
-	since     time.Time // when it was last handed out or returned
+	notBefore time.Time // the unit is not handed out before this time
+	since     time.Time // when the unit was last handed out or returned
 }
 
 // NewMemory returns an empty queue. A worker that says nothing for the lease (0: 30s) loses its unit.
@@ -46,7 +46,7 @@ func NewMemory(lease time.Duration) *Memory {
 	}
 }
 
-// DefaultLease is how long a worker may say nothing before its unit goes to another.
+// DefaultLease is how long a worker may say nothing before its unit goes to another worker.
 const DefaultLease = 30 * time.Second
 
 // As returns the queue for the worker with a name.

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	mostFailures = 2 // a worker is barred after failing this many units in a row that others did
+	mostFailures = 2 // a worker is barred when it has failed this many units in a row that others then did
 	// A worker that has failed units takes new ones again after this time, even if no other worker has tried the failed
 	// ones.
 	probationTime = time.Minute
@@ -22,9 +22,9 @@ type probation struct {
 	queue Queue
 	name  string
 
-	failed   map[string]string // units that it failed and no other worker has tried, by ID, with the reasons
+	failed   map[string]string // reasons why it failed units that no other worker has tried yet, by the unit's ID
 	since    time.Time         // time of its last failure
-	failures int               // units in a row that it failed and another worker did
+	failures int               // number of units in a row that it failed and another worker did
 	why      string            // the reason for the last of these failures
 }
 
@@ -60,8 +60,9 @@ func (p *probation) judge(ctx context.Context) error {
 	return fmt.Errorf("%w: %s", ErrBarred, why)
 }
 
-// shouldLeave reports whether the worker should leave a unit to other workers, and after which time the unit may be
-// handed out again. A unit that the worker itself has failed waits longer, so that the worker gets other units first.
+// shouldLeave reports whether the worker should leave a unit to other workers, and how long the unit then waits before
+// it may be handed out again. A unit that the worker itself has failed waits longer, so that the worker gets other
+// units first.
 func (p *probation) shouldLeave(ctx context.Context, job Job) (leaves bool, after time.Duration, err error) {
 	tries := job.Tries()
 	mine := FailedBy(tries, p.name)

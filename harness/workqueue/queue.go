@@ -23,7 +23,7 @@ type Queue interface {
 	// State returns the state of a unit.
 	State(ctx context.Context, id string) (UnitState, error)
 
-	// HasOtherWorker reports whether there is another worker whose name suits, that is, for which suits returns true.
+	// HasOtherWorker reports whether there is another worker for whose name the function suits returns true.
 	HasOtherWorker(ctx context.Context, suits func(name string) bool) (bool, error)
 
 	// Withdraw tells the coordinator why this worker takes no more units.
@@ -41,23 +41,23 @@ type Queue interface {
 
 // UnitState is the state of a unit.
 type UnitState struct {
-	Tries  []Try  // tries without a result or under way, in order
+	Tries  []Try  // tries that had no result or are under way, in order
 	Worker string // worker that did the unit; empty: none
 	Over   bool   // the unit has an outcome: it was done or given up
 }
 
 // WorkState is the state of the work.
 type WorkState struct {
-	Begun     []OpenUnit        // units that were handed out and have no outcome, in order of Since
+	Begun     []OpenUnit        // units that were handed out and have no outcome, ordered by OpenUnit.Since
 	Done      int               // number of units with an outcome
-	Withdrawn map[string]string // workers that get no more work, or refuse it, with the reasons
+	Withdrawn map[string]string // reasons why workers get no more work or refuse it, by the worker's name
 }
 
 // OpenUnit is a unit that was handed out and has no outcome.
 type OpenUnit struct {
 	ID     string
 	Worker string    // worker that holds it; empty: it waits for its next try
-	Since  time.Time // when that became known
+	Since  time.Time // when the current state became known
 	Failed []string  // what became of its tries so far
 }
 
@@ -69,7 +69,7 @@ type Job interface {
 	Tries() []Try
 
 	// Renew says that the worker is at work, and renews its lease. The error is ErrOver if the unit is not needed any
-	// more. Any other error says nothing about the unit: go on.
+	// more. After any other error the worker should go on.
 	Renew(ctx context.Context) error
 
 	// Done hands in a result. The first result of a unit is kept.
@@ -94,7 +94,7 @@ var (
 	// ErrBarred says that a worker fails where others succeed.
 	ErrBarred = errors.New("this worker fails where others do not, and takes no more work")
 
-	// ErrUnreachable says that the queue could not be reached within the patience.
+	// ErrUnreachable says that the queue could not be reached for as long as the patience allows.
 	ErrUnreachable = errors.New("the work queue cannot be reached")
 
 	// ErrFull says that the queue has no room for a unit or a result.

@@ -11,9 +11,9 @@ import (
 
 // Unit is a piece of work: everything that its result depends on.
 type Unit struct {
-	Kind    string `json:"kind"`             // says which code can do it, for example "piece"
+	Kind    string `json:"kind"`             // tells which code can do the unit, for example "piece"
 	Program string `json:"program"`          // version of doublegrant
-	Server  string `json:"server,omitempty"` // server to run on, for example "Redis 7.0.15"; empty: any
+	Server  string `json:"server,omitempty"` // server to run on, for example "Redis 7.0.15"; empty: any server
 	Body    []byte `json:"body"`             // the work, in the format of its kind; at most MostBytes
 }
 
@@ -39,8 +39,8 @@ const RetryAfter = time.Second
 // Try is one attempt of a worker at a unit.
 type Try struct {
 	Worker string `json:"worker"`
-	Why    string `json:"why"`              // what became of it, starting with the worker's name
-	Failed bool   `json:"failed,omitempty"` // the worker reported a failure; false: it is under way, or was lost
+	Why    string `json:"why"`              // what became of the try, starting with the worker's name
+	Failed bool   `json:"failed,omitempty"` // the worker reported a failure; false: the try is under way or was lost
 }
 
 // Outcomes lists what became of tries.
@@ -60,8 +60,8 @@ func FailedBy(tries []Try, worker string) bool {
 type Result struct {
 	Body []byte // in the format of the unit's kind; at most MostBytes
 
-	// Claim is what every result of the unit has to have in common, usually a digest. Empty: it claims nothing and
-	// contradicts nothing.
+	// Claim is what every result of the unit has to have in common, usually a digest. A result with an empty claim
+	// contradicts no other.
 	Claim string
 }
 

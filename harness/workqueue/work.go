@@ -80,8 +80,8 @@ func (w Worker) doUnit(ctx context.Context, job Job, p *probation) error {
 	return err
 }
 
-// handIn hands in the result, or reports to the queue why there is none. It returns why the unit has no result (nil: it
-// has one), and an error if the worker has to end.
+// handIn hands in the result, or reports to the queue why there is none. The first value it returns is the reason for
+// having no result, or nil if there is one. The second is an error if the worker has to end.
 func (w Worker) handIn(ctx context.Context, job Job, res Result, why error, p *probation) (_, err error) {
 	if why == nil {
 		if why = job.Done(ctx, res); why == nil {
@@ -106,7 +106,8 @@ func (w Worker) handIn(ctx context.Context, job Job, res Result, why error, p *p
 	return why, job.Fail(ctx, oneLine(why))
 }
 
-// giveBackTime is how long a worker that ends tries to give its unit back. If that fails, the lease ends.
+// giveBackTime is how long a worker that ends tries to give its unit back. If that fails, others get the unit when its
+// lease ends.
 const giveBackTime = 5 * time.Second
 
 // giveBack gives a unit back, even if ctx is canceled.
@@ -153,8 +154,8 @@ func (w Worker) do(ctx context.Context, job Job) (res Result, err error) {
 	return res, err
 }
 
-// afterStandstill returns the error of a try during which the process may have stood still for the time still. That is
-// err, or an error that wraps errStoodStill if the standstill is long enough to be the reason.
+// afterStandstill returns the error of a try during which the process may have stood still for the duration still. It
+// returns err, or an error that wraps errStoodStill if the standstill is long enough to be the reason.
 func afterStandstill(still time.Duration, res Result, err error) error {
 	if still < stoodStill || err == nil && res.Claim != "" || errors.Is(err, ErrRefused) {
 		return err
@@ -163,7 +164,7 @@ func afterStandstill(still time.Duration, res Result, err error) error {
 		cmp.Or(err, errors.New("its result is empty")))
 }
 
-// sayAlive renews the lease until ctx is canceled. It cancels the work when the unit is not needed any more.
+// sayAlive renews the lease until ctx is canceled. It cancels the work when the unit is no longer needed.
 func (w Worker) sayAlive(ctx context.Context, cancel context.CancelCauseFunc, job Job) {
 	every := w.AliveEvery
 	if every <= 0 {
@@ -184,7 +185,7 @@ func (w Worker) sayAlive(ctx context.Context, cancel context.CancelCauseFunc, jo
 	}
 }
 
-// mostWords bounds the text about a try in characters, since several may stand in one line.
+// mostWords is the length limit, in characters, of the text about a try, since one line may contain several such texts.
 const mostWords = 300
 
 // oneLine returns the text of an error, shortened, without line breaks.

@@ -23,9 +23,10 @@ type Access struct {
 	URL         string // for example "nats://127.0.0.1:4222"; tls:// for TLS; several separated by commas
 	Token       string // empty: none
 	Credentials string // path of a .creds file; empty: none
-	CA          string // path of the CA certificates for checking the server's; empty: the machine's
+	CA          string // path of the CA certificates that the server's certificate is checked against; empty: those of the machine
 
-	// Patience is how long NATS may be away, at the beginning or later, before workqueue.ErrUnreachable. Default 2m.
+	// Patience is how long NATS may be away, at the beginning or later, before the error is workqueue.ErrUnreachable.
+	// Default 2m.
 	Patience time.Duration
 
 	// Waiting is called each time NATS is away, or does not have the coordination yet; may be nil. It must not block.
@@ -61,14 +62,14 @@ var (
 )
 
 const (
-	pause       = 100 * time.Millisecond // between two attempts
-	firstTime   = 2 * time.Second        // limit of the first attempt at anything
-	attemptTime = 5 * time.Second        // limit of an attempt at something small
-	readTime    = time.Second            // limit of a question that is soon asked again
+	pause       = 100 * time.Millisecond // time between two attempts
+	firstTime   = 2 * time.Second        // timeout of the first attempt at any request
+	attemptTime = 5 * time.Second        // timeout of an attempt at a small request
+	readTime    = time.Second            // timeout of a question that is soon asked again
 )
 
-// connect connects to NATS. The argument as is the connection's name there. connect tries again until the patience is
-// over, unless the error is permanent.
+// connect connects to NATS. The parameter as is the connection's name there. After an error that may pass, connect
+// tries again until the patience is over.
 func (a Access) connect(ctx context.Context, as string) (*nats.Conn, error) {
 	options, err := a.options(as)
 	if err != nil {
@@ -104,7 +105,7 @@ func isAccess(err error) bool {
 		strings.Contains(strings.ToLower(err.Error()), "authorization violation")
 }
 
-// options returns the options of a connection called as. An error wraps ErrAccess.
+// options returns the options of a connection with the name in the parameter as. An error wraps ErrAccess.
 func (a Access) options(as string) ([]nats.Option, error) {
 	for _, one := range strings.Split(a.URL, ",") {
 		u, err := url.Parse(strings.TrimSpace(one))

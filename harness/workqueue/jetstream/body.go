@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	stallTime = 30 * time.Second // longest time in which nothing of a body arrives
+	stallTime = 30 * time.Second // an attempt ends if no part of a body has arrived for this long
 	bodyTime  = time.Hour        // longest time of one attempt to move a body, even if it makes progress
 
-	mostUnit = workqueue.MostBytes/3*4 + 1<<20 // most bytes of a unit in the object store, with its body in base64
-	window   = 8                               // pieces of a body, of 128 KiB, that are requested at a time
+	mostUnit = workqueue.MostBytes/3*4 + 1<<20 // size limit, in bytes, of a unit in the object store, with its body in base64
+	window   = 8                               // number of pieces of a body, each 128 KiB, that are requested at a time
 )
 
 // tryBody does what try does, for attempts that send or read a body. Such an attempt ends after bodyTime, or when it
@@ -55,8 +55,8 @@ func (t progressReader) Read(p []byte) (int, error) {
 	return t.Reader.Read(p)
 }
 
-// getBody returns a body of at most the given bytes. It requests only a few pieces at a time, since answers to other
-// requests, such as the renewal of a lease, wait behind all pieces that were requested.
+// getBody returns a body of at most the given number of bytes. It requests only a few pieces at a time, since answers
+// to other requests, such as the renewal of a lease, wait behind all pieces that were requested.
 func (q *Queue) getBody(ctx context.Context, name string, most int, moved func()) (body []byte, err error) {
 	info, err := q.objects.GetInfo(ctx, name)
 	if err != nil {

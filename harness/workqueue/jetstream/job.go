@@ -21,7 +21,7 @@ import (
 // note is a unit's message in the stream.
 type note struct {
 	ID   string          `json:"id"`
-	Unit *workqueue.Unit `json:"unit,omitempty"` // nil: it is larger than mostNoted and stored as an object
+	Unit *workqueue.Unit `json:"unit,omitempty"` // nil: the unit is larger than mostNoted and is stored as an object
 }
 
 // mostNoted bounds the body of a unit in a message. A message has less than a mebibyte.
@@ -163,7 +163,7 @@ func (q *Queue) accept(ctx context.Context, msg jetstream.Msg) (workqueue.Job, e
 	return j, nil
 }
 
-// errHasOutcome says that a unit got its outcome meanwhile.
+// errHasOutcome says that a unit has got its outcome in the meantime.
 var errHasOutcome = errors.New("the unit has an outcome already")
 
 // fetch reads the unit from the object store. It returns errHasOutcome if the unit was removed because it has an
@@ -272,7 +272,7 @@ func triesOf(all []oneTry) (tries []workqueue.Try) {
 	return tries
 }
 
-// try returns the record of this try. why is a format with args that says what became of the try.
+// try returns the record of this try. The format why, with its args, says what became of the try.
 func (j *job) try(why string, failed bool, args ...any) oneTry {
 	return oneTry{j.tryID, workqueue.Try{Worker: j.q.as, Why: fmt.Sprintf(why, args...), Failed: failed}}
 }
@@ -340,8 +340,8 @@ func (q *Queue) State(ctx context.Context, id string) (s workqueue.UnitState, er
 	return s, err
 }
 
-// endTry changes the recorded tries at the end of this one. If a later try has begun, it changes nothing and lost is
-// true: the lease was lost and the unit belongs to another worker.
+// endTry changes the recorded tries at the end of this one. If a later try has begun, it changes nothing, and the
+// result lost is true: the unit belongs to another worker now.
 func (j *job) endTry(ctx context.Context,
 	change func(others []oneTry) []oneTry) (tries []oneTry, lost bool, err error) {
 	tries, err = j.changeTries(ctx, func(others []oneTry, last bool) []oneTry {

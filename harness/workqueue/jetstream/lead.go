@@ -18,10 +18,10 @@ import (
 // Sizes bounds a coordination. Zero means the default.
 type Sizes struct {
 	Lease      time.Duration // how long a worker may say nothing; default workqueue.DefaultLease
-	MostStored int64         // most bytes in the object store; default: the server's limit
+	MostStored int64         // size limit of the object store, in bytes; default: the server's limit
 }
 
-// Lead begins the coordination called name, or takes over one whose coordinator has ended or was killed. The argument
+// Lead begins the coordination called name, or takes over one whose coordinator has ended or was killed. The parameter
 // as is the name of this coordinator, and head describes the work. Lead returns the head with which the coordination
 // was begun, including its Seed.
 //
@@ -120,7 +120,7 @@ func (q *Queue) KeepResults(ctx context.Context, dir string) error {
 	})
 }
 
-// Results returns where the results are; empty: none yet.
+// Results returns where the results are. It is empty if there are none yet.
 func (q *Queue) Results(ctx context.Context) (dir string, err error) {
 	err = q.try(ctx, "ask where the results are", attemptTime, func(ctx context.Context) error {
 		_, err := q.read(ctx, keyResults, &dir)
@@ -129,8 +129,8 @@ func (q *Queue) Results(ctx context.Context) (dir string, err error) {
 	return dir, err
 }
 
-// mark is set on everything that doublegrant creates in a NATS. It touches nothing of the same name that lacks the
-// mark.
+// mark is set on everything that doublegrant creates in a NATS. What has the same name and lacks the mark is left
+// alone.
 var mark = map[string]string{"doublegrant": "coordination"}
 
 // notOurs returns an error that wraps ErrOther if the stream exists and was created by something else.
@@ -237,8 +237,8 @@ func (q *Queue) agree(ctx context.Context, head Head) error {
 	})
 }
 
-// differs says how h, the head of a coordination to be continued, differs from now, the head of this coordinator;
-// empty: they describe the same work.
+// differs compares the head h of a coordination to be continued with this coordinator's head, the parameter now. It
+// returns how they differ, or "" if they describe the same work.
 func (h Head) differs(now Head) string {
 	switch {
 	case h.Format != now.Format || h.Program != now.Program:

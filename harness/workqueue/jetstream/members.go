@@ -12,7 +12,7 @@ import (
 // This file finds the connected members of a coordination: they answer with their names. Nothing is stored, so a member
 // that was killed or stands still does not count.
 
-// role is what a member of a coordination is.
+// role says whether a member of a coordination is a worker or the coordinator.
 type role string
 
 const (
@@ -48,8 +48,8 @@ func (q *Queue) answerAs(r role) (err error) {
 	return nil
 }
 
-// findMember returns the name of another member that has the role r and for whose name suits returns true; empty: none
-// answered in time.
+// findMember returns the name of another member that has the role r and for whose name the function suits returns true.
+// The name is empty if no such member has answered in time.
 func (q *Queue) findMember(ctx context.Context, r role, within time.Duration,
 	suits func(name string) bool) (name string, err error) {
 	inbox := q.nc.NewInbox()

@@ -13,9 +13,9 @@ import (
 type storedOutcome struct {
 	Worker string   `json:"worker,omitempty"` // empty: the unit was given up
 	Claim  string   `json:"claim,omitempty"`
-	Object string   `json:"object,omitempty"` // object with the result's body
+	Object string   `json:"object,omitempty"` // name of the object that has the result's body
 	Failed []string `json:"failed,omitempty"` // what became of earlier tries
-	Try    string   `json:"try,omitempty"`    // ID of the try that made it
+	Try    string   `json:"try,omitempty"`    // ID of the try that led to this outcome
 }
 
 // outcome reads a unit's outcome. If the unit has none, the error is one for which isGone returns true.

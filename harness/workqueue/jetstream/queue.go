@@ -19,10 +19,10 @@ const Format = 3
 // Head describes a coordination. Workers refuse one that they cannot work for.
 type Head struct {
 	Format  int    `json:"format"`
-	ID      string `json:"id"`      // unique, even among coordinations of one name
+	ID      string `json:"id"`      // unique, even among coordinations that have the same name
 	Kind    string `json:"kind"`    // for example "suite"
 	Program string `json:"program"` // version of doublegrant
-	Server  string `json:"server"`  // server that units run on
+	Server  string `json:"server"`  // server on which units are done
 	// The work, as the coordinator describes it. A coordinator that takes over has to describe the same work.
 	Task  json.RawMessage `json:"task"`
 	Lease time.Duration   `json:"lease"` // how long a worker may say nothing
@@ -48,21 +48,21 @@ type Queue struct {
 	changed chan struct{} // closed and replaced when an outcome may have arrived
 	seen    watched
 
-	opened bool               // the keys have existed: if they are missing now, they were removed
+	opened bool               // the keys existed once, so if they are missing now, they were removed
 	leads  bool               // this process is the coordinator
 	over   bool               // this coordinator took over a coordination that had ended
 	stop   context.CancelFunc // ends the watch
 	watch  sync.WaitGroup
 
-	answers *nats.Subscription // receives the question which members there are
+	answers *nats.Subscription // subscription to other members' questions who has a role
 	ending  chan struct{}      // for a worker: gets a value when the coordinator announces the end
 }
 
-// Keys of the bucket. Keys of a unit or worker end in its ID or name.
+// Keys of the bucket. A key that ends in a dot is followed by the ID of a unit or the name of a worker.
 const (
 	keyHead     = "head"
 	keyOver     = "over"
-	keyResults  = "results" // where the results are
+	keyResults  = "results" // names the folder of the results
 	keyOutcome  = "outcome."
 	keyTries    = "tries."
 	keyBarred   = "barred."

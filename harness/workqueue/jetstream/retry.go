@@ -15,9 +15,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// try calls do until it succeeds or the patience is over, since NATS may be away or choosing a leader. An attempt takes
-// at most the time each. The first attempts are shorter: a server that died never answers, and another one may answer
-// at once. A failed attempt may have had its effect, so do has to bear being repeated.
+// try calls do until it succeeds or the patience is over, since NATS may be away or choosing a leader. Each attempt has
+// the timeout in the parameter each. The first attempts are shorter: a server that died never answers, and another one
+// may answer at once. A failed attempt may have had its effect, so the function do must be one that can be repeated.
 func (q *Queue) try(ctx context.Context, what string, each time.Duration, do func(context.Context) error) error {
 	return q.retry(ctx, what, each, func(ctx context.Context, allowed time.Duration) error {
 		one, cancel := context.WithTimeout(ctx, allowed)
@@ -26,7 +26,8 @@ func (q *Queue) try(ctx context.Context, what string, each time.Duration, do fun
 	})
 }
 
-// retry is like try, but does not end an attempt: attempt itself has to return within the time allowed.
+// retry does what try does, but does not interrupt attempts: the function attempt itself has to return within the time
+// in its parameter allowed.
 func (q *Queue) retry(ctx context.Context, what string, each time.Duration,
 	attempt func(_ context.Context, allowed time.Duration) error) error {
 	end, warned := time.Now().Add(q.access.patience()), false

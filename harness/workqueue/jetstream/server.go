@@ -17,10 +17,10 @@ import (
 
 // Server is an embedded NATS.
 type Server struct {
-	Access Access // for this machine
+	Access Access // access from this machine
 
 	dir  string // state folder
-	join string // URL for other machines; empty: the same
+	join string // URL for other machines; empty: they use the URL in Access
 	nats *server.Server
 	lock *os.File
 	log  storeLog

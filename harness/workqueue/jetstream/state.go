@@ -13,11 +13,11 @@ import (
 
 // Files in the state folder.
 const (
-	// Marks the folder as one of doublegrant, in which the files named here may be removed. The process that serves from
-	// the folder locks this file.
+	// The mark: it shows that the folder belongs to doublegrant, which may remove the files named here. The process
+	// that serves from the folder locks this file.
 	markFile = ".doublegrant-nats"
-	natsFile = "nats.json" // address
-	// TokenFile has only the token, for workers. Only its owner can read it.
+	natsFile = "nats.json" // has the address of the server
+	// TokenFile contains the token for workers, and nothing else. Only the file's owner can read it.
 	TokenFile = "token"
 	storeDir  = "jetstream"
 )
@@ -26,7 +26,7 @@ const (
 // of its state files.
 var ErrFolder = errors.New("the state folder contains other files")
 
-// mostClaims bounds the attempts to claim a folder while other processes start and end there.
+// mostClaims is how often a process tries to claim a folder in which other processes start and end.
 const mostClaims = 100
 
 // claim creates the state folder, marks it as ours and locks the mark. isNew is true if the folder has no earlier
@@ -84,7 +84,7 @@ func isAt(f *os.File, path string) bool {
 // served is what the state folder keeps so that a server returns at the same address.
 type served struct {
 	Listen string `json:"listen"`
-	token  string // in its own file
+	token  string // kept in TokenFile
 }
 
 // readServed reads a folder's state. Unreadable parts stay empty.
@@ -115,8 +115,8 @@ func writeAside(path string, text []byte) error {
 }
 
 // removeState removes what Serve made in a state folder, and the folder if nothing else is in it. The mark goes last:
-// if the process is killed before, the folder still counts as ours. The caller holds the mark's lock and releases it
-// afterwards.
+// if the process is killed before that, the folder still counts as ours. The caller holds the mark's lock and releases
+// it afterwards.
 func removeState(dir string) error {
 	errs := []error{os.RemoveAll(filepath.Join(dir, storeDir))}
 	for _, name := range []string{natsFile, TokenFile, natsFile + ".new", TokenFile + ".new", markFile} {

@@ -19,7 +19,7 @@ type storeLog struct {
 	fatal  atomic.Pointer[string]
 }
 
-// brokenStore lists words by which the log says that the store cannot be written.
+// brokenStore lists texts with which the log says that the store cannot be written.
 var brokenStore = []string{"Critical write error", "out of space", "out of resources"}
 
 // storeLog is a server.Logger.

@@ -17,8 +17,8 @@ import (
 
 // watched is what the keys have shown so far.
 type watched struct {
-	begun  map[string]workqueue.OpenUnit // by ID
-	done   map[string]bool               // later changes of these units are ignored
+	begun  map[string]workqueue.OpenUnit // the units that were handed out, by ID
+	done   map[string]bool               // IDs of units with an outcome; their later changes are ignored
 	barred map[string]string
 }
 

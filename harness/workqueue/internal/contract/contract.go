@@ -24,8 +24,8 @@ type Open func(t *testing.T, lease time.Duration) func(worker string) workqueue.
 // InRealTime runs a test in real time, for a queue with a server. A queue inside one process uses synctest.Test.
 func InRealTime(t *testing.T, test func(*testing.T)) { test(t) }
 
-// Test runs the tests of a queue, or only those with the given names. It runs each test through in, which is InRealTime
-// or synctest.Test.
+// Test runs the tests of a queue, or only those with the given names. The function in, which is InRealTime or
+// synctest.Test, runs each test.
 func Test(t *testing.T, in func(*testing.T, func(*testing.T)), open Open, names ...string) {
 	all := map[string]func(*testing.T, Open){
 		"each unit has one outcome":                  eachUnitHasOneOutcome,
@@ -66,8 +66,8 @@ func Test(t *testing.T, in func(*testing.T, func(*testing.T)), open Open, names 
 
 const (
 	longLease  = time.Minute
-	shortLease = 300 * time.Millisecond // for leases that are to end
-	someLease  = 3 * time.Second        // for leases that are to be renewed, and whose units are watched for two leases
+	shortLease = 300 * time.Millisecond // lease for tests in which leases end
+	someLease  = 3 * time.Second        // lease for tests that renew it, and that watch units for two leases
 )
 
 func unit(body string) workqueue.Unit {
@@ -154,8 +154,8 @@ func aLeaseIsRenewed(t *testing.T, open Open) {
 	require.NoError(t, job.Done(t.Context(), result("x")))
 }
 
-// theFirstResultWins returns a test in which a worker that lost its lease hands in a second result. contradicts is true
-// if the second result contradicts the first.
+// theFirstResultWins returns a test in which a worker that lost its lease hands in a second result. The parameter
+// contradicts says whether the second result contradicts the first.
 func theFirstResultWins(second workqueue.Result, contradicts bool) func(*testing.T, Open) {
 	return func(t *testing.T, open Open) {
 		as, q, late := cutOff(t, open, "cut off")
@@ -255,7 +255,7 @@ func aLateResultOfAUnitGivenUp(t *testing.T, open Open) {
 }
 
 // cutOff opens a queue with one unit. The worker takes the unit and then falls silent, so the next worker gets it when
-// the lease ends. late is the silent worker's job.
+// the lease ends. The result late is the silent worker's job.
 func cutOff(t *testing.T, open Open,
 	worker string) (as func(string) workqueue.Queue, q workqueue.Queue, late workqueue.Job) {
 	t.Helper()
@@ -345,8 +345,8 @@ func whateverWorkersDo(t *testing.T, open Open) {
 	working.Wait()
 }
 
-// begin opens a queue and puts units with these bodies into it. as gives the queue to the worker with that name. q is
-// the queue for the coordinator.
+// begin opens a queue and puts units with these bodies into it. The result as returns the queue for the worker with
+// that name; q is the queue for the coordinator.
 func begin(t *testing.T, open Open, lease time.Duration,
 	bodies ...string) (as func(string) workqueue.Queue, q workqueue.Queue) {
 	t.Helper()

@@ -16,8 +16,8 @@ import (
 
 // This file tests a queue whose workers fail in different ways.
 
-// works starts workers, by name. The returned function waits until the queue is over, and returns the error with which
-// each worker ended.
+// works starts the workers in a map by name. The returned function waits until the queue is over, and returns the error
+// with which each worker ended.
 func works(t *testing.T, as func(string) workqueue.Queue,
 	workers map[string]func(workqueue.Unit) error) func() map[string]error {
 	var mu sync.Mutex
