@@ -19,12 +19,12 @@ var claims sync.Map // nodeClaim -> chan struct{}, which is closed when the faul
 // the same name in several clusters wait for each other.
 type nodeClaim struct{ cluster, node any }
 
-// breakExclusively claims the nodes, so that no other fault breaks them meanwhile. It calls check for each of them and,
-// if all pass, act for each. Without the claims, two faults could both take the death of one node for their own work. c
-// is the cluster.
+// breakExclusively claims the nodes, so that no other fault breaks them meanwhile. It calls the function check for each
+// of them and, if all checks pass, the function act for each. Without the claims, two faults could both take the death
+// of one node for their own work. c is the cluster.
 //
-// It returns inj and the first error of act. If it never called act, it returns an empty Injection and errNotBegun: the
-// heal of inj would undo another fault.
+// It returns the injection and the first error of act. If it never called act, it returns an empty Injection and
+// errNotBegun: a heal would undo another fault.
 func (chosen targets) breakExclusively(
 	ctx context.Context, c any, inj harness.Injection, check, act func(node string) error,
 ) (harness.Injection, error) {

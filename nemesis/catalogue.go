@@ -14,22 +14,22 @@ import (
 type Entry struct {
 	Name     string
 	Doc      string
-	Takes    []string      // parameters, by their names
+	Takes    []string      // names of the parameters that a plan can give it
 	Defaults Parameters    // values of the parameters that a plan leaves out
 	For      time.Duration // how long the fault stays in force if a plan does not say; 0: 5 s
-	// Strikes lists the kinds of hosts that Host may be: r (Redis nodes), s (Sentinels), g (client groups). Empty: the
-	// fault takes no Host.
+	// Strikes lists the kinds of hosts that Parameters.Host may name: r (Redis nodes), s (Sentinels), g (client
+	// groups). Empty: the fault takes no Host.
 	Strikes string
 	Needs   Need
 	Acts    Acting
-	Does    Consequences // more may follow from parameters: see Configured.Does
+	Does    Consequences // parameters may add more: see Configured.Does
 
 	// least returns how long the fault must stay in force so that it can be proved. nil: any time will do.
 	least func(Configured, Outlook) time.Duration
 	// link makes the entry's link fault from the parameters, for prepareLink. It is nil if prepare is another function.
 	link func(Parameters) harness.LinkFault
-	// prepare interprets the parameters and refuses those that make no sense. parameter names the one that err is about.
-	// nil: there is nothing to do.
+	// prepare interprets the parameters and refuses those that make no sense. The result parameter is the name of the
+	// one that err is about. nil: no parameter needs this.
 	prepare func(*Configured) (parameter string, err error)
 	make    func(Configured, Subject) harness.Nemesis
 }
@@ -37,7 +37,7 @@ type Entry struct {
 // Parameters holds the values that a plan can give to a fault. The fault's Entry lists those that it takes, and their
 // defaults.
 type Parameters struct {
-	Host  string `yaml:"host,omitempty"`  // its targets: see ParseTarget
+	Host  string `yaml:"host,omitempty"`  // the fault's targets: see ParseTarget
 	Shape string `yaml:"sides,omitempty"` // who is cut off from whom: see ParseShape
 	How   string `yaml:"how,omitempty"`   // hold, drop, drop-replies or refuse
 	From  string `yaml:"from,omitempty"`  // who opens the connections of the links
@@ -46,10 +46,10 @@ type Parameters struct {
 	Latency   time.Duration `yaml:"latency,omitempty" zero:"default"`
 	Jitter    time.Duration `yaml:"jitter,omitempty"`
 	Bandwidth int           `yaml:"bandwidth,omitempty" zero:"default"` // bytes a second
-	Size      int           `yaml:"size,omitempty" zero:"default"`      // bytes of a slice
-	Delay     time.Duration `yaml:"delay,omitempty" zero:"default"`     // between slices, or before a close
-	Bytes     int           `yaml:"bytes,omitempty" zero:"default"`     // bytes that pass before a connection ends
-	By        time.Duration `yaml:"by,omitempty" zero:"default"`        // error of a clock
+	Size      int           `yaml:"size,omitempty" zero:"default"`      // size of a slice in bytes
+	Delay     time.Duration `yaml:"delay,omitempty" zero:"default"`     // pause between slices, or before a close
+	Bytes     int           `yaml:"bytes,omitempty" zero:"default"`     // number of bytes that pass before a connection ends
+	By        time.Duration `yaml:"by,omitempty" zero:"default"`        // how far a clock is set ahead or back
 }
 
 // Word returns a pointer to the parameter called name, which is one of the two that names of entries contain: Shape for
@@ -77,7 +77,7 @@ type Need string
 const (
 	NeedsNothing    Need = ""
 	NeedsSentinels  Need = "Sentinels"
-	NeedsSuccessors Need = "somebody who takes over" // or several masters
+	NeedsSuccessors Need = "somebody who takes over" // several masters will do, too
 	NeedsMasters    Need = "several masters"
 )
 
@@ -87,7 +87,7 @@ type Acting int
 const (
 	OnAnyNode       Acting = iota
 	OnSomePrimary          // clients talk to primaries only: on replicas alone it would touch nothing
-	OnPrimariesOnly        // it cannot be on a replica
+	OnPrimariesOnly        // it cannot act on a replica
 )
 
 // Consequences is a set of what a fault may bring about in an algorithm, and of what a run with the fault needs. What
@@ -96,7 +96,7 @@ type Consequences uint
 
 const (
 	MayLose    Consequences = 1 << iota // after a failover the new primary may lack what the old one acknowledged
-	Loses                               // it certainly lacks some under a steady load, unless a setting prevents that
+	Loses                               // under a steady load it certainly lacks something, unless a setting prevents that
 	Forgets                             // a node comes back without its data, unless there is an append-only file
 	AtOnce                              // a node comes back before any lease ends
 	Evicts                              // a node drops keys with a TTL

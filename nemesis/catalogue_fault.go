@@ -19,7 +19,7 @@ type Configured struct {
 	Name   string // the short form, such as "kill-primary"
 	Entry  Entry
 	Does   Consequences
-	OneWay bool // acts only on connections that From opens to To
+	OneWay bool // the fault acts only on connections that hosts of From open to hosts of To
 
 	target, from, to Target
 	shape            Shape
@@ -29,9 +29,9 @@ type Configured struct {
 // defaultFor is how long most faults stay in force. A failover takes two seconds.
 const defaultFor = 5 * time.Second
 
-// With returns the entry's fault with the given parameters, in force for the period. Zero values mean the defaults.
-// parameter names the parameter that an error is about. masters says that the topology has several masters. Then the
-// default "primary" becomes "node", or "nodes" for To.
+// With returns the entry's fault with the given parameters, in force for the period. Zero values mean the defaults. The
+// result parameter is the name of the one that an error is about. If masters is true, the topology has several masters,
+// and the default "primary" becomes "node", or "nodes" for To.
 func (e Entry) With(given Parameters, period time.Duration, masters bool) (f Configured, parameter string, err error) {
 	f = Configured{Parameters: given, For: cmp.Or(period, e.For, defaultFor), Entry: e, Does: e.Does}
 	f.fillIn(e.defaultsOn(masters))
@@ -76,8 +76,8 @@ func (f *Configured) fillIn(defaults Parameters) {
 	}
 }
 
-// parse sets the fault's name, and looks up the hosts and shapes that its parameters name. parameter names the one that
-// err is about.
+// parse sets the fault's name, and looks up the hosts and shapes that its parameters name. The result parameter is the
+// name of the one that err is about.
 func (f *Configured) parse() (parameter string, err error) {
 	before, word, after := f.Entry.slot()
 	f.Name = f.Entry.Name
@@ -129,8 +129,8 @@ func (f Configured) Can(what Consequences) bool {
 	return f.Does&what != 0
 }
 
-// checkBounds returns field and an error if the value is not between least and most. Outside of these bounds the effect
-// of the fault could not be seen.
+// checkBounds returns an error, and the field's name, if the value is not between least and most. Outside of these
+// bounds the effect of the fault could not be seen.
 func checkBounds(field string, value, least, most time.Duration) (string, error) {
 	if value < least || value > most {
 		return field, fmt.Errorf("%s is %v: ask for %v to %v", field, value, least, most)

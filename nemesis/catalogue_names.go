@@ -8,8 +8,8 @@ import (
 // slots maps each word in capitals that an entry's name may contain to the parameter that the word stands for.
 var slots = map[string]string{"HOST": "host", "SIDES": "sides"}
 
-// slot splits the entry's name at the word in capitals that stands for a parameter. If there is no such word, the
-// result before is the whole name.
+// slot splits the entry's name at the word in capitals that stands for a parameter. If there is no such word, the first
+// result is the whole name.
 func (e Entry) slot() (before, word, after string) {
 	for word := range slots {
 		if before, after, ok := strings.Cut(e.Name, word); ok {
@@ -35,8 +35,8 @@ func (e Entry) Base() string {
 	return strings.TrimSuffix(before, "-") + after
 }
 
-// Fits reports whether name is the entry's base name, or its name with a value in place of the word in capitals. value
-// is that value, or empty for the base name.
+// Fits reports whether name is the entry's base name, or its name with a value in place of the word in capitals. The
+// result value is that value, or empty for the base name.
 func (e Entry) Fits(name string) (value string, ok bool) {
 	if name == e.Base() {
 		return "", true
@@ -50,7 +50,8 @@ func (e Entry) Fits(name string) (value string, ok bool) {
 	return value, ok && value != ""
 }
 
-// Find lists the entries that name fits. The entry that spells out most of the name comes first, as the likeliest.
+// Find lists the entries that can be named so: see Entry.Fits. The entry that spells out most of the name comes first,
+// as the likeliest.
 func Find(name string) []Entry {
 	fits := slices.DeleteFunc(Entries(), func(e Entry) bool { _, ok := e.Fits(name); return !ok })
 	slices.SortStableFunc(fits, func(a, b Entry) int {

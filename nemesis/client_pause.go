@@ -14,8 +14,8 @@ type ClientPausable interface {
 	probed
 	// AcceptsWrites makes the node write and remove a key of the harness, a key that no client sees.
 	AcceptsWrites(ctx context.Context, node string) error
-	// PauseClients makes the node execute nothing but the commands of its replicas, until resume is called. With
-	// onlyWrites only commands that may write wait.
+	// PauseClients makes the node execute nothing but the commands of its replicas, until resume is called. If
+	// onlyWrites is true, only commands that may write have to wait.
 	PauseClients(ctx context.Context, node string, onlyWrites bool) (resume func(context.Context) error, err error)
 }
 

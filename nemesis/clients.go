@@ -101,7 +101,7 @@ func untilSeen(ctx context.Context, seen func() bool) error {
 	})
 }
 
-// each calls do for each group. It returns a heal that calls every undo that do has returned.
+// each calls the function do for each group. It returns a heal that calls every undo function that do has returned.
 func (s struckGroups) each(do func(group int) (undo func())) func(context.Context) error {
 	var heals []func()
 	for _, g := range s.groups {

@@ -12,18 +12,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// Degrade puts the link fault on every link between a host of from and a host of to, whichever of the two opens the
-// connections: Degrade(c, Clients(), Primary(), harness.Latency(80*time.Millisecond, 0)). Its name is the fault's kind,
-// or "cut" for a fault that lets no answer through.
+// Degrade puts the link fault on every link between a host of the first choice and a host of the second, whichever of
+// the two opens the connections: Degrade(c, Clients(), Primary(), harness.Latency(80*time.Millisecond, 0)). Its name is
+// the fault's kind, or "cut" for a fault that lets no answer through.
 //
 // Proof that the fault bites is taken on a new connection to each node that the links lead to: an echo that takes as
 // long as it should, a connection that ends when it should, or a probe without an answer. No failover has to follow, so
 // nothing else can prove it.
 //
 // Only links that worked before are measured. A link that another fault has broken is degraded like the others, without
-// a measurement. If all links are broken, Inject waits, and returns an error when ctx ends. If from and to are the same
-// host at the moment, nothing is done and the fault is not proved. It is not proved either if the system itself sends
-// nothing while the fault is in force.
+// a measurement. If all links are broken, Inject waits, and returns an error when ctx ends. If both choices are the
+// same host at the moment, nothing is done and the fault is not proved. It is not proved either if the system itself
+// sends nothing while the fault is in force.
 func Degrade(c Linked, from, to Target, f harness.LinkFault) harness.Nemesis {
 	name := string(f.Kind)
 	if cutsLink(f) {
@@ -69,7 +69,7 @@ type affectedLinks struct {
 }
 
 // chooseWorking chooses the hosts, their links, and the links to measure. Only links that work are measured.
-// chooseWorking waits until at least one works, or until ctx ends.
+// chooseWorking waits until at least one link works, or until ctx ends.
 func (d degradation) chooseWorking(ctx context.Context, rng *rand.Rand) (s affectedLinks, err error) {
 	seed := rng.Uint64() // for the same choice each time round
 	err = poll(ctx, func() (again bool, err error) {

@@ -41,8 +41,8 @@ func Restart(c Restartable, t Target) harness.Nemesis {
 	return ofNodes("restart-"+t.String(), harness.EndsProcess, c, t, takeDown(c, "shut down", c.Terminate))
 }
 
-// takeDown returns a strike that ends each node by calling end. Its heal starts the nodes again. done is the word for
-// the end in the bite, such as "killed".
+// takeDown returns a strike that ends each node by calling end. Its heal starts the nodes again. In the bite the word
+// done, such as "killed", says what happened to the nodes.
 func takeDown(c Killable, done string, end func(ctx context.Context, node string) error) strike {
 	return func(ctx context.Context, chosen targets) (harness.Injection, error) {
 		inj := harness.Injection{
@@ -80,8 +80,8 @@ func onlyReplicas(c nodes, chosen targets, primary string) bool {
 	})
 }
 
-// awaitMissing waits until the primary has lost count replicas. It assumes one primary, to which all other replicas are
-// connected. If another fault keeps a further replica away, awaitMissing returns too early.
+// awaitMissing waits until the primary has lost the given number of replicas. It assumes one primary, to which all
+// other replicas are connected. If another fault keeps a further replica away, awaitMissing returns too early.
 func awaitMissing(ctx context.Context, c nodes, primary string, count int) (string, error) {
 	others := len(c.RedisNodes()) - 1 - count
 	err := pollUntil(ctx, func() error {

@@ -80,7 +80,7 @@ func actsOnAllBytes(verb string,
 	}
 }
 
-// endsConnections returns the proof of a fault that ends a connection after that many bytes.
+// endsConnections returns the proof of a fault that ends a connection after the given number of bytes.
 func endsConnections(bytes int64) linkProof {
 	return linkProof{
 		bites: func(ctx context.Context, c harness.LinkControl, l harness.Link) (string, error) {

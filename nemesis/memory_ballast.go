@@ -50,8 +50,8 @@ return 0`
 type memoryBallast struct {
 	c      MemoryLimited
 	node   string
-	was    map[string]string // the node's settings before
-	before int64             // keys that the node had evicted before
+	was    map[string]string // the node's settings before the ballast
+	before int64             // number of keys that the node had evicted before the ballast
 	stop   context.CancelFunc
 	adding sync.WaitGroup
 }

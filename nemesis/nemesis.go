@@ -29,7 +29,7 @@ type primary interface {
 	// AwaitPromotion waits until a node other than old says that it is primary, and returns its name.
 	AwaitPromotion(ctx context.Context, old string) (string, error)
 	// Patience returns the time after which Sentinels have certainly replaced a primary that is gone. They may do so
-	// before.
+	// earlier.
 	Patience() time.Duration
 }
 
@@ -167,7 +167,7 @@ func nothingToHeal(context.Context) error { return nil }
 // pollEvery is the time between two checks of a condition.
 const pollEvery = 20 * time.Millisecond
 
-// poll calls look until again is false, or until ctx ends. It returns the last error of look.
+// poll calls the function look until its result again is false, or until ctx ends. It returns the last error of look.
 func poll(ctx context.Context, look func() (again bool, err error)) error {
 	return await.Poll(ctx, pollEvery, look)
 }

@@ -90,8 +90,8 @@ func (p hostsByRole) fromReplicas(replicas []string) cutHosts {
 	return one
 }
 
-// fromMinority cuts the groups off from a minority of the Redis nodes. The bite checks that the client group prober
-// still reaches a node of the majority.
+// fromMinority cuts the groups off from a minority of the Redis nodes. The bite checks that the client group in the
+// parameter prober still reaches a node of the majority.
 func fromMinority(
 	ctx context.Context, c Partitionable, rng *rand.Rand, groups []string, prober string,
 ) (cutHosts, error) {

@@ -24,8 +24,8 @@ type Partitionable interface {
 	HasPrimaryLink(ctx context.Context, replica string) (bool, error)
 }
 
-// Partition cuts the network into the parts that shape says. f is one of the link faults that Cuts lists. Inject
-// returns an error for any other, and for a shape that the topology is too small for.
+// Partition cuts the network as the shape says. f is one of the link faults that Cuts lists. Inject returns an error
+// for any other, and for a shape that the topology is too small for.
 //
 // Withhold is the hardest on the system, since each side can learn of it only by waiting. The resets of Refuse tell
 // both sides at once. They make min-replicas-to-write look perfect: the primary drops its replicas, and with them its
@@ -134,7 +134,7 @@ func (cut cutHosts) linksToProbe(groups []string) []harness.Link {
 	})
 }
 
-// describe says what probes of the cut links in shut have seen.
+// describe says what probes of the given cut links have seen.
 func (cut cutHosts) describe(shut []harness.Link) string {
 	last := shut[len(shut)-1]
 	s := fmt.Sprintf("%s does not reach %s", last.From, last.To)
@@ -147,7 +147,7 @@ func (cut cutHosts) describe(shut []harness.Link) string {
 	return s
 }
 
-// twoPrimaries waits until a node other than old is primary, and checks that old still is one too.
+// twoPrimaries waits until a node other than old is primary, and checks that the node old still is primary too.
 func twoPrimaries(ctx context.Context, c Partitionable, old string) (string, error) {
 	seen, err := awaitPromoted(ctx, c, old)
 	if err != nil {

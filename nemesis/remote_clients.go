@@ -8,15 +8,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// WithRemoteClients returns the cluster as faults see it when its clients run in other processes. links controls the
-// links on which client groups open connections. c controls all other links.
+// WithRemoteClients returns the cluster as faults see it when its clients run in other processes. The argument links
+// controls the links on which client groups open connections; c controls all other links.
 func WithRemoteClients(c Cluster, links harness.LinkControl) Cluster {
 	return remoteClients{Cluster: c, links: links}
 }
 
 type remoteClients struct {
 	Cluster
-	links harness.LinkControl // of the client groups
+	links harness.LinkControl // controls the links on which client groups open connections
 }
 
 func (e remoteClients) isGroup(host string) bool { return slices.Contains(e.ClientGroups(), host) }

@@ -167,8 +167,8 @@ func Bridge() Shape {
 		})
 }
 
-// OneWay cuts the connections that hosts of the choice from open to hosts of the choice to. Connections that are opened
-// in the other direction go on.
+// OneWay cuts the connections that the hosts of its first choice open to the hosts of its second. Connections that are
+// opened in the other direction go on.
 func OneWay(from, to Target) Shape {
 	doc := fmt.Sprintf("the connections that %s opens to %s are cut, those the other way are not", from, to)
 	return Shape{oneWay, doc, shapeNeeds{},

@@ -127,7 +127,8 @@ func oneOf(name string, of Target) Target {
 	}}
 }
 
-// randomShare chooses Redis nodes at random and returns them in order. count returns how many nodes to choose of n.
+// randomShare chooses Redis nodes at random and returns them in order. The function count returns how many of n nodes
+// to choose.
 func randomShare(name string, count func(n int) int) Target {
 	return Target{name, func(_ context.Context, c Topology, rng *rand.Rand) ([]string, error) {
 		nodes := slices.Clone(c.RedisNodes())

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// mutant is one small change of a package. Mutants count from 1.
+// mutant is one small change of a package. Mutants are numbered from 1.
 type mutant struct {
 	number        int
 	file          string // name of the file, without its folder
@@ -32,8 +32,8 @@ func (m mutant) key() string {
 type site struct {
 	from, to     token.Pos
 	kind         siteKind
-	mutants      []int    // their numbers
-	replacements []string // their code
+	mutants      []int    // numbers of the site's mutants
+	replacements []string // code of each of these mutants
 }
 
 type siteKind int
@@ -53,7 +53,7 @@ type finder struct {
 	first int // number of the first mutant
 
 	function string
-	seen     map[string]int // number of times that a change was made
+	seen     map[string]int // number of times that each change was made so far
 	sites    []site
 	mutants  []mutant
 }

@@ -40,7 +40,7 @@ type options struct {
 	only    string
 	overlay string
 	show    bool
-	flags   []string // for the tests
+	flags   []string // flags for the tests
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {

@@ -31,11 +31,11 @@ type trial struct {
 // stage is a set of tests that run in one process.
 type stage struct {
 	tests   []string
-	limit   time.Duration // a mutant whose tests take longer counts as noticed: it does not end
+	limit   time.Duration // a mutant whose tests take longer counts as noticed, since it may never end
 	maxTest time.Duration // longest time of one of these tests without a mutant
 }
 
-// survivor begins the line that mutate prints for a mutant that survives.
+// survivor is the start of the line that mutate prints for a mutant that survives.
 const survivor = "survived "
 
 // quickTest and shortTest bound the time of a test in the first two stages.

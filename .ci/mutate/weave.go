@@ -35,7 +35,7 @@ func weave(file *token.File, src []byte, sites []site) string {
 type weaver struct {
 	file  *token.File
 	src   []byte
-	sites []site // outer ones first, in order of position
+	sites []site // in order of position, outer sites before those inside them
 }
 
 // piece returns the source between two offsets, with the mutants of the sites in it.

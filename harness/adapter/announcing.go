@@ -21,11 +21,11 @@ type announcing struct {
 	ended     chan struct{}      // closed when the process has ended and was waited for
 	killed    chan struct{}      // closed by kill, as when its client crashes
 	clock     *clock             // nil: none is preloaded
-	begun     atomic.Bool        // it has announced something
+	begun     atomic.Bool        // the process has announced something
 	failed    chan error         // why its clock broke down; buffers one error
-	comes     chan *announcement // from the gate
+	comes     chan *announcement // announcements that come from the gate
 	first     *announcement      // the announcement that StartAnnouncing has waited for; nil once Next has returned it
-	open      *announcement      // the last that Next has returned, for which the process still waits; nil: none
+	open      *announcement      // the announcement that Next returned last, if the process still waits for its reply; nil: none
 	inOp      bool               // its last announcement was an invoke, not a return
 }
 
@@ -118,7 +118,7 @@ func (d *announcing) begin() error {
 	return nil
 }
 
-// OnAnnounced takes text, which the client at address has announced. It returns when the process may go on: at its next
+// OnAnnounced takes a text that the client at address has announced. It returns when the process may go on: at its next
 // call of Next, or when it has ended.
 func (p *Runner) OnAnnounced(address, text string) {
 	p.mu.Lock()
@@ -147,7 +147,7 @@ func (d *announcing) underWay() <-chan struct{} {
 	return d.ended
 }
 
-// breakDown implements timekeeper. It makes Next return why as its error.
+// breakDown implements timekeeper. It makes Next return the error why.
 func (d *announcing) breakDown(why error) {
 	select {
 	case d.failed <- why:

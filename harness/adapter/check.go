@@ -41,9 +41,9 @@ func Describe(ctx context.Context, c workloads.Adapter, servers Servers) (worklo
 	return New(c).tryOn(ctx, servers, func(string, error) {}, (*trial).askOnce)
 }
 
-// tryOn starts the program on one server and lets the argument all do the steps. It tries again on more servers if the
-// program needs more masters, and with replicas if a step failed after a WAIT. It reports only the steps of the last
-// try.
+// tryOn starts the program on one server and calls the function all, which does the steps. It tries again on more
+// servers if the program needs more masters, and with replicas if a step failed after a WAIT. It reports only the steps
+// of the last try.
 func (p *Runner) tryOn(ctx context.Context, servers Servers, say func(string, error),
 	all func(*trial, workloads.Adapter)) (workloads.Adapter, error) {
 	one, err := servers(1, false)
@@ -71,8 +71,8 @@ func (p *Runner) tryOn(ctx context.Context, servers Servers, say func(string, er
 // errAsksMore is the error of a trial on fewer masters than the program needs.
 var errAsksMore = errors.New("it asks more masters than there are")
 
-// try starts the program on the masters and lets the argument all do the steps. awaits is true if the program has sent
-// WAIT or WAITAOF.
+// try starts the program on the masters and calls the function all, which does the steps. The result awaits is true if
+// the program has sent WAIT or WAITAOF.
 func (p *Runner) try(ctx context.Context, masters []redis.UniversalClient, say func(string, error),
 	all func(*trial, workloads.Adapter)) (c workloads.Adapter, awaits bool, err error) {
 	to, err := relaysTo(masters, true)
@@ -103,7 +103,7 @@ func (p *Runner) try(ctx context.Context, masters []redis.UniversalClient, say f
 type trial struct {
 	ctx       context.Context
 	processes []*process // one, or one for each of two clients
-	to        endpoints  // all of them relays
+	to        endpoints  // all of them with relays
 	say       func(string, error)
 	first     error // the first thing that was wrong
 }
@@ -285,7 +285,7 @@ func (t *trial) operations(client int) workloads.Operations {
 	}}
 }
 
-// withOperation returns a request for the operation do by the same client on the same name.
+// withOperation returns a request for another operation by the same client on the same name.
 func withOperation(r request, do string) request {
 	if r.Do = do; do == workloads.DoRelease {
 		r.TTL = 0
@@ -293,7 +293,8 @@ func withOperation(r request, do string) request {
 	return r
 }
 
-// want asks for an operation. It returns an error unless the answer is ok where expected is true, and not ok elsewhere.
+// want asks for an operation. The answer has to be ok if expected is true, and otherwise not ok. Any other answer is an
+// error.
 func (t *trial) want(expected bool, r request) error {
 	a, err := t.processOf(r.Client).ask(t.ctx, r, answerWithin)
 	if err != nil {

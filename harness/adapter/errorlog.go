@@ -17,9 +17,9 @@ type errorLog struct {
 	file *os.File
 
 	mu      sync.Mutex
-	kept    int  // bytes
-	leftOut int  // bytes
-	inLine  bool // what is kept ends within a line
+	kept    int  // number of bytes kept
+	leftOut int  // number of bytes left out
+	inLine  bool // the bytes that are kept end within a line
 }
 
 // openLog opens the file for what a process writes to its standard error. It returns nil if dir is empty.

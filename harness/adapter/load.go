@@ -53,7 +53,7 @@ type loadClient struct {
 	what    purpose
 	group   *group
 	process *process
-	number  int // of the client in its process, from 1
+	number  int // number of the client in its process, from 1
 }
 
 // ask sends a request to the client's process. A process that has broken down is replaced first.
@@ -93,7 +93,7 @@ type group struct {
 	closed   bool
 	all      []*process
 	clients  map[*process]int // number of clients that each process has had
-	failed   error            // why the latest process could not begin; nil: it could
+	failed   error            // why the latest process could not begin; nil: it has begun
 	failedAt time.Time
 
 	struck strikes

@@ -25,12 +25,12 @@ const page = "see workloads/adapters/README.md"
 const (
 	doInit  = "init"
 	doReset = "reset"
-	doRun   = "run" // lets a thread run that the program has asked for
+	doRun   = "run" // tells a thread that the program has asked for to run
 
 	askNow   = "now"
 	askSleep = "sleep"
 	askStart = "start" // starts a thread
-	askStop  = "stop"  // stops a thread: its sleep ends at once, and so do later ones
+	askStop  = "stop"  // stops a thread: its sleep ends at once, and so do its later sleeps
 	askJoin  = "join"  // waits until a thread has ended
 
 	askMessage   = "message"   // waits until there is a message to read
@@ -42,14 +42,14 @@ var questions = []string{askNow, askSleep, askStart, askStop, askJoin, askMessag
 
 // request is a line to a program: an operation, or the answer to a question.
 type request struct {
-	ID       int      `json:"id"`           // of the operation, from 1
-	Do       string   `json:"do,omitempty"` // empty: this answers a question
+	ID       int      `json:"id"`           // id of the operation, from 1
+	Do       string   `json:"do,omitempty"` // empty: the request is the answer to a question
 	Version  int      `json:"version,omitempty"`
 	Family   string   `json:"family,omitempty"`
 	Redis    string   `json:"redis,omitempty"`
-	Masters  []string `json:"masters,omitempty"` // all that a lock is to ask; Redis is the first
+	Masters  []string `json:"masters,omitempty"` // all masters that a lock has to ask; the first is also in Redis
 	Timeout  int64    `json:"timeout_ms,omitempty"`
-	Client   int      `json:"client,omitempty"` // from 1
+	Client   int      `json:"client,omitempty"` // number of the client, from 1
 	Key      string   `json:"key,omitempty"`
 	Owner    string   `json:"owner,omitempty"`
 	TTL      int64    `json:"ttl_ms,omitempty"`
@@ -66,14 +66,14 @@ type request struct {
 type answer struct {
 	ID   int    `json:"id"`
 	OK   *bool  `json:"ok"`
-	Fail string `json:"fail"` // certainly nothing was done, and why
-	Info string `json:"info"` // it is unknown whether it was done, and why
+	Fail string `json:"fail"` // why certainly nothing was done
+	Info string `json:"info"` // why it is unknown whether the operation was done
 
-	Number drawn `json:"number"` // what next has drawn
+	Number drawn `json:"number"` // the number that an operation "next" has drawn
 
-	Ask    string `json:"ask"`    // askNow and the others
+	Ask    string `json:"ask"`    // the question, such as askNow
 	MS     int64  `json:"ms"`     // how long to sleep
-	Thread int    `json:"thread"` // which to stop or join
+	Thread int    `json:"thread"` // the thread to stop or join
 
 	Timeout int64 `json:"timeout_ms"` // how long to wait for a message; 0: for ever
 
@@ -81,9 +81,9 @@ type answer struct {
 	Version   int      `json:"version"`
 	Can       []string `json:"can"`
 	Clients   int      `json:"clients"` // how many clients one process serves at the same time; 0: any number
-	Reset     bool     `json:"reset"`   // it wants to hear of every new schedule
+	Reset     bool     `json:"reset"`   // the program wants to be told of every new schedule
 	Symmetric bool     `json:"symmetric"`
-	Masters   int      `json:"masters"` // how many independent masters it asks at least; 0: it uses one Redis
+	Masters   int      `json:"masters"` // least number of independent masters that it asks; 0: it uses one Redis
 
 	Clock workloads.AdapterClock `json:"clock"`
 }

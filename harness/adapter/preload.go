@@ -29,7 +29,7 @@ import (
 var clockSource []byte
 
 // A process asks its clock by a number that it sends over the socket. 0 asks for the time. A positive number asks for a
-// sleep of that many nanoseconds. These are the numbers below zero.
+// sleep of that many nanoseconds. The numbers below zero have other meanings:
 const (
 	askHello  = -1 // the library was loaded
 	askTimer  = -2 // an event loop is about to wait for a timer
@@ -97,7 +97,7 @@ type clock struct {
 	questions chan timeQuestion // questions during an operation
 	over      chan struct{}     // closed by close
 	loaded    atomic.Bool       // the library has said hello
-	shown     atomic.Int64      // the last time that it answered, in nanoseconds since 1970; 0: none yet
+	shown     atomic.Int64      // the time of day that it answered most recently, in nanoseconds since 1970; 0: none yet
 }
 
 // timekeeper is what a clock needs of its process.
@@ -211,9 +211,9 @@ func (k *clock) answer(conn net.Conn) {
 }
 
 // ask passes a question of the process to the current operation and waits for the answer. A sleep of 0 asks for the
-// time. Between operations ask repeats the last time that the clock answered. It leaves a sleep unanswered, so that the
-// process really sleeps: another of its threads may be the one that sleeps. ended is true if the process has ended
-// meanwhile.
+// time. Between operations ask repeats the time of day that the clock answered most recently. It leaves a sleep
+// unanswered, so that the process really sleeps: another of its threads may be the one that sleeps. ended is true if
+// the process has ended meanwhile.
 func (k *clock) ask(sleep time.Duration) (answered, ended bool) {
 	over := k.owner.underWay()
 	if over == nil {
@@ -238,8 +238,8 @@ func (k *clock) ask(sleep time.Duration) (answered, ended bool) {
 	}
 }
 
-// wasShown reports whether the clock can answer without an operation. It can repeat the last time that it answered, but
-// it cannot sleep.
+// wasShown reports whether the clock can answer without an operation. It can repeat the time of day that it answered
+// most recently, but it cannot sleep.
 func (k *clock) wasShown(sleep time.Duration) bool { return sleep == 0 && k.shown.Load() != 0 }
 
 // close ends the clock of a process that has ended.

@@ -28,7 +28,7 @@ var startWithin = 10 * time.Second
 type process struct {
 	cmd       *exec.Cmd // nil: this is a connection
 	in        io.WriteCloser
-	lines     lines // to in
+	lines     lines // what goes to the program's input
 	out       io.ReadCloser
 	lastWords *cluster.LastWords
 	log       io.Closer
@@ -36,10 +36,10 @@ type process struct {
 	ended     chan struct{} // closed when the process has ended and was waited for
 	ready     answer        // the answer to init
 	threads   threads
-	hears     atomic.Bool // it has asked for a message
+	hears     atomic.Bool // the process has asked for a message
 
 	mu    sync.Mutex
-	begun bool // it has answered init
+	begun bool // the process has answered init
 	// over is closed when the current operation ends. It is nil if no operation is under way, or if the process has no
 	// preloaded clock. A process with a preloaded clock does one operation at a time.
 	over    chan struct{}
@@ -206,8 +206,8 @@ func (c *process) operationOver() {
 	}
 }
 
-// await waits for the answer to the request whose Do is do. Meanwhile it answers the questions of the process. For
-// patience see ask.
+// await waits for the answer to a request; do is that request's Do. Meanwhile it answers the questions of the process.
+// For patience see ask.
 func (c *process) await(ctx context.Context, answers chan answer, do string, patience time.Duration) (answer, error) {
 	var alarm <-chan time.Time
 	var questions <-chan timeQuestion
@@ -257,9 +257,9 @@ func (c *process) await(ctx context.Context, answers chan answer, do string, pat
 	}
 }
 
-// answerQuestion answers the question q, which the process asked during the request whose Do is do. After a sleep an
-// operation also gets the time. A thread does not, since for a thread reading the time is a step of the schedule. If
-// the process may not ask this question, answerQuestion sends no answer and returns an error.
+// answerQuestion answers the question q, which the process asked during a request; do is that request's Do. After a
+// sleep an operation also gets the time. A thread does not, since for a thread reading the time is a step of the
+// schedule. If the process may not ask this question, answerQuestion sends no answer and returns an error.
 func (c *process) answerQuestion(ctx context.Context, q answer, do string) (err error) {
 	told := request{ID: q.ID, Thread: q.Thread}
 	switch q.Ask {

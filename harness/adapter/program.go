@@ -24,11 +24,11 @@ type Runner struct {
 	prepare func() (command []string, remove func() error, err error)
 
 	mu     sync.Mutex
-	remove func() error // removes what prepare has made; nil: it has made nothing
+	remove func() error // removes what prepare has made; nil: prepare has made nothing
 	closed bool
 	// logs is the folder for the standard error of processes. Empty: it is not kept.
 	logs       string
-	started    int                                   // processes so far
+	started    int                                   // number of processes started so far
 	gates      map[string]*process                   // processes of searches, by address of the gate
 	announcing map[string]*announcing                // the same for a program that drives itself
 	groups     map[redis.UniversalClient]*group      // by first master; for loads and for Observer
@@ -107,8 +107,8 @@ var errClosed = errors.New("the adapter is closed")
 type purpose bool
 
 const (
-	underLoad purpose = false // or for a trial: its clock is the machine's
-	inSearch  purpose = true  // its clock is the schedule's
+	underLoad purpose = false // for a load or a trial: the process's clock is the machine's
+	inSearch  purpose = true  // for a search: the process's clock is the schedule's
 )
 
 // start starts one more process. In a search, a process may answer init with the wish for a preloaded clock. Then start

@@ -12,9 +12,9 @@ import (
 // strikes does to the processes of a group what a nemesis does to the group's clients: it stops, continues and kills
 // them.
 type strikes struct {
-	begin   sync.Once // see watch
+	begin   sync.Once // lets watch act only once
 	mu      sync.Mutex
-	stop    func() // ends what watch has begun; nil: not begun
+	stop    func() // ends what watch has begun; nil: watch has begun nothing
 	stopped bool
 	alive   []*process // the processes that have not been waited for
 }

@@ -20,8 +20,8 @@ type threads struct {
 }
 
 type thread struct {
-	stop context.CancelFunc // ends its sleep at once, and all later ones
-	join func()             // waits until it has ended
+	stop context.CancelFunc // ends the thread's sleep at once, and all its later sleeps
+	join func()             // waits until the thread has ended
 }
 
 // start makes a thread and returns its id. The thread runs once the operation that asked for the thread waits or is
