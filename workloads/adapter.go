@@ -21,7 +21,7 @@ type Adapter struct {
 	// As is Lock, Dedup or Sequence. By default it is derived from what the program can do.
 	As      Family   `json:"as,omitempty" yaml:"as,omitempty"`
 	Command []string `json:"command,omitempty" yaml:"command,omitempty"` // the program and its arguments
-	// Connect replaces Command: it says where a program listens, "unix:" and a path.
+	// Connect replaces Command. It is the address at which a program listens: "unix:" and a path.
 	Connect string `json:"connect,omitempty" yaml:"connect,omitempty"`
 	// Name follows "client/" in the variant's id. By default it is derived from Command.
 	Name string `json:"name,omitempty" yaml:"name,omitempty"`
@@ -38,7 +38,7 @@ type Adapter struct {
 	// user sets Clock.
 	Can       []string     `json:"can,omitempty" yaml:"can,omitempty"`
 	Symmetric bool         `json:"symmetric,omitempty" yaml:"symmetric,omitempty"` // compares tokens for equality only
-	Masters   int          `json:"masters,omitempty" yaml:"masters,omitempty"`     // needed at least; 0: one Redis
+	Masters   int          `json:"masters,omitempty" yaml:"masters,omitempty"`     // least number of masters; 0: one Redis
 	Clock     AdapterClock `json:"clock,omitempty" yaml:"clock,omitempty"`         // the clock that it reads in a search
 }
 
@@ -52,7 +52,7 @@ const (
 	// PreloadedClock is the clock of the C library, by which the adapter also sleeps. A preloaded library replaces the C
 	// library's functions for both.
 	PreloadedClock AdapterClock = "preloaded"
-	RealClock      AdapterClock = "real" // the machine's: a search can say nothing about the passing of time
+	RealClock      AdapterClock = "real" // the machine's clock: a search can say nothing about the passing of time
 )
 
 // IsKnown reports whether c is one of the clocks, or the zero value.
@@ -244,7 +244,7 @@ func (c Adapter) gatedProgram(
 	return p
 }
 
-// SocketPrefix begins the address of a program that listens on a Unix socket.
+// SocketPrefix is the start of the address of a program that listens on a Unix socket.
 const SocketPrefix = "unix:"
 
 // check returns an error that says what to change in the adapter's settings, or nil.
@@ -283,7 +283,7 @@ func (c Adapter) check() error {
 	return nil
 }
 
-// String returns the command line, or where the program listens.
+// String returns the command line, or the address at which the program listens.
 func (c Adapter) String() string {
 	if c.Connect != "" {
 		return c.Connect
@@ -294,7 +294,7 @@ func (c Adapter) String() string {
 // ID returns the id of the adapter's variant.
 func (c Adapter) ID() string { return AdapterPrefix + c.name() }
 
-// AdapterPrefix begins the ids of variants that are adapters.
+// AdapterPrefix is the start of the ids of variants that are adapters.
 const AdapterPrefix = "client/"
 
 // name returns the adapter's name. By default it is the last file name in the command, or the name of the socket,

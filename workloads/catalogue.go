@@ -104,7 +104,7 @@ func Find(id string) (Variant, error) {
 	return Variant{}, fmt.Errorf("unknown variant %q: `doublegrant list` shows them all", id)
 }
 
-// ScriptPrefix begins the ids of variants that are Lua scripts of the user.
+// ScriptPrefix is the start of the ids of variants that are Lua scripts of the user.
 const ScriptPrefix = "script/"
 
 // ownName says, for an error message, how to run a user's own script or adapter, given its id in reports. For any other

@@ -29,7 +29,7 @@ type Connector interface {
 type call struct {
 	sent       atomic.Bool // the tracer has seen a command
 	mayHaveRun atomic.Bool // a command may have been executed
-	masters    ballot      // for a system of several masters
+	masters    ballot      // used only for a system of several masters
 }
 
 // attempt traces one command of a call. Commands of one call may run concurrently.

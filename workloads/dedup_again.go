@@ -16,8 +16,8 @@ import (
 // redelivered is the share of deliveries that repeat an earlier message.
 const redelivered = 0.05
 
-// ageBand is a range of ages, and the share of the repeated messages that have such an age. from and to are in windows:
-// at age 1 the window ends.
+// ageBand is a range of ages, and the share of the repeated messages that have such an age. The fields from and to
+// count windows: at age 1 the window ends.
 type ageBand struct{ share, from, to float64 }
 
 // ageBands cover the window and some time after it. They leave out about a hundredth of a window on both sides of the
@@ -106,8 +106,8 @@ func (d *sampledTimes) oldest(n int, until time.Duration) (numbers []int64) {
 	return numbers
 }
 
-// timeOf returns about when a message came: the time of the kept message with that number or with the next smaller one.
-// It returns 0 if there is no such message. Numbers have to grow with time.
+// timeOf returns roughly when a message came: the time of the kept message with that number or with the next smaller
+// one. It returns 0 if there is no such message. Numbers have to grow with time.
 func (d *sampledTimes) timeOf(number int64) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -128,7 +128,7 @@ type slowClaims struct {
 
 const (
 	slowToConfirm = 0.002 // share of the claims whose confirm is slow
-	slowAtOnce    = 3     // how many workers delay at a time
+	slowAtOnce    = 3     // number of workers that may delay a confirm at the same time
 )
 
 // wait delays the confirm of a claim by 0.3 to 1.6 times the claim's lease. It returns at once if slowAtOnce other

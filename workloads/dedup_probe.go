@@ -15,7 +15,7 @@ import (
 // This file claims messages after the load, to find out what the filter remembers.
 
 const (
-	mostProbed = 1000 // how many undelivered messages are probed at most, and how many of the latest
+	mostProbed = 1000 // largest number of undelivered messages that are probed; also the number of latest ones
 	// longestLeaseAwaited is the longest lease whose end the harness awaits after the load.
 	longestLeaseAwaited = 15 * time.Second
 )
@@ -72,7 +72,7 @@ func (d *dedups) Finish(ctx context.Context, s *harness.Session) error {
 	return nil
 }
 
-// messagesToAsk lists the messages to claim at about the time now. These are the messages that were claimed and not
+// messagesToAsk lists the messages to claim around the given time. These are the messages that were claimed and not
 // delivered, the latest, and some that came so long ago that their marks have to be gone.
 func (d *dedups) messagesToAsk(now time.Duration) []int64 {
 	all := d.claimed.latest(mostProbed)
@@ -85,15 +85,15 @@ func (d *dedups) messagesToAsk(now time.Duration) []int64 {
 	return slices.Compact(all)
 }
 
-const mostOldProbed = 100 // old messages that are probed
+const mostOldProbed = 100 // number of old messages that are probed
 
 // certainlyGoneAge returns the age from which a message has to be new again: three windows and a quarter, and a second.
 // The load may repeat a message just after its window, and so renew its mark. Filters may round windows up to seconds,
 // or keep marks in buckets of two windows.
 func (d *dedups) certainlyGoneAge() time.Duration { return d.opts.TTL*13/4 + time.Second }
 
-// isConclusive reports whether the answer to a claim at the time now proves anything. It does inside the message's
-// window and long after the window, but not around the window's end.
+// isConclusive reports whether the answer to a claim at the given time proves anything. An answer proves something
+// inside the message's window and long after the window, but not around the window's end.
 func (d *dedups) isConclusive(number int64, now time.Duration) bool {
 	age := now - d.received.timeOf(number)
 	return age < d.opts.TTL*97/100 || age > d.certainlyGoneAge()

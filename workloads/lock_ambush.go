@@ -36,14 +36,14 @@ func (k *lockKeyState) renewed(owner string, end time.Duration) {
 }
 
 const (
-	ambushFrom    = 8 * time.Millisecond // a client waits for a lease's end at most this far away
-	ambushClients = 8                    // clients that wait for one end, at most
-	ambushTries   = 8                    // tries of each client, at most
+	ambushFrom    = 8 * time.Millisecond // a client waits for a lease's end if that is at most this far away
+	ambushClients = 8                    // largest number of clients that wait for the end of the same lease
+	ambushTries   = 8                    // largest number of tries of each of these clients
 )
 
 // ambush is for a client that was just refused a lock. If the owner's lease ends soon, the client waits for the lease's
-// end and tries several times around that time. The argument last is the refused try. ambush returns the latest try,
-// which is last if the client did not try again.
+// end and tries several times around that time. The parameter last is the refused try. ambush returns the client's
+// latest try, which is the refused one if the client did not try again.
 func (c *lockClient) ambush(ctx context.Context, s *harness.Session, key string, last harness.Op) harness.Op {
 	k := c.keys[key]
 	end, ok := k.joinAmbush(s.Now())
@@ -82,7 +82,7 @@ func (k *lockKeyState) leaveAmbush() {
 	k.waiting--
 }
 
-// nameTail ends every owner's name. So names begin and end alike, and differ in between.
+// nameTail is the end of every owner's name. So names begin and end alike, and differ in between.
 const nameTail = "owner"
 
 // likeHolder is the share of tries at a watched lock that use a name like its owner's.

@@ -86,7 +86,7 @@ func (l *blpopSignalLock) Acquire(ctx context.Context, key, owner string, _ time
 	}
 }
 
-// try takes the lock if it is free, for ttl; 0: without an end.
+// try takes the lock for ttl if it is free. If ttl is 0, the lock has no end.
 func (l *blpopSignalLock) try(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 	return repliedOK(l.redis.SetArgs(ctx, key, owner, redis.SetArgs{Mode: "NX", TTL: ttl}))
 }

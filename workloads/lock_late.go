@@ -45,11 +45,11 @@ type lockKeyState struct {
 	mu      sync.Mutex
 	turn    int           // number of the next late hold, by which its lateWay is chosen
 	turned  bool          // turn has its first value
-	lateDue time.Duration // when the next late hold may begin, or by when the current one has to be over
+	lateDue time.Duration // when the next late hold may begin, or the deadline of the current one
 	late    bool          // a late hold is under way
 	watched watchedLease
-	names   int // names made from watched's owner
-	waiting int // clients that wait for the end of watched
+	names   int // number of names made from the name of the watched owner
+	waiting int // number of clients that wait for the end of the watched lease
 }
 
 // lateWay is a way to hold a lock too long.
@@ -63,15 +63,16 @@ const (
 	extendInTime
 )
 
-// lateTurns lists the ways of late holds, in turn, if a lock cannot be renewed, and lateExtenderTurns if it can.
+// lateTurns lists the ways of late holds, in turn, for a lock that cannot be renewed. lateExtenderTurns is for one that
+// can.
 var (
 	lateTurns         = []lateWay{releaseLate, releaseAtEnd}
 	lateExtenderTurns = []lateWay{extendLate, extendAtEnd, releaseLate, extendAtEnd, extendInTime, extendAtEnd,
 		releaseAtEnd, extendLate, extendAtEnd}
 )
 
-// beginLate decides whether the hold that begins at the time now is a late one: to the end of its lease or beyond. It
-// returns false if no late hold is due, or if enough locks are held late already.
+// beginLate decides whether the hold that begins now is a late one: to the end of its lease or beyond. It returns false
+// if no late hold is due, or if enough locks are held late already.
 func (k *lockKeyState) beginLate(now time.Duration) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -82,8 +83,8 @@ func (k *lockKeyState) beginLate(now time.Duration) bool {
 	return true
 }
 
-// endLate ends a late hold at the time now. Only usual holds follow for half a lease, or for ten times their mean
-// length if that is longer.
+// endLate ends a late hold now. Only usual holds follow for half a lease, or for ten times their mean length if that is
+// longer.
 func (k *lockKeyState) endLate(now, mean time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -155,8 +156,8 @@ func (c *lockClient) holdLate(ctx context.Context, s *harness.Session, k *lockKe
 // lastInstant is the length of a lease's last instant. It is longer than a millisecond, in which Redis counts.
 const lastInstant = 1500 * time.Microsecond
 
-// aroundEnd draws when to renew a lease, relative to the lease's end; below 0: before the end. Half of the times are up
-// to 6 ms before the end, since timers may be late by that much. The other half is close to the end on either side.
+// aroundEnd draws when to renew a lease, relative to the lease's end; negative: before the end. Half of the times are
+// up to 6 ms before the end, since timers may be late by that much. The other half is close to the end on either side.
 // trip is how long a request takes.
 func aroundEnd(rng *rand.Rand, trip time.Duration) time.Duration {
 	if rng.IntN(2) == 0 {

@@ -6,12 +6,12 @@ import "time"
 // the defaults.
 type Options struct {
 	Name string // name of the workload in reports; default: its family, such as "lock"
-	Keys int    // locks to race for, default 5; or sequences of each regime, default 1
+	Keys int    // number of locks to race for, default 5; or of sequences for each regime, default 1
 	// TTL is the lease asked for, or how long a message stays marked. By default a load has leases of several lengths, see
 	// [Locks]. The default for messages is 1.3s, so that a run of seconds outlives several windows.
 	TTL    time.Duration
 	Prefix string // prefix of every name of a lock, message, sequence or set
-	Acks   int    // replicas that a variant with a WAIT waits for; default: the variant's own
+	Acks   int    // number of replicas that a variant with a WAIT waits for; default: the variant's own
 
 	// Share is the share of one of several generators; default: the whole load. Each lock is held late (see lock_late.go)
 	// by the clients of one generator only.
@@ -42,6 +42,6 @@ type Options struct {
 	// Habits adds clients to a search that use their algorithm more than once: see habits.go. For each of these clients
 	// the search has a separate part.
 	Habits bool
-	// Goroutines is how many clients of a search share one algorithm: see interleave.Program. 0 or 1: none do.
+	// Goroutines is how many clients of a search share one algorithm: see interleave.Program. 0 or 1: each has its own.
 	Goroutines int
 }

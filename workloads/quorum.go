@@ -112,7 +112,7 @@ func (l *ballot) markInDoubt(op *harness.Op, err error) bool {
 // votes counts the answers of several masters.
 type votes struct {
 	all, yes, no int
-	err          error // errors of the masters that said neither
+	err          error // errors of the masters that said neither yes nor no
 }
 
 // cast adds one master's answer.

@@ -18,7 +18,7 @@ const (
 	Fixed Regime = "fixed" // everybody proposes 23, as in the test of "Unique serial numbers"
 	// yyMMddHHmmssSSS and two random digits, as in "Unique serial numbers": 17 digits, beyond 2^53
 	Timestamp17  Regime = "timestamp17"
-	Growing      Regime = "growing"       // 1, 2, 3 and so on, some callers later than others; gets a digit at 10, 100
+	Growing      Regime = "growing"       // 1, 2, 3 and so on, some callers later than others; longer by a digit from 10 on, 100 on
 	ClockBack    Regime = "clock-back"    // timestamp17, but now and then a caller's clock has stepped back by seconds
 	Beyond53     Regime = "beyond-2^53"   // as growing, from just below 2^53: soon no Lua number holds them exactly
 	LeadingZeros Regime = "leading-zeros" // as growing, and half of the numbers are padded with zeros to a fixed width
@@ -65,8 +65,8 @@ const (
 	stepBack    = 10 * time.Second // the largest such step
 
 	twoTo53  = 1 << 53 // 9007199254740992: up to here a double holds every integer
-	below53  = 100     // how far below it Beyond53 begins
-	zeroPads = 8       // the width of padded numbers: more digits than a run draws
+	below53  = 100     // how far below 2^53 the numbers of Beyond53 begin
+	zeroPads = 8       // the width of padded numbers, which a run's largest number does not reach
 )
 
 // generator returns a function that makes the regime's proposals, one with each call.
@@ -147,5 +147,5 @@ func (r Regime) sample(client, call int) string {
 
 const (
 	sample17 = 16081817202494579 // the sample of "Unique serial numbers"
-	second17 = 100 * 1000        // a second in numbers of its form, as long as the minute stays the same
+	second17 = 100 * 1000        // one second in numbers of that form, as long as the minute stays the same
 )

@@ -27,7 +27,7 @@ type guardedResource struct {
 
 type guardedValue struct {
 	latest *guardedUpdate
-	fence  string // the largest token seen; "": none
+	fence  string // the largest token seen; "": none yet
 }
 
 // guardedUpdate is an update, which adds one number to the value that its writer had read. It is never changed.

@@ -67,14 +67,14 @@ type rounds struct {
 	mu           sync.Mutex
 	participants map[*harness.Session]*participant
 	taken        map[int]bool
-	extra        int // workers beyond opts.Clients
+	extra        int // number of workers beyond opts.Clients
 }
 
 // participant is a worker's place in the experiment. A worker keeps its place when its client crashes and its next
 // client has another id.
 type participant struct {
-	number  int // w; opts.Clients if all places were taken: such a worker does nothing
-	round   int // the next round
+	number  int // the w of Rounds; opts.Clients: all places were taken, so this worker does nothing
+	round   int // number of the next round
 	firstAt time.Duration
 }
 

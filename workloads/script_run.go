@@ -43,11 +43,11 @@ func asReply(yes string) string {
 
 // luaText is one of the texts of a script, ready to run.
 type luaText struct {
-	name       string // in messages
+	name       string // name of the text in messages
 	family     Family
 	redis      redis.UniversalClient
 	script     *redis.Script
-	keys, args []string // templates
+	keys, args []string // templates of KEYS and ARGV
 	yes        []string // replies that mean yes
 	noErrors   []string // beginnings of error replies that mean no
 }
@@ -144,7 +144,7 @@ func (t *luaText) yesInLua() string {
 // will fail again, so a caller should stop and show the error to the script's author.
 type ScriptError struct {
 	Script  string // which text: "script NAME" or "the release of script NAME"
-	Problem string // what is wrong, in words that follow its name
+	Problem string // what is wrong, in words that follow the text's name
 }
 
 func (e *ScriptError) Error() string { return e.Script + " " + e.Problem }

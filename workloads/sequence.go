@@ -31,7 +31,7 @@ type sequenceOf struct {
 	propose proposals
 }
 
-// sequencesOf lists the sequences of a load: o.Keys of each regime.
+// sequencesOf lists the sequences of a load: o.Keys sequences for each regime.
 func sequencesOf(o Options) (all []sequenceOf) {
 	regimes := Regimes()
 	var name func(Regime, int) string

@@ -21,7 +21,7 @@ const sequenceTurn = 150 * time.Millisecond
 // meanwhile, and the write lock to end a turn.
 type sequenceTurns struct {
 	sync.RWMutex
-	count   int // turns so far
+	count   int // number of turns so far
 	endsAt  time.Duration
 	current sequenceOf
 }

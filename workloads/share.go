@@ -10,12 +10,12 @@ import (
 
 // Share is the part of a load that one of several generators has. The zero value is the whole load.
 type Share struct {
-	Number, Of int     // the generator's number, from 0, and how many there are; Of is 0 for the whole load
+	Number, Of int     // the generator's number, from 0, and the number of generators; Of is 0 for the whole load
 	Rate       float64 // steps per second of all generators together; 0: as fast as they can
-	Clients    int     // clients of all generators together; 0: enough for Rate
+	Clients    int     // number of clients of all generators together; 0: enough for Rate
 
-	// Ahead returns by about how much the run's clock is ahead of this generator's. Generators use it to give out the same
-	// message at the same time. It does not affect what is recorded.
+	// Ahead returns roughly how far the run's clock is ahead of this generator's. Generators use it to give out the
+	// same message at the same time. It does not affect what is recorded.
 	Ahead func() time.Duration
 }
 
@@ -41,16 +41,17 @@ func (s Share) part(n int) int {
 	return n*(s.Number+1)/s.Of - n*s.Number/s.Of
 }
 
-// assumedRate is how many steps a second are assumed for a load without a limit. maxClientRate is the most that a
-// client is expected to do. If messages came faster than clients take them, few messages would go to several clients.
+// assumedRate is how many steps a second are assumed for a load without a limit. maxClientRate is the largest number of
+// steps a second that a client is expected to do. If messages came faster than clients take them, few messages would go
+// to several clients.
 const (
 	assumedRate   = 20000
 	maxClientRate = 300
 )
 
-// message returns the number of the message to give out when this generator's clock shows now. All generators give out
-// the same message at about the same time, so that about fanOut workers get it, counted over all generators. For that
-// they correct their clocks by s.Ahead.
+// message returns the number of the message to give out at the given time of this generator's clock. All generators
+// give out the same message at about the same time, so that about fanOut workers get it, counted over all generators.
+// For that they correct their clocks by s.Ahead.
 func (s Share) message(now time.Duration, fanOut int) int64 {
 	rate := s.Rate
 	if rate <= 0 {

@@ -80,7 +80,7 @@ type Variant struct {
 	Doc    string // the algorithm in one line
 	Source string // article (named as in the README), documentation or paper
 	Claim  Claim
-	Flaws  []Flaw // as declared; Under derives those of every other condition
+	Flaws  []Flaw // the declared flaws; Under derives those under all other conditions
 
 	// OwnNumbers says that a sequence ignores what callers propose, so one regime is as good as another.
 	OwnNumbers bool
@@ -110,8 +110,8 @@ type Variant struct {
 	// OwnKeys says that the variant uses keys or channels whose names do not begin with the given key.
 	OwnKeys bool
 
-	Acks    int           // replicas whose acknowledgement it waits for, and so needs; 0: none
-	Masters int           // independent masters that it needs at least, such as 3 for lock/redlock; 0: it uses one
+	Acks    int           // number of replicas whose acknowledgement it waits for, and so needs
+	Masters int           // least number of independent masters, such as 3 for lock/redlock; 0: it uses one
 	Lease   time.Duration // lease or window that the explorer asks for; 0: the family's default
 
 	// inspect sets the result of an Inspect operation to what is stored for the sequence. It is nil if nobody knows how
@@ -138,14 +138,14 @@ type Variant struct {
 	// makes that lock.
 	newExplored func(redis.UniversalClient) Locker
 
-	waiting func(acks int) Variant // makes the variant with another number of acknowledgements; nil: it waits for none
+	waiting func(acks int) Variant // makes the variant with another number of acknowledgements; nil: the variant has no WAIT
 
 	// runner runs the variant's adapter, and program says what the adapter's clients do under the explorer. Both are nil
 	// for every variant that is not an adapter.
 	runner  AdapterRunner
 	program func(Options) interleave.Program
 
-	library Library  // the library of another language that is the algorithm; zero: none
+	library Library  // the library of another language that is the algorithm; zero: there is none
 	can     []string // what the library's adapter can do, by the names of the protocol
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	lockPort = 6378 // the run that owns X listens on it at 127.X.0.1
+	lockPort = 6378 // the run that owns a subnet 127.X listens on this port at 127.X.0.1
 
 	// Addresses have the form 127.X.P.H. X stands for the cluster, H for the host. P, the plane, says what the address is
 	// used for.
@@ -23,7 +23,7 @@ const (
 
 	firstSubnet, lastSubnet = 10, 250
 
-	// H of the first Sentinel, and of the last. Redis nodes have smaller ones.
+	// H of the first Sentinel and of the last Sentinel. Redis nodes have a smaller H.
 	firstSentinel = 1 + mostReplicas + 1
 	lastHost      = firstSentinel + mostSentinels - 1
 )
@@ -47,7 +47,7 @@ type subnet struct {
 // taken.
 type network struct {
 	listen func(addr string) (net.Listener, error)
-	free   func(addr string) error // nil if addr can be listened on
+	free   func(addr string) error // returns nil if addr can be listened on
 	dial   func(addr string) error
 }
 
@@ -94,8 +94,8 @@ func (n network) claim() (subnet, error) {
 	return subnet{}, noSubnet(unlocked, taken)
 }
 
-// noSubnet returns the error for a machine without a free subnet, with the cause and the remedy. unlocked is the last
-// error from claiming a subnet, taken the last from looking for free ports; nil: there was none.
+// noSubnet returns the error for a machine without a free subnet, with the cause and the remedy. The parameter unlocked
+// is the last error from claiming a subnet, and taken is the last error from looking for free ports; either may be nil.
 func noSubnet(unlocked, taken error) error {
 	switch {
 	case taken != nil:

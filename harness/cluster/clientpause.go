@@ -17,8 +17,8 @@ const (
 )
 
 // PauseClients makes the node keep commands waiting (CLIENT PAUSE) until resume is called, but for at most 5 minutes.
-// With onlyWrites, commands that may write wait. Otherwise all commands wait, except the commands of the node's
-// replicas. Commands of the harness wait like those of any client.
+// If onlyWrites is true, only commands that may write have to wait. Otherwise all commands wait, except the commands of
+// the node's replicas. Commands of the harness wait like those of any client.
 func (c *Cluster) PauseClients(
 	ctx context.Context, name string, onlyWrites bool,
 ) (resume func(context.Context) error, err error) {

@@ -38,7 +38,7 @@ func HasClockLibrary() bool {
 var clockSource []byte
 
 const (
-	clockLibrary = "clock.so" // in the cluster's folder, and a copy in each node's
+	clockLibrary = "clock.so" // name of the library in the cluster's folder, and of its copy in each node's
 	// clockFile is a file in the node's folder. It has three fields of 8 bytes: the offset of SetClock, and the times of
 	// FixedClock.Set and FixedClock.SetDuring.
 	clockFile = "clock"
@@ -46,7 +46,7 @@ const (
 
 	// Positions of the second and the third field in clockFile, in bytes.
 	clockFixedAt = 8  // the time of Set
-	clockThenAt  = 16 // the time of SetDuring: shown from the node's fourth look at its clock after a request on
+	clockThenAt  = 16 // the time of SetDuring: after a request, the node sees it from its fourth look at its clock on
 
 	clockFileSize = 24 // size of clockFile in bytes
 )

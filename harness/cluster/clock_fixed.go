@@ -19,7 +19,7 @@ type FixedClock struct{ pages [][]byte }
 // ErrClock says that nodes' clocks cannot be fixed, for example because their redis-server loads no library.
 var ErrClock = errors.New("the nodes' clocks cannot be set")
 
-// FixClocks stops the clocks of all Redis nodes at the time now, and checks that each node shows this time. It needs
+// FixClocks stops the clocks of all Redis nodes at the given time, and checks that each node shows this time. It needs
 // Options.Clocks and nodes that run as processes. The error wraps ErrClock if a node ignores the clock, or was started
 // without Options.Clocks.
 func (c *Cluster) FixClocks(ctx context.Context, now time.Time) (_ *FixedClock, err error) {
@@ -66,7 +66,7 @@ func (f *FixedClock) open(path string) error {
 	return err
 }
 
-// Set moves the clocks of all nodes to the time now, ahead or back. The move takes effect at once and costs no system
+// Set moves the clocks of all nodes to the given time, ahead or back. The move takes effect at once and costs no system
 // call.
 func (f *FixedClock) Set(now time.Time) {
 	f.store(clockThenAt, 0)

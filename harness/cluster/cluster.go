@@ -34,11 +34,11 @@ type Cluster struct {
 
 	subnet    subnet
 	dir       string
-	folder    *folder // dir, and its lock
+	folder    *folder // the folder dir, with the file lock on it
 	unwatch   func()  // ends the platform's watch over the folder; nil on processes
 	fabric    *fabric.Fabric
 	redis     []*node
-	sentinels []*node // Sentinels
+	sentinels []*node
 	log       *slog.Logger
 
 	mu      sync.Mutex
@@ -53,8 +53,8 @@ type Cluster struct {
 type topology struct {
 	name                string
 	primaries           int
-	replicas, sentinels int  // of the primary; 0 where there are several primaries
-	quickSync           bool // see node
+	replicas, sentinels int  // numbers of the primary's replicas and Sentinels; 0 if there are several primaries
+	quickSync           bool // see node.quickSync
 }
 
 var _ harness.System = (*Cluster)(nil)

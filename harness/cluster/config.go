@@ -9,11 +9,11 @@ import (
 // masterName is the name under which Sentinels know the primary.
 const masterName = "doublegrant"
 
-// Sentinel timing. Measured with 200 ms < ping-period < down-after: 18 of 18 kills gave exactly one failover. The time
-// from SIGKILL to the first write of a client was 2.0 to 3.1 s, and 1.59 s in one case.
+// Timing of Sentinels. It was measured with a ping-period above 200 ms and below down-after: 18 of 18 kills gave
+// exactly one failover. The time from SIGKILL to the first write of a client was 2.0 to 3.1 s, and 1.59 s in one case.
 const (
 	defaultDownAfter     = 1000 * time.Millisecond
-	leastFailoverTimeout = 3 * time.Second // failover-timeout, unless DownAfter is longer
+	leastFailoverTimeout = 3 * time.Second // the failover-timeout, unless DownAfter is longer
 )
 
 // sentinelTuning makes Sentinels poll more often than their fixed periods of 1 to 10 seconds. The tuning does not

@@ -24,9 +24,9 @@ var folderName = regexp.MustCompile(`^` + folderPrefix + `[0-9]+$`)
 // behind.
 type Leftover struct {
 	Kind  string // "folder" or "container"
-	Name  string // path of the folder; node and short id of the container
+	Name  string // path of the folder, or node and short id of the container
 	Run   string // path of the cluster's folder
-	Owned bool   // a current run owns it, or may own it; false: it is an orphan
+	Owned bool   // a current run owns the leftover, or may own it; false: the leftover is an orphan
 
 	// Unmarked is set for an Owned folder that is named like a cluster's but lacks our mark. It may belong to a user, or
 	// to an older version. It is never removed.
@@ -85,7 +85,7 @@ func removeOrphanHosts(ctx context.Context, s Site, own subnet) (removed []Lefto
 	return removed, errors.Join(err, failed)
 }
 
-// removeUnowned calls remove for the orphans among all. It returns those for which remove says that they are gone.
+// removeUnowned calls the function remove for each orphan in the list. It returns the orphans that are gone then.
 func removeUnowned(all []Leftover, remove func(Leftover) (gone bool, err error)) (removed []Leftover, failed error) {
 	for _, l := range all {
 		if l.Owned {

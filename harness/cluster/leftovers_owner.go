@@ -22,8 +22,8 @@ func hostOwned(c Leftover, own subnet) bool {
 	return subnetOwned(c.Subnet)
 }
 
-// subnetOwned reports whether the lock of the subnet that label names is held. It is also true if label names no subnet
-// of ours.
+// subnetOwned reports whether some process holds the lock of the subnet that the label names. It also returns true if
+// the label names no subnet of ours.
 func subnetOwned(label string) bool {
 	var x int
 	_, _ = fmt.Sscanf(label, "127.%d.", &x)

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	fdsPerClient = 1 // files of a client, for each master that it talks to
+	fdsPerClient = 1 // number of files of a client, for each master that it talks to
 	// fdsReserved is for nodes, Sentinels, logs, and links between nodes. Measured: 1000 clients of one node had 1019
 	// files in all.
 	fdsReserved   = 300
 	portsReserved = 2000
 
 	redisBacklog  = 4096 // tcp-backlog
-	redisReserved = 32   // files that redis-server keeps for itself
+	redisReserved = 32   // number of files that redis-server keeps for itself
 
 	// bytesPerClient is more than was ever measured, redis-servers included. In about 10 s of lock/set-nx-px on one node
 	// the peak was 53, 102 and 259 MB with 100, 1000 and 4000 clients: 53 KB for each further client. Under the fault
@@ -42,10 +42,10 @@ type Check struct {
 	Masters int    `json:"masters"`          // number of masters; each client has a connection to each
 	Need    int64  `json:"need"`             // what the cluster needs: bytes of memory, a count for other limits
 	Have    int64  `json:"have"`             // what the machine has, in the same unit
-	Most    int64  `json:"most"`             // clients for which Have is enough; math.MaxInt64: any number
-	Fatal   bool   `json:"stops"`            // no cluster starts if it is short; false: it is only a warning
-	Effect  string `json:"effect,omitempty"` // what may happen if it is short; only where Fatal is false
-	Raise   string `json:"raise"`            // how to raise it to Need
+	Most    int64  `json:"most"`             // number of clients for which Have is enough; math.MaxInt64: any number
+	Fatal   bool   `json:"stops"`            // no cluster starts if this limit is too low; false: that is only a warning
+	Effect  string `json:"effect,omitempty"` // what may happen if the limit is too low; only set if Fatal is false
+	Raise   string `json:"raise"`            // how to raise the limit to Need
 
 	bytes bool // Need and Have count bytes
 }
@@ -146,8 +146,8 @@ const (
 	memory      = "memory"
 )
 
-// mostClients returns the largest number of clients for which have is enough. need returns what that many clients need.
-// The result is math.MaxInt64 if have is enough for any number.
+// mostClients returns the largest number of clients for which the amount have is enough. The function need returns what
+// that many clients need. The result is math.MaxInt64 if the amount is enough for any number.
 func mostClients(have int64, need func(clients int64) int64) int64 {
 	n := sort.Search(math.MaxInt32, func(i int) bool { return need(int64(i)) > have })
 	if n == math.MaxInt32 {

@@ -94,9 +94,9 @@ const clockTolerance = 10 * time.Millisecond
 // we received. If we received none, these are all messages since the subscription began.
 type missedMessages struct {
 	path         string
-	now          func() time.Duration // on the run's clock
-	wall         func() time.Time     // the time of day
-	clockIsRight func() bool          // asks the Sentinel
+	now          func() time.Duration // returns the time on the run's clock
+	wall         func() time.Time     // returns the time of day
+	clockIsRight func() bool          // asks the Sentinel whether its clock is right
 	subscribedAt time.Duration        // when the subscription began
 	// last is the latest message that we received or read in the log. Messages of kinds that are not logged do not count.
 	// An empty Kind means none.
@@ -126,9 +126,9 @@ func (u *missedMessages) accept(kind, detail string) (e harness.Event, isNew boo
 	return e, true
 }
 
-// loggedAt returns when the Sentinel logged a message that we received at the time now. A Sentinel logs a message at
-// once, but may write its state to a slow disk before it publishes the message. If the log does not have the message,
-// or if the Sentinel's clock is wrong, the result is now.
+// loggedAt returns when the Sentinel logged a message that we have just received. A Sentinel logs a message at once,
+// but may write its state to a slow disk before it publishes the message. If the log does not have the message, or if
+// the Sentinel's clock is wrong, it returns the parameter now, the time when we received the message.
 func (u *missedMessages) loggedAt(kind, detail string, now time.Duration) time.Duration {
 	log, wall := u.tail(), u.wall()
 	for _, zone := range zones {
@@ -192,8 +192,8 @@ func (u *missedMessages) read() (missed []harness.Event, complete bool) {
 	return nil, u.complete
 }
 
-// firstMissed returns the index of the first missed message in all, the log's messages: the one after the last that was
-// received. It returns -1 if the log does not show that last message at the time when it was received.
+// firstMissed returns the index of the first missed message in the list of the log's messages: the one after the last
+// that was received. It returns -1 if the log does not show that last message at the time when it was received.
 func (u *missedMessages) firstMissed(all []harness.Event) int {
 	if u.last.Kind == "" { // none was received
 		return slices.IndexFunc(all, func(e harness.Event) bool { return e.At >= u.subscribedAt })

@@ -14,26 +14,26 @@ import (
 
 // Options holds a cluster's settings. The zero value is a usable default.
 type Options struct {
-	Clients int // connections to prepare for, of all groups together; default 100
-	// RemoteClients: the clients are in other processes, which use Cluster.Deployment. This process prepares only one
-	// connection for each group.
+	Clients int // number of connections to prepare for, of all groups together; default 100
+	// RemoteClients says that the clients are in other processes, which use Cluster.Deployment. This process prepares
+	// only one connection for each group.
 	RemoteClients bool
-	// ClientGroups have their own addresses and links; at most 200; default 5.
+	// ClientGroups is the number of client groups. Each has its own addresses and links; at most 200; default 5.
 	ClientGroups int
 	OpTimeout    time.Duration // read and write timeout of clients; default 500ms
 	// Platform is the platform of the nodes, such as docker.Platform{}; default: processes of this machine.
 	Platform    Platform
 	RedisServer string // redis-server binary of processes; default: $DOUBLEGRANT_REDIS_SERVER, then the PATH
-	Retries     int    // times that clients send a command again that got no answer; default none; 3 is go-redis's own
+	Retries     int    // how often clients resend a command without an answer; default: not at all; go-redis's own is 3
 	LogDir      string // folder in which nodes' logs stay; default: they are removed with the cluster
 
-	// Replicas is for Sentinel and Replicated topologies, the next four settings for Sentinel topologies.
+	// Replicas is for Sentinel and Replicated topologies. The next four settings are for Sentinel topologies only.
 	Replicas  int           // at most 9; default 2
 	Sentinels int           // at most 9; default 3; a majority of them is the quorum
 	DownAfter time.Duration // down-after-milliseconds of the Sentinels, 1s or more; default 1s
-	// SlowSentinels: Sentinels keep Redis's polling periods of 2 to 10 s, instead of 200 ms.
+	// SlowSentinels makes Sentinels keep Redis's polling periods of 2 to 10 s, instead of 200 ms.
 	SlowSentinels bool
-	OwnSentinel   bool // group g asks only the Sentinel of its number (g mod Sentinels); default: it asks all
+	OwnSentinel   bool // group g asks only the Sentinel of its number (g mod Sentinels); default: group g asks all
 
 	// The settings from MinReplicas to AOF protect acknowledged writes from loss.
 	MinReplicas int           // min-replicas-to-write; default 0: a primary alone may write
@@ -135,8 +135,8 @@ func versionOf(path string) ([]byte, error) {
 }
 
 // FindRedis returns the path of the redis-server binary and the line in which it prints its version. It takes the path
-// named if that is not empty, else $DOUBLEGRANT_REDIS_SERVER, else the redis-server in the PATH. The error wraps
-// ErrNoRedis, also if the binary is not a Redis of version 7.0 or newer.
+// in the parameter named if that is not empty, else $DOUBLEGRANT_REDIS_SERVER, else the redis-server in the PATH. The
+// error wraps ErrNoRedis, also if the binary is not a Redis of version 7.0 or newer.
 func FindRedis(named string) (path, version string, err error) {
 	from := "--redis-server or Options.RedisServer"
 	if named == "" {

@@ -8,7 +8,7 @@ import (
 
 // Names of platforms in plans.
 const (
-	OnProcess = "process" // child processes of this one: a nil Platform
+	OnProcess = "process" // child processes of this process, which a nil Platform stands for
 	OnDocker  = "docker"  // containers on the host's network, on Linux: see harness/cluster/docker
 )
 

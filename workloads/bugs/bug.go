@@ -18,22 +18,22 @@ import (
 
 // Bug describes one bug of a library. Fields that are described as optional may be empty.
 type Bug struct {
-	ID       string `yaml:"-" json:"id"`              // name of its folder
-	Library  string `yaml:"library" json:"library"`   // as its users call it, such as bsm/redislock
+	ID       string `yaml:"-" json:"id"`              // name of the entry's folder
+	Library  string `yaml:"library" json:"library"`   // the library as its users call it, such as bsm/redislock
 	Language string `yaml:"language" json:"language"` // Go, Python, JavaScript, PHP, Ruby or Perl
-	Package  string `yaml:"package" json:"package"`   // its name in go.mod, requirements.txt or another lock file
+	Package  string `yaml:"package" json:"package"`   // the library's name in go.mod, requirements.txt or another lock file
 
-	Since string `yaml:"since,omitempty" json:"since,omitempty"` // first version that is known to have it; optional
-	Fixed string `yaml:"fixed,omitempty" json:"fixed,omitempty"` // first version without it; empty: none is known
+	Since string `yaml:"since,omitempty" json:"since,omitempty"` // first version that is known to have the bug; optional
+	Fixed string `yaml:"fixed,omitempty" json:"fixed,omitempty"` // first version without the bug; empty: none is known
 	// FixedOn is the day on which the version in Fixed was released, 2006-01-02; optional.
 	FixedOn string `yaml:"fixedOn,omitempty" json:"fixedOn,omitempty"`
 
-	Shown Build  `yaml:"shown" json:"shown"`                     // the build that shows it
-	Holds *Build `yaml:"holds,omitempty" json:"holds,omitempty"` // one in which the search finds nothing; may be nil
+	Shown Build  `yaml:"shown" json:"shown"`                     // the build that shows the bug
+	Holds *Build `yaml:"holds,omitempty" json:"holds,omitempty"` // a build in which the search finds nothing; may be nil
 
 	// Variant is the prefix of the ids of catalogue variants that run the same library, such as lib/redislock; optional.
 	Variant string `yaml:"variant,omitempty" json:"variant,omitempty"`
-	// Program is the id of another entry, if this entry uses that entry's program; empty: it has its own.
+	// Program is the id of another entry, if this entry uses that entry's program; empty: the entry has its own.
 	Program string `yaml:"program,omitempty" json:"program,omitempty"`
 
 	Class      harness.Class   `yaml:"class" json:"class"`                   // the violation that the search has to find
@@ -41,7 +41,7 @@ type Bug struct {
 	Conditions string          `yaml:"conditions" json:"conditions"`         // what has to happen, in a few words
 	Happens    string          `yaml:"happens" json:"happens"`               // the mechanism, in a few sentences
 	Where      string          `yaml:"where" json:"where"`                   // file and function in the library's source
-	Promise    string          `yaml:"promise" json:"promise"`               // which documentation promises otherwise
+	Promise    string          `yaml:"promise" json:"promise"`               // documentation that promises the opposite
 	Upstream   Upstream        `yaml:"upstream" json:"upstream"`
 	// Suggestion tells the maintainers what they could do. It is required if no issue is known.
 	Suggestion string `yaml:"suggestion,omitempty" json:"suggestion,omitempty"`
@@ -53,16 +53,16 @@ type Bug struct {
 
 // Build is a version of the library, with the versions of everything else that has to be pinned.
 type Build struct {
-	Version string            `yaml:"version" json:"version"`                 // as the language's registry writes it
+	Version string            `yaml:"version" json:"version"`                 // written as in the language's registry
 	With    map[string]string `yaml:"with,omitempty" json:"with,omitempty"`   // versions of other packages, by name
 	Args    []string          `yaml:"args,omitempty" json:"args,omitempty"`   // arguments of the adapter
-	Needs   []string          `yaml:"needs,omitempty" json:"needs,omitempty"` // Debian packages; not in Go
+	Needs   []string          `yaml:"needs,omitempty" json:"needs,omitempty"` // Debian packages; never set if the language is Go
 }
 
 // Upstream says what the maintainers know.
 type Upstream struct {
-	Issues   []string `yaml:"issues,omitempty" json:"issues,omitempty"`     // redis/go-redis#2985; empty: none known
-	Searched string   `yaml:"searched,omitempty" json:"searched,omitempty"` // where, and by which words
+	Issues   []string `yaml:"issues,omitempty" json:"issues,omitempty"`     // such as redis/go-redis#2985; empty: none is known
+	Searched string   `yaml:"searched,omitempty" json:"searched,omitempty"` // where issues were searched for, and by which words
 }
 
 // String lists the issues, or says that none is known.
@@ -73,7 +73,7 @@ func (u Upstream) String() string {
 // Own reports whether this project has found the bug: no upstream issue is known.
 func (b Bug) Own() bool { return len(b.Upstream.Issues) == 0 }
 
-// Prefix begins the name of a bug on the command line.
+// Prefix is the start of a bug's name on the command line.
 const Prefix = "bug/"
 
 // Name returns the name by which the command line reproduces the bug.

@@ -20,9 +20,9 @@ import (
 // Use says what a user runs: a library in any version, one version of a library, or all versions that a file pins. The
 // zero value stands for every library.
 type Use struct {
-	name     string            // of the library, as the user wrote it; empty: any
+	name     string            // the library's name, as the user wrote it; empty: any library
 	language string            // language of the packages in versions; empty: any
-	versions map[string]string // by package, or by name; empty: any version
+	versions map[string]string // the version by the package's name, or by the library's; empty: any version
 }
 
 // Match is an entry about a library that the user runs, with the user's version of the library.
@@ -132,7 +132,7 @@ func (u Use) Bugs() (found []Match, err error) {
 	return found, nil
 }
 
-// versionOf reports whether the user runs the bug's library, and in which version; empty: unknown.
+// versionOf reports whether the user runs the bug's library. It also returns the version, or "" if that is unknown.
 func (u Use) versionOf(b Bug) (version string, used bool) {
 	if !u.Pinned() && u.name == "" {
 		return "", true

@@ -30,7 +30,7 @@ type Set struct {
 	opts       Options
 	ownsFabric bool // Open made the fabric: Close closes it, and unknown addresses are announced in it
 	tls        *tls.Config
-	services   services // nil: not recorded
+	services   services // nil: nothing is recorded
 
 	mu      sync.Mutex
 	nodes   map[string]*knownNode // by announced address
@@ -141,8 +141,8 @@ func (c *Set) connect(group, count int) ([]redis.UniversalClient, error) {
 	return all, err
 }
 
-// clientsOf returns a group's clients for the first count nodes, and makes the missing ones. fresh lists those that
-// this call has made.
+// clientsOf returns a group's clients for the first count nodes, and makes the missing ones. The result fresh lists
+// those that this call has made.
 func (c *Set) clientsOf(group, count int) (all []redis.UniversalClient, fresh []*redis.Client, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -174,7 +174,7 @@ const (
 	// and the next operation would begin a new handshake. The price comes after a partition: each connection to the old
 	// primary times out once.
 	warmClients = 1000
-	warmWithin  = 10 * time.Second // time limit; the remaining ones are opened when needed
+	warmWithin  = 10 * time.Second // time limit of that; the remaining connections are opened when needed
 )
 
 // openConnections opens all connections of a group in advance. Otherwise a load would open thousands of connections
@@ -194,7 +194,7 @@ func (c *Set) openConnections(r *redis.Client) {
 	}
 }
 
-// newClient makes the client that s identifies. With Sentinels the client follows the primary.
+// newClient makes the client that the key s identifies. With Sentinels the client follows the primary.
 func (c *Set) newClient(s clientKey) *redis.Client {
 	t, d := c.opts.OpTimeout, c.deployment
 	// With a shorter dial timeout, a client whose first Sentinel is cut off stays stuck while the partition lasts.

@@ -15,29 +15,29 @@ import (
 type Deployment struct {
 	Nodes      []Node // Redis nodes; with Sentinels there may be more, which get names when they are first dialed
 	Sentinels  []Node `json:",omitempty"` // none: clients connect directly to Nodes
-	MasterName string `json:",omitempty"` // name of the primary at the Sentinels
-	Masters    int    `json:",omitempty"` // number of independent primaries, the first of Nodes; 0 or 1: one
+	MasterName string `json:",omitempty"` // name by which Sentinels know the primary
+	Masters    int    `json:",omitempty"` // number of independent primaries, which come first in Nodes; 0 or 1: one
 
 	Username         string `json:",omitempty"` // ACL user of the Redis nodes; empty: the default user
-	Password         string `json:",omitempty"` // empty: none
+	Password         string `json:",omitempty"` // empty: there is none
 	SentinelUsername string `json:",omitempty"`
 	SentinelPassword string `json:",omitempty"`
 	Database         int    `json:",omitempty"` // number of the database, for SELECT
-	TLS              *TLS   `json:",omitempty"` // of Redis nodes and Sentinels; nil: none
+	TLS              *TLS   `json:",omitempty"` // encryption of connections to all nodes; nil: none
 }
 
 // Node is one Redis node or Sentinel.
 type Node struct {
 	Name      string // such as "r1" or "s1"
 	Announced string // host:port that clients and Sentinels use for it
-	Real      string `json:",omitempty"` // host:port to dial; empty: Announced
+	Real      string `json:",omitempty"` // host:port to dial; empty: the one in Announced
 }
 
 // TLS describes the encryption of connections. Its texts are PEM, not file names, so that a deployment can be sent to
 // other machines.
 type TLS struct {
 	CA          string `json:",omitempty"` // CA certificates of the servers; empty: those that this machine trusts
-	Certificate string `json:",omitempty"` // of the clients, with Key; empty: none
+	Certificate string `json:",omitempty"` // certificate of the clients, which belongs to Key; empty: none
 	Key         string `json:",omitempty"`
 	ServerName  string `json:",omitempty"` // name in the servers' certificates; empty: the announced host
 }

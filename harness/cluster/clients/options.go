@@ -11,11 +11,11 @@ import (
 
 // Options holds the settings of clients. The zero value is a usable default.
 type Options struct {
-	Groups      int           // client groups, each with a link to each node; default 5
-	Clients     int           // expected connections of all groups together; default 100
+	Groups      int           // number of client groups, each with a link to each node; default 5
+	Clients     int           // expected number of connections of all groups together; default 100
 	OpTimeout   time.Duration // read and write timeout; default 500ms
-	Retries     int           // retries of a command without an answer; default none
-	OwnSentinel bool          // group g asks only Sentinel g mod Sentinels; default: it asks all
+	Retries     int           // how often a command without an answer is sent again; default: not at all
+	OwnSentinel bool          // group g asks only Sentinel g mod Sentinels; default: group g asks all
 
 	// GroupIP returns the source address, without a port, of a group's connections. LookIP returns the source address of
 	// the connections that probe the group's links. If the function is nil or returns "", the kernel chooses the address.

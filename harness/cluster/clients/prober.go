@@ -19,7 +19,7 @@ type Prober struct {
 	From, To           string // ends of the link, for errors
 	Addr               string // address for Dial
 	Dial               Dialer
-	Username, Password string // empty: no AUTH
+	Username, Password string // empty: AUTH is not sent
 }
 
 // probeWithin bounds each dial, write and read of Probe.
@@ -79,7 +79,7 @@ func (p Prober) Hangup(ctx context.Context) error {
 type echoConn struct {
 	net.Conn
 	answers *bufio.Reader
-	auth    string // command that is sent first; empty: none
+	auth    string // the AUTH command, which is sent first; empty: it is not needed
 	stop    func() bool
 }
 

@@ -26,8 +26,8 @@ type containerHost struct {
 	starting sync.Mutex // held while the container is made or started
 
 	mu    sync.Mutex
-	id    string        // empty until it is made
-	ended chan struct{} // closed when it has ended; nil until it is started
+	id    string        // empty until the container is made
+	ended chan struct{} // closed when the container has ended; nil until it is started
 	quit  context.CancelFunc
 }
 

@@ -19,8 +19,8 @@ import (
 // bounds holds the timeouts of calls to the Docker daemon. They guard against a daemon that hangs. A call usually takes
 // tenths of a second, but on a busy machine the start of a container took more than 10 s.
 type bounds struct {
-	change time.Duration // for a call that makes or changes something
-	query  time.Duration // for a call that only reads
+	change time.Duration // timeout of a call that makes or changes something
+	query  time.Duration // timeout of a call that only reads
 }
 
 func (p Platform) bounds() bounds {

@@ -20,15 +20,15 @@ const (
 	// machine.
 	LocalImage = "doublegrant/redis:local"
 
-	imageEnv   = "DOUBLEGRANT_REDIS_IMAGE" // names the image
-	versionEnv = "REDIS_VERSION"           // in the environment of the official images, and of ours
+	imageEnv   = "DOUBLEGRANT_REDIS_IMAGE" // names the image to run
+	versionEnv = "REDIS_VERSION"           // set to the version of Redis in the official images, and in ours
 
 	pullWithin = 3 * time.Minute
 )
 
 // chooseImage returns the image to run: the argument named, else $DOUBLEGRANT_REDIS_IMAGE, else the official image. In
-// place of the official image it returns LocalImage if only LocalImage is on this machine. It fetches nothing. here is
-// false if the image has to be fetched.
+// place of the official image it returns LocalImage if only LocalImage is on this machine. It fetches nothing. The
+// result here is false if the image has to be fetched.
 func (d *daemon) chooseImage(ctx context.Context, named string) (image string, here bool, err error) {
 	named = cmp.Or(named, os.Getenv(imageEnv))
 	for _, image := range []string{cmp.Or(named, officialImage), LocalImage} {

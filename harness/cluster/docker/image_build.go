@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	imageServer = "/usr/local/bin/redis-server" // in the image
+	imageServer = "/usr/local/bin/redis-server" // path of redis-server in the image
 	// digestLabel is the label of an image that holds the image's digest. It must differ from the labels of our
 	// containers, because a container inherits the labels of its image.
 	digestLabel = "doublegrant.image"
 
-	importWithin = 2 * time.Minute // a second is usual
+	importWithin = 2 * time.Minute // an import usually takes a second
 )
 
 // BuildImage makes LocalImage from a redis-server binary of this machine, chosen as by cluster.FindRedis, and the
-// binary's shared libraries. It uses no registry. It keeps an existing image with the same files. It returns the
-// version of Redis.
+// binary's shared libraries. It uses no registry. If an image of the same files is there already, it is left as it is.
+// It returns the version of Redis.
 func BuildImage(ctx context.Context, binary string) (version string, err error) {
 	binary, version, err = findServer(binary)
 	if err != nil {

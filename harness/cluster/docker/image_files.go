@@ -17,7 +17,7 @@ type imageFiles struct {
 	out  bytes.Buffer
 	w    *tar.Writer
 	seen map[string]bool
-	err  error // the first one; later calls do nothing
+	err  error // the first error; after it, all calls do nothing
 }
 
 func newImageFiles() *imageFiles {

@@ -19,35 +19,35 @@ const (
 	imageProgram  = "/usr/local/bin/doublegrant"
 	imageSentinel = "/usr/local/bin/redis-sentinel"
 	imageClocks   = "/usr/local/lib/doublegrant/clock.so"
-	imageResults  = "/results" // what commands write by default: their working folder is /
+	imageResults  = "/results" // where commands write by default, since their working folder is /
 
 	// imageUser is the user and group as which the image runs by default. The image also runs as any other user, since no
 	// file in it belongs to imageUser.
 	imageUser = "10001:10001"
 
-	insideEnv = "DOUBLEGRANT_IMAGE" // set in the image, to its name
+	insideEnv = "DOUBLEGRANT_IMAGE" // set in the image to the image's name
 )
 
 // Harness says what an image of this program is made of. The zero value is a usable default.
 type Harness struct {
-	Name        string // of the image; default HarnessImage
+	Name        string // name of the image; default HarnessImage
 	Program     string // binary of doublegrant, with its shared libraries if it has any; default: this process's own
-	RedisServer string // binary of redis-server; default: as cluster.FindRedis chooses
-	Version     string // of the program, for the image's label; may be empty
+	RedisServer string // binary of redis-server; default: the one that cluster.FindRedis chooses
+	Version     string // version of the program, for the image's label; may be empty
 }
 
 // BuiltImage describes an image that was made.
 type BuiltImage struct {
 	Name   string
-	Redis  string // version
-	Size   int    // of its files, in bytes
+	Redis  string // version of Redis
+	Size   int    // size of the image's files, in bytes
 	Clocks bool   // clocks of nodes can be set in it: this machine has the C compiler that this needs
 }
 
 // BuildHarnessImage makes an image of this program and of a redis-server of this machine, with the shared libraries
 // that they need and nothing else: no shell, no compiler, no other language. Nodes' clocks can be set in it if this
-// machine has a compiler. It uses no registry, and keeps an identical image. Any Docker will do, even one whose
-// containers cannot be nodes.
+// machine has a compiler. It uses no registry. If an identical image is there already, it is left as it is. Any Docker
+// will do, even one whose containers cannot be nodes.
 func BuildHarnessImage(ctx context.Context, h Harness) (BuiltImage, error) {
 	if h.Program == "" {
 		own, err := os.Executable()

@@ -105,10 +105,10 @@ func LocalDaemon(ctx context.Context) []cluster.Site {
 
 // Labels of a container, and what their values say.
 const (
-	label       = "doublegrant" // the folder of its cluster
+	label       = "doublegrant" // the folder of the container's cluster
 	nodeLabel   = label + ".node"
-	subnetLabel = label + ".subnet" // the subnet of its cluster
-	ownerLabel  = label + ".owner"  // the process that made it
+	subnetLabel = label + ".subnet" // the subnet of the container's cluster
+	ownerLabel  = label + ".owner"  // the process that made the container
 )
 
 var _ cluster.Site = (*daemon)(nil)
@@ -152,8 +152,8 @@ func (d *daemon) RemoveAll(ctx context.Context, folder string) error {
 	return d.removeContainers(ctx, folder, 0)
 }
 
-// removeContainers removes a cluster's containers. It returns when it has seen none for the time quiet. A container
-// that was being made when its maker gave up or died may appear late.
+// removeContainers removes a cluster's containers. It returns when it has seen no container for the duration quiet. A
+// container that was being made when its maker gave up or died may appear late.
 func (d *daemon) removeContainers(ctx context.Context, folder string, quiet time.Duration) error {
 	const every = 100 * time.Millisecond
 	quietSince := time.Now()

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// keysOf returns the keys among a command's arguments, where argument 0 is its name.
+// keysOf returns the keys among a command's arguments. Argument 0 is the command's name.
 type keysOf func(args []string) ([]string, error)
 
 // allowed lists the commands that may be sent. Any other command is refused, since the harness does not know the keys

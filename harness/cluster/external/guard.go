@@ -32,7 +32,7 @@ type guardedSocket struct {
 // SyscallConn returns the raw connection.
 func (c guardedSocket) SyscallConn() (syscall.RawConn, error) { return c.raw.SyscallConn() }
 
-// guard wraps conn in a guardedConn. notSent gets the error of a command that was not sent.
+// guard wraps conn in a guardedConn. The function notSent gets the error of each command that was not sent.
 func guard(conn net.Conn, prefix string, notSent func(error)) net.Conn {
 	g := &guardedConn{Conn: conn, prefix: prefix, onNotSent: notSent}
 	if raw, ok := conn.(syscall.Conn); ok {

@@ -11,7 +11,7 @@ import (
 
 const (
 	removeWithin = 30 * time.Second
-	removeAtOnce = 500 // keys that one SCAN inspects, and most keys of one UNLINK
+	removeAtOnce = 500 // number of keys that one SCAN inspects, and limit of the keys in one UNLINK
 )
 
 // removeKeys removes the run's keys. If some may remain, it calls Options.Note.

@@ -21,10 +21,10 @@ import (
 // Options holds the settings of a System.
 type Options struct {
 	Prefix    string        // prefix of all keys; default NewPrefix()
-	Groups    int           // client groups; default 5
-	Clients   int           // expected connections of all groups together; default 100
+	Groups    int           // number of client groups; default 5
+	Clients   int           // expected number of connections of all groups together; default 100
 	OpTimeout time.Duration // read and write timeout of clients; default 500ms
-	Retries   int           // retries of a command without an answer; default none
+	Retries   int           // how often a command without an answer is sent again; default: not at all
 
 	Note func(string) // called with a line for the user, such as keys that remain; nil: not called
 	// OnNotSent is called once, with the error of the first command that was not sent: see ErrNotSent. It must not block.
@@ -45,10 +45,10 @@ type System struct {
 
 	mu         sync.Mutex
 	deployment clients.Deployment
-	clients    *clients.Set // of the load; nil unless started
+	clients    *clients.Set // clients of the load; nil unless started
 	primary    *clients.Set // the harness's own client, which follows the primary past all links
-	nodes      *nodeClients // of the Redis nodes
-	sentinels  *nodeClients // of the Sentinels; nil without any
+	nodes      *nodeClients // for the harness's questions to the Redis nodes
+	sentinels  *nodeClients // the same for the Sentinels; nil if there are none
 	stopped    bool
 	notSentErr error // first error that wraps ErrNotSent
 
@@ -142,7 +142,8 @@ func (s *System) open(clock harness.Clock, events func(harness.Event)) (err erro
 }
 
 // OpenClients returns clients of a discovered deployment. They send no command with a key outside the prefix.
-// Options.OnNotSent gets the error of each command that was not sent. serves is clients.Options.OnServes.
+// Options.OnNotSent gets the error of each command that was not sent. The parameter serves becomes
+// clients.Options.OnServes.
 func OpenClients(
 	d clients.Deployment, o Options, serves func(kind string, group int, node string),
 ) (*clients.Set, error) {

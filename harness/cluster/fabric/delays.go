@@ -34,7 +34,7 @@ const (
 type held struct {
 	pieces []*stream.StreamChunk // pieces that wait, each for its Timestamp
 	free   time.Time             // when the next piece, or the end of the connection, may pass at the earliest
-	ends   bool                  // free already includes the delay of the connection's end
+	ends   bool                  // the time in free already includes the delay of the connection's end
 }
 
 // add appends data as a piece that may pass at the time due, but not before the pieces ahead of it.
@@ -96,7 +96,7 @@ func (delaying) Cleanup(stub *toxics.ToxicStub) {
 
 // delay runs a delaying toxic on one direction of a connection, until toxiproxy interrupts it or the connection ends.
 // For each chunk of bytes it calls hold, which adds them to what is held back. The end of the connection passes after
-// all bytes, and at least endsAfter late.
+// all bytes, and is delayed by at least endsAfter.
 func (delaying) delay(stub *toxics.ToxicStub, hold func(*held, *stream.StreamChunk), endsAfter time.Duration) {
 	h := stub.State.(*held)
 	for h.pass(stub) {

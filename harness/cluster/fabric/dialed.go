@@ -24,25 +24,25 @@ type dialed struct {
 	local, remote net.Addr
 	opener        *net.TCPConn // socket of the accepted connection that it serves, or nil
 	peek          peek
-	uncounted     bool        // see Source
-	cut           atomic.Bool // countEnded has counted it
+	uncounted     bool        // see Source.Uncounted
+	cut           atomic.Bool // countEnded has counted this connection
 
 	mu      sync.Mutex
 	changed chan struct{} // closed at the next change; nil: no goroutine waits for one
-	tcp     *net.TCPConn  // the socket; nil: the connection was opened on a withheld link and has not reached the host
+	tcp     *net.TCPConn  // the socket; nil: opened on a withheld link, the connection has not reached the host yet
 	route   route
 	using   int // number of our reads and writes on the socket that are under way
 	writing int // number of the opener's writes among them
 
 	in     []byte // bytes from the host that the opener has not read yet
-	inEnd  error  // error that the opener reads after in; nil: none yet
+	inEnd  error  // error that the opener reads after these bytes; nil: none yet
 	out    []byte // bytes that the opener has written and that are not sent yet
-	outEnd bool   // the opener's direction ends after out
-	sender bool   // a goroutine is sending out
+	outEnd bool   // the opener's direction ends after these bytes
+	sender bool   // a goroutine is sending these bytes
 
-	closed          bool      // the opener has closed it
-	broken          error     // why it failed for both sides; nil: it did not
-	readBy, writeBy time.Time // deadlines of the opener; zero: none
+	closed          bool      // the opener has closed the connection
+	broken          error     // why the connection failed for both sides; nil: it has not failed
+	readBy, writeBy time.Time // deadlines of the opener; zero: there is none
 	detour          detour
 }
 
@@ -52,9 +52,9 @@ type route uint8
 
 const (
 	direct    route = iota // straight to the socket
-	leaving                // still direct: reads and writes on the socket are being ended, and then it is detoured
+	leaving                // still straight to the socket: once the reads and writes under way are ended, bytes are detoured
 	detoured               // through toxiproxy
-	returning              // still through toxiproxy, which reads no more: once it has delivered all, it is direct
+	returning              // still through toxiproxy, which reads no more: once it has delivered all bytes, the route is direct
 )
 
 // mostQueued bounds the bytes in a queue, as the kernel bounds a socket's buffer. A queue below the bound takes one
@@ -225,8 +225,8 @@ func (c *dialed) reset() {
 	c.fail(syscall.ECONNRESET)
 }
 
-// fail ends the connection for both sides with a reset. The opener's reads and writes then return why. The caller holds
-// c.mu.
+// fail ends the connection for both sides with a reset. The opener's reads and writes then return the error why. The
+// caller holds c.mu.
 func (c *dialed) fail(why error) {
 	if c.broken != nil {
 		return
@@ -297,8 +297,8 @@ func (c *dialed) signal() {
 	}
 }
 
-// wait waits until the connection changes, healed is closed (nil: never), or the deadline has passed (zero: none). The
-// caller holds c.mu. wait unlocks c.mu while it waits.
+// wait waits until the connection changes, the channel healed is closed, or the deadline has passed. The channel may be
+// nil, and the deadline zero. The caller holds c.mu. wait unlocks c.mu while it waits.
 func (c *dialed) wait(deadline time.Time, healed <-chan struct{}) {
 	if c.changed == nil {
 		c.changed = make(chan struct{})

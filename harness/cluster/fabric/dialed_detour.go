@@ -13,10 +13,10 @@ import (
 // detour is the state of a connection's two pipelines in toxiproxy. The pipeline up carries bytes from the opener to
 // the host, the pipeline down from the host to the opener.
 type detour struct {
-	pipelines        int  // pipelines that have not ended
-	upLeft, downLeft bool // up or down has ended only because the connection goes direct again
-	gone             bool // the host's end has come through down, so up reads no more
-	ended            bool // up or down has ended for any other reason, so the connection ends too
+	pipelines        int  // number of pipelines that have not ended
+	upLeft, downLeft bool // the pipeline up, or down, has ended only because the connection goes direct again
+	gone             bool // the end of the host's bytes has come through the pipeline down, so up reads no more
+	ended            bool // a pipeline has ended for another reason, so the connection ends too
 }
 
 // longAgo is a deadline that ends every read and write on a socket at once.
@@ -90,9 +90,9 @@ func (c *dialed) returnDirect() {
 	c.signal()
 }
 
-// pipelineEnded records that a pipeline has ended. up is true for the pipeline from the opener to the host. whole is
-// false if it lost bytes. If it lost bytes, or ended for another reason than returnDirect, the whole connection ends,
-// as it would through a proxy.
+// pipelineEnded records that a pipeline has ended. The parameter up is true for the pipeline from the opener to the
+// host, and whole is false if the pipeline lost bytes. If it lost bytes, or ended for another reason than returnDirect,
+// the whole connection ends, as it would through a proxy.
 func (c *dialed) pipelineEnded(up, whole bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -203,5 +203,6 @@ func (e hostEnd) Read(b []byte) (int, error) {
 func (e hostEnd) Write(b []byte) (int, error)         { return e.c.tcp.Write(b) }
 func (e hostEnd) ReadFrom(r io.Reader) (int64, error) { return copyToSocket(e.c.tcp, r) }
 
-// end records that the pipeline from the opener to the host has ended; whole says that all bytes went through.
+// end records that the pipeline from the opener to the host has ended. The parameter whole says whether all bytes went
+// through.
 func (e hostEnd) end(whole bool) { e.c.pipelineEnded(true, whole) }

@@ -28,7 +28,7 @@ type Link struct {
 	server *toxiproxy.ApiServer
 	proxy  *toxiproxy.Proxy
 	gate   atomic.Pointer[chan struct{}] // nil: not withheld; otherwise closed when the link flows again
-	made   atomic.Int64                  // numbers connections, for names in toxiproxy that are not used again
+	made   atomic.Int64                  // counts connections and toxics, so that each gets a new name in toxiproxy
 
 	traffic traffic
 
@@ -36,8 +36,8 @@ type Link struct {
 	changing sync.Mutex    // held while a toxic comes or goes
 
 	mu                  sync.Mutex
-	withholds, refusals int // in force
-	toxics              int // in force, coming or going
+	withholds, refusals int // number of those in force
+	toxics              int // number of toxics in force, or being added or removed
 	closed              bool
 	pipelines           map[*pipeline]struct{} // pipelines in toxiproxy
 	torn                []*pipeline            // see pipeline

@@ -14,9 +14,9 @@ import (
 type pipeline struct {
 	conn   *dialed
 	dir    stream.Direction
-	ending bool          // its source has ended; guarded by Link.mu
-	took   int64         // bytes that its source had, set at its end; guarded by Link.mu
-	gave   int64         // bytes that came through
+	ending bool          // the pipeline's source has ended; guarded by Link.mu
+	took   int64         // number of bytes that the source had, set at the source's end; guarded by Link.mu
+	gave   int64         // number of bytes that came through
 	gone   chan struct{} // closed when all is delivered
 }
 

@@ -18,10 +18,10 @@ import (
 
 // toxic is what toxiproxy does to the bytes of a link's connections.
 type toxic struct {
-	kind  string // toxiproxy's name
+	kind  string // toxiproxy's name for the toxic
 	toxic toxics.Toxic
 	dirs  []stream.Direction
-	ends  bool // its removal ends the connections on which it acted
+	ends  bool // when the toxic is removed, the connections on which it acted end
 	cuts  bool // it ends connections while in force
 }
 
@@ -164,8 +164,9 @@ func (l *Link) goDirect() {
 
 func toxicName(d stream.Direction, number int64) string { return fmt.Sprintf("%v #%d", d, number) }
 
-// operate calls op, which adds or removes a toxic, and then finish. Operations on one link run one after another. If op
-// takes too long, operate resets the link's connections, so that op can end, and returns stuck.
+// operate calls the function op, which adds or removes a toxic, and then the function finish. Operations on one link
+// run one after another. If op takes too long, operate resets the link's connections, so that op can end, and returns
+// stuck.
 func (l *Link) operate(op func() error, finish func()) (stuck bool, err error) {
 	done, over := make(chan error, 1), make(chan struct{})
 	go func() {

@@ -13,7 +13,7 @@ import (
 
 type filter struct {
 	client *redis.Client
-	conn   *redis.Conn // nil: it broke
+	conn   *redis.Conn // nil: the connection broke
 }
 
 func (f *filter) Claim(ctx context.Context, key string, window time.Duration) (bool, error) {

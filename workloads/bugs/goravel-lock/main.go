@@ -16,7 +16,7 @@ import (
 type driver struct {
 	contracts.Driver // nil: a lock calls no other method
 	redis            *redis.Client
-	err              error // of the last command
+	err              error // error of the last command
 }
 
 func (d *driver) Add(key string, value any, ttl time.Duration) (added bool) {
