@@ -48,7 +48,7 @@ type Parameters struct {
 	Bandwidth int           `yaml:"bandwidth,omitempty" zero:"default"` // bytes a second
 	Size      int           `yaml:"size,omitempty" zero:"default"`      // size of a slice in bytes
 	Delay     time.Duration `yaml:"delay,omitempty" zero:"default"`     // pause between slices, or before a close
-	Bytes     int           `yaml:"bytes,omitempty" zero:"default"`     // number of bytes that pass before a connection ends
+	Bytes     int           `yaml:"bytes,omitempty" zero:"default"`     // how many bytes pass before a connection ends
 	By        time.Duration `yaml:"by,omitempty" zero:"default"`        // how far a clock is set ahead or back
 }
 
@@ -96,7 +96,7 @@ type Consequences uint
 
 const (
 	MayLose    Consequences = 1 << iota // after a failover the new primary may lack what the old one acknowledged
-	Loses                               // under a steady load it certainly lacks something, unless a setting prevents that
+	Loses                               // under a steady load it certainly lacks some, unless a setting prevents that
 	Forgets                             // a node comes back without its data, unless there is an append-only file
 	AtOnce                              // a node comes back before any lease ends
 	Evicts                              // a node drops keys with a TTL

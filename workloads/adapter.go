@@ -36,10 +36,11 @@ type Adapter struct {
 	// Can lists the operations that the program can do, by their names in the protocol. The program's answer to init
 	// overwrites Can, Symmetric, Masters and Clock; until then Can is empty. A program that Announces gets no init: its
 	// user sets Clock.
-	Can       []string     `json:"can,omitempty" yaml:"can,omitempty"`
-	Symmetric bool         `json:"symmetric,omitempty" yaml:"symmetric,omitempty"` // compares tokens for equality only
-	Masters   int          `json:"masters,omitempty" yaml:"masters,omitempty"`     // least number of masters; 0: one Redis
-	Clock     AdapterClock `json:"clock,omitempty" yaml:"clock,omitempty"`         // the clock that it reads in a search
+	Can       []string `json:"can,omitempty" yaml:"can,omitempty"`
+	Symmetric bool     `json:"symmetric,omitempty" yaml:"symmetric,omitempty"` // compares tokens for equality only
+	// Masters is the least number of independent masters that a lock needs; 0: it uses one Redis.
+	Masters int          `json:"masters,omitempty" yaml:"masters,omitempty"`
+	Clock   AdapterClock `json:"clock,omitempty" yaml:"clock,omitempty"` // the clock that it reads in a search
 }
 
 // AdapterClock says which clock an adapter reads in a search, by its name in the protocol. The zero value is

@@ -138,7 +138,7 @@ type Variant struct {
 	// makes that lock.
 	newExplored func(redis.UniversalClient) Locker
 
-	waiting func(acks int) Variant // makes the variant with another number of acknowledgements; nil: the variant has no WAIT
+	waiting func(acks int) Variant // makes the variant with another number of acknowledgements; nil: it has no WAIT
 
 	// runner runs the variant's adapter, and program says what the adapter's clients do under the explorer. Both are nil
 	// for every variant that is not an adapter.

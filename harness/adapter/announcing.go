@@ -25,8 +25,9 @@ type announcing struct {
 	failed    chan error         // why its clock broke down; buffers one error
 	comes     chan *announcement // announcements that come from the gate
 	first     *announcement      // the announcement that StartAnnouncing has waited for; nil once Next has returned it
-	open      *announcement      // the announcement that Next returned last, if the process still waits for its reply; nil: none
-	inOp      bool               // its last announcement was an invoke, not a return
+	// open is the announcement that Next returned last, as long as the process waits for the reply to it; nil: none.
+	open *announcement
+	inOp bool // its last announcement was an invoke, not a return
 }
 
 // announcement is a text that an announcing process has sent by ECHO. The process waits for the reply to its ECHO until

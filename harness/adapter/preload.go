@@ -97,7 +97,7 @@ type clock struct {
 	questions chan timeQuestion // questions during an operation
 	over      chan struct{}     // closed by close
 	loaded    atomic.Bool       // the library has said hello
-	shown     atomic.Int64      // the time of day that it answered most recently, in nanoseconds since 1970; 0: none yet
+	shown     atomic.Int64      // the time of day in its latest answer, in nanoseconds since 1970; 0: none yet
 }
 
 // timekeeper is what a clock needs of its process.

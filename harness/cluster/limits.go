@@ -43,7 +43,7 @@ type Check struct {
 	Need    int64  `json:"need"`             // what the cluster needs: bytes of memory, a count for other limits
 	Have    int64  `json:"have"`             // what the machine has, in the same unit
 	Most    int64  `json:"most"`             // number of clients for which Have is enough; math.MaxInt64: any number
-	Fatal   bool   `json:"stops"`            // no cluster starts if this limit is too low; false: that is only a warning
+	Fatal   bool   `json:"stops"`            // no cluster starts if the limit is too low; false: it gets a warning
 	Effect  string `json:"effect,omitempty"` // what may happen if the limit is too low; only set if Fatal is false
 	Raise   string `json:"raise"`            // how to raise the limit to Need
 

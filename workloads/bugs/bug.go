@@ -21,15 +21,17 @@ type Bug struct {
 	ID       string `yaml:"-" json:"id"`              // name of the entry's folder
 	Library  string `yaml:"library" json:"library"`   // the library as its users call it, such as bsm/redislock
 	Language string `yaml:"language" json:"language"` // Go, Python, JavaScript, PHP, Ruby or Perl
-	Package  string `yaml:"package" json:"package"`   // the library's name in go.mod, requirements.txt or another lock file
+	// Package is the library's name in go.mod, requirements.txt or another lock file.
+	Package string `yaml:"package" json:"package"`
 
-	Since string `yaml:"since,omitempty" json:"since,omitempty"` // first version that is known to have the bug; optional
+	Since string `yaml:"since,omitempty" json:"since,omitempty"` // first version known to have the bug; optional
 	Fixed string `yaml:"fixed,omitempty" json:"fixed,omitempty"` // first version without the bug; empty: none is known
-	// FixedOn is the day on which the version in Fixed was released, 2006-01-02; optional.
+	// FixedOn is the day on which the version in Fixed was released, in the form 2006-01-02; optional.
 	FixedOn string `yaml:"fixedOn,omitempty" json:"fixedOn,omitempty"`
 
-	Shown Build  `yaml:"shown" json:"shown"`                     // the build that shows the bug
-	Holds *Build `yaml:"holds,omitempty" json:"holds,omitempty"` // a build in which the search finds nothing; may be nil
+	Shown Build `yaml:"shown" json:"shown"` // the build that shows the bug
+	// Holds is a build in which the search finds nothing; may be nil.
+	Holds *Build `yaml:"holds,omitempty" json:"holds,omitempty"`
 
 	// Variant is the prefix of the ids of catalogue variants that run the same library, such as lib/redislock; optional.
 	Variant string `yaml:"variant,omitempty" json:"variant,omitempty"`
@@ -53,16 +55,19 @@ type Bug struct {
 
 // Build is a version of the library, with the versions of everything else that has to be pinned.
 type Build struct {
-	Version string            `yaml:"version" json:"version"`                 // written as in the language's registry
-	With    map[string]string `yaml:"with,omitempty" json:"with,omitempty"`   // versions of other packages, by name
-	Args    []string          `yaml:"args,omitempty" json:"args,omitempty"`   // arguments of the adapter
-	Needs   []string          `yaml:"needs,omitempty" json:"needs,omitempty"` // Debian packages; never set if the language is Go
+	Version string            `yaml:"version" json:"version"`               // written as in the language's registry
+	With    map[string]string `yaml:"with,omitempty" json:"with,omitempty"` // versions of other packages, by name
+	Args    []string          `yaml:"args,omitempty" json:"args,omitempty"` // arguments of the adapter
+	// Needs lists Debian packages. It is always empty for Go.
+	Needs []string `yaml:"needs,omitempty" json:"needs,omitempty"`
 }
 
 // Upstream says what the maintainers know.
 type Upstream struct {
-	Issues   []string `yaml:"issues,omitempty" json:"issues,omitempty"`     // such as redis/go-redis#2985; empty: none is known
-	Searched string   `yaml:"searched,omitempty" json:"searched,omitempty"` // where issues were searched for, and by which words
+	// Issues lists issues such as redis/go-redis#2985; empty: none is known.
+	Issues []string `yaml:"issues,omitempty" json:"issues,omitempty"`
+	// Searched says where, and by which words, issues were searched for.
+	Searched string `yaml:"searched,omitempty" json:"searched,omitempty"`
 }
 
 // String lists the issues, or says that none is known.

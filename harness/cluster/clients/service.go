@@ -20,7 +20,7 @@ type service struct {
 	report func(kind, node string) // reports a change
 
 	mu      sync.Mutex                // held to change the fields below
-	writer  atomic.Pointer[knownNode] // node that acknowledged the latest write; nil: there is none that still accepts writes
+	writer  atomic.Pointer[knownNode] // node that acknowledged the latest write; nil: no node still accepts writes
 	changes atomic.Int64              // number of changes of writer
 
 	answerer   atomic.Pointer[knownNode] // node that answered last; nil: none has answered

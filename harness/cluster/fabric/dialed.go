@@ -52,9 +52,9 @@ type route uint8
 
 const (
 	direct    route = iota // straight to the socket
-	leaving                // still straight to the socket: once the reads and writes under way are ended, bytes are detoured
+	leaving                // still straight to the socket, until the reads and writes under way are ended
 	detoured               // through toxiproxy
-	returning              // still through toxiproxy, which reads no more: once it has delivered all bytes, the route is direct
+	returning              // still through toxiproxy, which reads no more, until it has delivered all bytes
 )
 
 // mostQueued bounds the bytes in a queue, as the kernel bounds a socket's buffer. A queue below the bound takes one

@@ -23,7 +23,8 @@ type Access struct {
 	URL         string // for example "nats://127.0.0.1:4222"; tls:// for TLS; several separated by commas
 	Token       string // empty: none
 	Credentials string // path of a .creds file; empty: none
-	CA          string // path of the CA certificates that the server's certificate is checked against; empty: those of the machine
+	// CA is the path of the CA certificates that the server's certificate is checked against; empty: the machine's.
+	CA string
 
 	// Patience is how long NATS may be away, at the beginning or later, before the error is workqueue.ErrUnreachable.
 	// Default 2m.
