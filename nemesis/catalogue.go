@@ -22,7 +22,7 @@ type Entry struct {
 	Strikes string
 	Needs   Need
 	Acts    Acting
-	Does    Consequences // parameters may add more: see Configured.Does
+	Does    Consequences // its consequences; parameters may add more: see Configured.Does
 
 	// least returns how long the fault must stay in force so that it can be proved. nil: any time will do.
 	least func(Configured, Outlook) time.Duration
@@ -77,7 +77,7 @@ type Need string
 const (
 	NeedsNothing    Need = ""
 	NeedsSentinels  Need = "Sentinels"
-	NeedsSuccessors Need = "somebody who takes over" // several masters will do, too
+	NeedsSuccessors Need = "somebody who takes over" // several masters meet this need, too
 	NeedsMasters    Need = "several masters"
 )
 
@@ -87,7 +87,7 @@ type Acting int
 const (
 	OnAnyNode       Acting = iota
 	OnSomePrimary          // clients talk to primaries only: on replicas alone it would touch nothing
-	OnPrimariesOnly        // it cannot act on a replica
+	OnPrimariesOnly        // the fault cannot act on a replica
 )
 
 // Consequences is a set of what a fault may bring about in an algorithm, and of what a run with the fault needs. What

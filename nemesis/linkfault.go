@@ -31,7 +31,7 @@ type linkProof struct {
 	// count returns the amount of traffic that the fault has touched: bytes, or connections for some faults. 0: nothing.
 	count func(harness.Touched) int64
 	tell  func(harness.Touched) string // says what the fault has done
-	lacks string                       // what was missing if count is 0; empty: traffic
+	lacks string                       // the word for what was missing if count returns 0; empty: "traffic"
 }
 
 // proofOf returns the proof of a valid link fault.

@@ -26,7 +26,7 @@ var errNoLink = errors.New("they are one host now")
 type touchedMeter struct {
 	c      Linked
 	proof  linkProof
-	links  []harness.Link // those that lead to nodes: no host connects to clients
+	links  []harness.Link // the links that lead to nodes, since no host connects to clients
 	before []harness.Touched
 }
 

@@ -68,7 +68,7 @@ type dedups struct {
 	pool       *pool
 	opts       Options
 	newDeduper func(redis.UniversalClient) Deduper
-	delivered  atomic.Int64 // deliveries to all workers so far
+	delivered  atomic.Int64 // number of deliveries to all workers so far
 	claimed    undelivered
 	marks      sampledTimes // messages by the time at which they were marked for the window
 	received   sampledTimes // messages by the time at which they first came

@@ -50,8 +50,8 @@ type sampledTimes struct {
 	window time.Duration
 
 	mu       sync.Mutex
-	earliest []sampledTime // from the beginning of the load, in order of time
-	latest   []sampledTime // from the last two windows or more, in order of time
+	earliest []sampledTime // messages from the beginning of the load, in order of time
+	latest   []sampledTime // messages from the last two windows or more, in order of time
 }
 
 // sampledTime is a message and its time.

@@ -100,7 +100,7 @@ func (k *lockKeyState) endLate(now, mean time.Duration) {
 // always other locks to race for.
 type lateHolds struct {
 	places  chan struct{} // has an element for each lock that is held late
-	started atomic.Int64  // locks that were held late at least once
+	started atomic.Int64  // number of locks that were held late at least once
 }
 
 // takeFirstWay returns the number of the way in which a lock's late holds begin: 0 for the first lock that is held

@@ -18,7 +18,7 @@ type RoundsOptions struct {
 	// Clients is the n in the description of Rounds. It must equal the number of clients of the run, Spec.Clients or
 	// Rider.Clients; default 5.
 	Clients int
-	Rounds  int           // rounds of each client; default 400
+	Rounds  int           // number of rounds of each client; default 400
 	Every   time.Duration // time from one round of a client to its next; default 100ms
 	Within  time.Duration // timeout of the WAIT, in whole milliseconds, below the clients' OpTimeout; default 20ms
 	Lock    bool          // in each round a client also tries the lock of that round

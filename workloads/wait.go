@@ -12,7 +12,7 @@ import (
 
 // waitArguments holds the arguments of the WAIT after a write.
 type waitArguments struct {
-	acks   int           // replicas that have to acknowledge the write; 0: no WAIT is sent
+	acks   int           // number of replicas that have to acknowledge the write; 0: no WAIT is sent
 	within time.Duration // timeout, in whole milliseconds
 }
 

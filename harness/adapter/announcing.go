@@ -20,7 +20,7 @@ type announcing struct {
 	lastWords *cluster.LastWords
 	ended     chan struct{}      // closed when the process has ended and was waited for
 	killed    chan struct{}      // closed by kill, as when its client crashes
-	clock     *clock             // nil: none is preloaded
+	clock     *clock             // nil: the process has no preloaded clock
 	begun     atomic.Bool        // the process has announced something
 	failed    chan error         // why its clock broke down; buffers one error
 	comes     chan *announcement // announcements that come from the gate

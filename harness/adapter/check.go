@@ -102,8 +102,8 @@ func (p *Runner) try(ctx context.Context, masters []redis.UniversalClient, say f
 // trial asks a program for operations, one after the other, until something is wrong.
 type trial struct {
 	ctx       context.Context
-	processes []*process // one, or one for each of two clients
-	to        endpoints  // all of them with relays
+	processes []*process // one process, or one for each of two clients
+	to        endpoints  // addresses of the masters, all with relays
 	say       func(string, error)
 	first     error // the first thing that was wrong
 }

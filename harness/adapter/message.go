@@ -25,7 +25,7 @@ const page = "see workloads/adapters/README.md"
 const (
 	doInit  = "init"
 	doReset = "reset"
-	doRun   = "run" // tells a thread that the program has asked for to run
+	doRun   = "run" // makes a thread run that the program has asked for
 
 	askNow   = "now"
 	askSleep = "sleep"

@@ -32,7 +32,7 @@ type process struct {
 	out       io.ReadCloser
 	lastWords *cluster.LastWords
 	log       io.Closer
-	clock     *clock        // nil: none is preloaded
+	clock     *clock        // nil: the process has no preloaded clock
 	ended     chan struct{} // closed when the process has ended and was waited for
 	ready     answer        // the answer to init
 	threads   threads
@@ -44,7 +44,7 @@ type process struct {
 	// preloaded clock. A process with a preloaded clock does one operation at a time.
 	over    chan struct{}
 	asked   int
-	waiting map[int]chan answer // by id of the operation
+	waiting map[int]chan answer // where answers are awaited, by id of the operation
 	why     error               // why nothing more comes from the process; nil while it works
 
 	broken chan struct{} // closed when why is set

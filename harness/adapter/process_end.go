@@ -12,7 +12,7 @@ import (
 
 // This file notices that a process has ended, and ends it.
 
-// breakDown records that the process is not to be used any more, and why. Only the first reason counts.
+// breakDown records that the process must no longer be used, and why. Only the first reason counts.
 func (c *process) breakDown(why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -22,7 +22,7 @@ func (c *process) breakDown(why error) {
 	}
 }
 
-// isBroken reports whether the process is not to be used any more.
+// isBroken reports whether the process must no longer be used.
 func (c *process) isBroken() bool {
 	select {
 	case <-c.broken:

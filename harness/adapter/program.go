@@ -30,8 +30,8 @@ type Runner struct {
 	logs       string
 	started    int                                   // number of processes started so far
 	gates      map[string]*process                   // processes of searches, by address of the gate
-	announcing map[string]*announcing                // the same for a program that drives itself
-	groups     map[redis.UniversalClient]*group      // by first master; for loads and for Observer
+	announcing map[string]*announcing                // the same for programs that drive themselves
+	groups     map[redis.UniversalClient]*group      // groups by their first master, for loads and for Observer
 	beside     map[redis.UniversalClient]*loadClient // the clients that Observer has returned
 	clocks     clocks                                // preloaded clocks
 

@@ -30,7 +30,7 @@ const markText = "A temporary folder of doublegrant. Once its run is gone, any l
 type folder struct {
 	path     string
 	lock     *os.File
-	watchdog RunningWatchdog // none if another process has made the folder
+	watchdog RunningWatchdog // the zero value if another process has made the folder
 }
 
 // removeWithin bounds the removal of a cluster's leftovers. Tenths of a second are usual.

@@ -38,9 +38,9 @@ func (o Options) redisFiles(m machine) int64 {
 // Check compares one limit of this machine with what a cluster needs.
 type Check struct {
 	Name    string `json:"name"`
-	Clients int    `json:"clients"`          // number of clients for which Need holds
+	Clients int    `json:"clients"`          // number of clients that Need is for
 	Masters int    `json:"masters"`          // number of masters; each client has a connection to each
-	Need    int64  `json:"need"`             // what the cluster needs: bytes of memory, a count for other limits
+	Need    int64  `json:"need"`             // what the cluster needs; in bytes for memory, a count for other limits
 	Have    int64  `json:"have"`             // what the machine has, in the same unit
 	Most    int64  `json:"most"`             // number of clients for which Have is enough; math.MaxInt64: any number
 	Fatal   bool   `json:"stops"`            // no cluster starts if the limit is too low; false: it gets a warning

@@ -12,11 +12,11 @@ import (
 
 // machine holds the limits that apply to this process and its children. 0 means unknown, and is not checked.
 type machine struct {
-	SoftFiles, HardFiles int64 // files that a process may open
+	SoftFiles, HardFiles int64 // number of files that a process may open
 	MostFiles            int64 // bound up to which root may raise HardFiles
-	Ports                int64 // local ports of one address, for outgoing connections
-	Backlog              int64 // connections that may wait to be accepted, for each listener
-	Memory               int64 // bytes that can be had without swapping, or being killed for them
+	Ports                int64 // number of local ports of one address, for outgoing connections
+	Backlog              int64 // number of connections that may wait to be accepted, for each listener
+	Memory               int64 // bytes that this process can take without swapping and without being killed for it
 }
 
 // thisMachine reads the current limits.

@@ -24,13 +24,13 @@ type node struct {
 	quickSync           bool   // replicas get in step within milliseconds, at the cost of some load while idle
 	dir                 string // working folder, with the configuration that Redis rewrites
 	logPath             string
-	env                 []string // environment of its process, added to our own
+	env                 []string // environment of the node's process, added to our own
 
 	// admin and sentinelClient connect straight to the node, past the fabric, for the harness's own commands.
 	admin          *redis.Client
 	sentinelClient *redis.SentinelClient // nil unless the node is a Sentinel
 
-	host Host // runs the node
+	host Host
 }
 
 func (n *node) real() string      { return hostPort(n.realIP, n.port) }

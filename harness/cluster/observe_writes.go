@@ -64,9 +64,9 @@ func (n *node) watchWrites(
 // down only once a second.
 type writer struct {
 	addr    string
-	conn    net.Conn // nil: none is open
+	conn    net.Conn // nil: no connection is open
 	replies *bufio.Reader
-	waiting bool // a write was sent and not answered yet
+	waiting bool // a write was sent that is not answered yet
 }
 
 // readOnly is the error reply of a replica to a write.

@@ -28,15 +28,15 @@ type Options struct {
 	LogDir      string // folder in which nodes' logs stay; default: they are removed with the cluster
 
 	// Replicas is for Sentinel and Replicated topologies. The next four settings are for Sentinel topologies only.
-	Replicas  int           // at most 9; default 2
-	Sentinels int           // at most 9; default 3; a majority of them is the quorum
+	Replicas  int           // number of replicas, at most 9; default 2
+	Sentinels int           // number of Sentinels, at most 9; default 3; a majority of them is the quorum
 	DownAfter time.Duration // down-after-milliseconds of the Sentinels, 1s or more; default 1s
 	// SlowSentinels makes Sentinels keep Redis's polling periods of 2 to 10 s, instead of 200 ms.
 	SlowSentinels bool
 	OwnSentinel   bool // group g asks only the Sentinel of its number (g mod Sentinels); default: group g asks all
 
 	// The settings from MinReplicas to AOF protect acknowledged writes from loss.
-	MinReplicas int           // min-replicas-to-write; default 0: a primary alone may write
+	MinReplicas int           // the setting min-replicas-to-write; default 0: a primary alone may write
 	MaxLag      time.Duration // min-replicas-max-lag, in whole seconds; default 10s, as Redis's own
 	AOF         AOF           // policy of the append-only file; default NoAOF
 

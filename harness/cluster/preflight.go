@@ -31,7 +31,7 @@ type nodeHosts struct {
 	binary string // redis-server binary, if nodes are processes
 	site   Site   // nil: nodes are processes
 
-	warnings []Check // limits that are short but stop nothing
+	warnings []Check // limits that are too low but do not prevent a start
 }
 
 func (o Options) preflight(ctx context.Context, masters int, log *slog.Logger) (g nodeHosts, err error) {

@@ -17,7 +17,7 @@ import (
 // process is the Host of a node that runs on this machine. Its child process dies with us.
 type process struct {
 	HostOptions
-	binary string // redis-server
+	binary string // path of redis-server
 
 	mu   sync.Mutex
 	cmd  *exec.Cmd

@@ -130,8 +130,8 @@ func (n *node) role(ctx context.Context) (string, error) {
 // reportedRole is what a node answers about its role.
 type reportedRole struct {
 	role    string
-	follows string // of a replica, the address of its primary, such as "127.7.2.1 6379"
-	offset  int64  // of a primary, in bytes of the replication stream
+	follows string // for a replica: the address of its primary, such as "127.7.2.1 6379"
+	offset  int64  // for a primary: its position in the replication stream, in bytes
 }
 
 // askRole asks the node itself for its role, its primary and its offset, past the fabric.

@@ -38,24 +38,24 @@ type hello struct {
 // welcome is the answer to a hello.
 type welcome struct {
 	place
-	Refused string `json:"refused,omitempty"` // why it cannot join; empty: it has joined
+	Refused string `json:"refused,omitempty"` // why the generator cannot join; empty: it has joined
 }
 
 // order is a request of the coordinator to a generator. Do says which of the other fields count. The coordinator
 // repeats an order, with the same Number, until it gets an answer.
 type order struct {
-	Number int    `json:"number"` // unique among the orders to one generator
+	Number int    `json:"number"` // number of the order, unique among the orders to one generator
 	Do     string `json:"do"`
 
 	Share harness.Share     `json:"share,omitzero"`
-	Task  []byte            `json:"task,omitempty"` // what the run is
+	Task  []byte            `json:"task,omitempty"` // description of the run
 	Links []harness.Link    `json:"links,omitempty"`
 	Fault harness.LinkFault `json:"fault,omitzero"`
 	Heals int               `json:"heals,omitempty"` // number of the doImpair order to undo
 	Link  harness.Link      `json:"link,omitzero"`
 	Size  int               `json:"size,omitempty"`
 	For   time.Duration     `json:"for,omitempty"`   // timeout
-	Ahead time.Duration     `json:"ahead,omitempty"` // about how far our clock is ahead of the generator's
+	Ahead time.Duration     `json:"ahead,omitempty"` // roughly how far our clock is ahead of the generator's
 }
 
 // The values of Do.

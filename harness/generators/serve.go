@@ -44,7 +44,7 @@ type Assignment struct {
 
 // Setup is what Generator.Build has built: the load of one generator, and the links of its clients.
 type Setup struct {
-	Load  harness.ShareSpec   // without Share, Clock and Record, which Serve sets
+	Load  harness.ShareSpec   // its fields Share, Clock and Record stay empty, since Serve sets them
 	Links harness.LinkControl // controls the links from client groups to nodes
 	Close func() error        // ends all that was built; may be nil
 }
@@ -127,7 +127,7 @@ type server struct {
 	closeRunOver sync.Once
 	working      sync.WaitGroup
 
-	ahead   atomic.Int64 // about how far the run's clock is ahead of ours, in nanoseconds
+	ahead   atomic.Int64 // roughly how far the run's clock is ahead of ours, in nanoseconds
 	records int          // number of records sent; only the load uses it
 }
 

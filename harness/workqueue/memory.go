@@ -237,7 +237,7 @@ type memoryJob struct {
 	m      *Memory
 	e      *entry
 	worker string
-	tries  []Try     // earlier tries
+	tries  []Try     // earlier tries of the unit
 	until  time.Time // end of the lease
 }
 

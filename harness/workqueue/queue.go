@@ -17,7 +17,7 @@ type Queue interface {
 	// Await waits for the outcome of a unit, which may be put later.
 	Await(ctx context.Context, id string) (Outcome, error)
 
-	// Take waits for a unit and hands it out. The error is ErrOver when no unit is needed any more.
+	// Take waits for a unit and hands it out. The error is ErrOver when no more units are needed.
 	Take(ctx context.Context) (Job, error)
 
 	// State returns the state of a unit.
@@ -35,14 +35,14 @@ type Queue interface {
 	// Disputed lists the IDs of units with contradicting results, sorted.
 	Disputed(ctx context.Context) ([]string, error)
 
-	// End says that no unit is needed any more, and removes what is stored.
+	// End says that no more units are needed, and removes what is stored.
 	End(ctx context.Context) error
 }
 
 // UnitState is the state of a unit.
 type UnitState struct {
 	Tries  []Try  // tries that had no result or are under way, in order
-	Worker string // worker that did the unit; empty: none
+	Worker string // worker that did the unit; empty: none has done it
 	Over   bool   // the unit has an outcome: it was done or given up
 }
 
@@ -56,7 +56,7 @@ type WorkState struct {
 // OpenUnit is a unit that was handed out and has no outcome.
 type OpenUnit struct {
 	ID     string
-	Worker string    // worker that holds it; empty: it waits for its next try
+	Worker string    // worker that holds the unit; empty: the unit waits for its next try
 	Since  time.Time // when the current state became known
 	Failed []string  // what became of its tries so far
 }
@@ -68,8 +68,8 @@ type Job interface {
 	// Tries returns the earlier tries.
 	Tries() []Try
 
-	// Renew says that the worker is at work, and renews its lease. The error is ErrOver if the unit is not needed any
-	// more. After any other error the worker should go on.
+	// Renew says that the worker is at work, and renews its lease. The error is ErrOver if the unit is no longer
+	// needed. After any other error the worker should go on.
 	Renew(ctx context.Context) error
 
 	// Done hands in a result. The first result of a unit is kept.
@@ -84,7 +84,7 @@ type Job interface {
 }
 
 var (
-	// ErrOver says that no unit is needed any more.
+	// ErrOver says that no more units are needed.
 	ErrOver = errors.New("the coordination is over")
 
 	// ErrRefused marks a unit that a worker may not or cannot do, while another might. The wrapping error gives the

@@ -17,7 +17,7 @@ import (
 // another worker has tried the failed one. If that worker fails too, the unit is to blame. A worker is barred if it
 // fails two units in a row that others then do.
 type Worker struct {
-	// Do does a unit. Its ctx is canceled when the unit is not needed any more. An error that wraps ErrRefused ends the
+	// Do does a unit. Its ctx is canceled when the unit is no longer needed. An error that wraps ErrRefused ends the
 	// worker, and the unit goes to another. After any other error the try counts as failed.
 	Do func(ctx context.Context, u Unit) (Result, error)
 

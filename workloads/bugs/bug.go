@@ -58,7 +58,7 @@ type Build struct {
 	Version string            `yaml:"version" json:"version"`               // written as in the language's registry
 	With    map[string]string `yaml:"with,omitempty" json:"with,omitempty"` // versions of other packages, by name
 	Args    []string          `yaml:"args,omitempty" json:"args,omitempty"` // arguments of the adapter
-	// Needs lists Debian packages. It is always empty for Go.
+	// Needs lists Debian packages. It is not used for Go.
 	Needs []string `yaml:"needs,omitempty" json:"needs,omitempty"`
 }
 

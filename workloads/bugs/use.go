@@ -22,7 +22,7 @@ import (
 type Use struct {
 	name     string            // the library's name, as the user wrote it; empty: any library
 	language string            // language of the packages in versions; empty: any
-	versions map[string]string // the version by the package's name, or by the library's; empty: any version
+	versions map[string]string // versions by the name of the package or of the library; empty: any version
 }
 
 // Match is an entry about a library that the user runs, with the user's version of the library.

@@ -14,7 +14,7 @@ import (
 // shows no secret and no address.
 type Deployment struct {
 	Nodes      []Node // Redis nodes; with Sentinels there may be more, which get names when they are first dialed
-	Sentinels  []Node `json:",omitempty"` // none: clients connect directly to Nodes
+	Sentinels  []Node `json:",omitempty"` // empty: clients connect directly to Nodes
 	MasterName string `json:",omitempty"` // name by which Sentinels know the primary
 	Masters    int    `json:",omitempty"` // number of independent primaries, which come first in Nodes; 0 or 1: one
 

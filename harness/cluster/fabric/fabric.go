@@ -33,8 +33,8 @@ type Fabric struct {
 	server *toxiproxy.ApiServer
 
 	mu        sync.Mutex
-	hosts     map[string]Source    // source address -> who dials from it
-	places    map[string]hostPlace // announced address -> host that it leads to
+	hosts     map[string]Source    // who dials from an address, by the address
+	places    map[string]hostPlace // host to which an announced address leads, by the address
 	links     map[pair]*Link
 	listeners []net.Listener
 	closed    bool

@@ -27,7 +27,7 @@ type Link struct {
 
 	server *toxiproxy.ApiServer
 	proxy  *toxiproxy.Proxy
-	gate   atomic.Pointer[chan struct{}] // nil: not withheld; otherwise closed when the link flows again
+	gate   atomic.Pointer[chan struct{}] // nil: the link is not withheld; else closed when it flows again
 	made   atomic.Int64                  // counts connections and toxics, so that each gets a new name in toxiproxy
 
 	traffic traffic
@@ -36,11 +36,11 @@ type Link struct {
 	changing sync.Mutex    // held while a toxic comes or goes
 
 	mu                  sync.Mutex
-	withholds, refusals int // number of those in force
+	withholds, refusals int // number of Withholds and Refuses in force
 	toxics              int // number of toxics in force, or being added or removed
 	closed              bool
 	pipelines           map[*pipeline]struct{} // pipelines in toxiproxy
-	torn                []*pipeline            // see pipeline
+	torn                []*pipeline            // pipelines that may be torn: see pipeline
 
 	dialedMu    sync.Mutex           // locked after all others, also after a dialed connection's
 	dialedConns map[*dialed]struct{} // all connections that have reached the host

@@ -17,7 +17,7 @@ type pipeline struct {
 	ending bool          // the pipeline's source has ended; guarded by Link.mu
 	took   int64         // number of bytes that the source had, set at the source's end; guarded by Link.mu
 	gave   int64         // number of bytes that came through
-	gone   chan struct{} // closed when all is delivered
+	gone   chan struct{} // closed when all bytes are delivered
 }
 
 // sink takes what a pipeline delivers. end is called after the last byte. whole is false if bytes were lost on the

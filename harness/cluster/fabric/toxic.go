@@ -22,7 +22,7 @@ type toxic struct {
 	toxic toxics.Toxic
 	dirs  []stream.Direction
 	ends  bool // when the toxic is removed, the connections on which it acted end
-	cuts  bool // it ends connections while in force
+	cuts  bool // the toxic ends connections while it is in force
 }
 
 func bothWays() []stream.Direction { return []stream.Direction{stream.Upstream, stream.Downstream} }

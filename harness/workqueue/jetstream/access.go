@@ -21,8 +21,8 @@ import (
 // Access is where a NATS is and how to reach it.
 type Access struct {
 	URL         string // for example "nats://127.0.0.1:4222"; tls:// for TLS; several separated by commas
-	Token       string // empty: none
-	Credentials string // path of a .creds file; empty: none
+	Token       string // empty: no token
+	Credentials string // path of a .creds file; empty: no file
 	// CA is the path of the CA certificates that the server's certificate is checked against; empty: the machine's.
 	CA string
 

@@ -239,7 +239,7 @@ type job struct {
 	unit  workqueue.Unit
 	tryID string // ID of this try
 
-	earlier []oneTry // earlier tries
+	earlier []oneTry // earlier tries of the unit
 }
 
 func (j *job) Unit() workqueue.Unit { return j.unit }
