@@ -50,8 +50,8 @@ func (e Entry) Fits(name string) (value string, ok bool) {
 	return value, ok && value != ""
 }
 
-// Find lists the entries that can be named so: see Entry.Fits. The entry that spells out most of the name comes first,
-// as the likeliest.
+// Find lists the entries whose fault can have this name: see Entry.Fits. The entry that spells out most of the name
+// comes first, as the likeliest.
 func Find(name string) []Entry {
 	fits := slices.DeleteFunc(Entries(), func(e Entry) bool { _, ok := e.Fits(name); return !ok })
 	slices.SortStableFunc(fits, func(a, b Entry) int {

@@ -167,7 +167,7 @@ func nothingToHeal(context.Context) error { return nil }
 // pollEvery is the time between two checks of a condition.
 const pollEvery = 20 * time.Millisecond
 
-// poll calls the function look until its result again is false, or until ctx ends. It returns the last error of look.
+// poll calls the function look until look returns false, or until ctx ends. It returns the last error of look.
 func poll(ctx context.Context, look func() (again bool, err error)) error {
 	return await.Poll(ctx, pollEvery, look)
 }

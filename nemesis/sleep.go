@@ -62,7 +62,7 @@ func (s nodeSleep) sleep(ctx context.Context, node string) error {
 	})
 }
 
-// sleepOnce lets the node sleep once. The result again is true if the node slept and no probe saw it asleep.
+// sleepOnce lets the node sleep once. It returns true if the node slept and no probe saw it asleep.
 func (s nodeSleep) sleepOnce(ctx context.Context, node string) (again bool, err error) {
 	over := make(chan error, 1)
 	go func() { // the reply comes late, or never: an admin client waits for it for a second

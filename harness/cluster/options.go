@@ -135,8 +135,8 @@ func versionOf(path string) ([]byte, error) {
 }
 
 // FindRedis returns the path of the redis-server binary and the line in which it prints its version. It takes the path
-// in the parameter named if that is not empty, else $DOUBLEGRANT_REDIS_SERVER, else the redis-server in the PATH. The
-// error wraps ErrNoRedis, also if the binary is not a Redis of version 7.0 or newer.
+// that the caller gives, if any, else $DOUBLEGRANT_REDIS_SERVER, else the redis-server in the PATH. The error wraps
+// ErrNoRedis, also if the binary is not a Redis of version 7.0 or newer.
 func FindRedis(named string) (path, version string, err error) {
 	from := "--redis-server or Options.RedisServer"
 	if named == "" {

@@ -141,7 +141,7 @@ func (c *Set) connect(group, count int) ([]redis.UniversalClient, error) {
 	return all, err
 }
 
-// clientsOf returns a group's clients for the first count nodes, and makes the missing ones. The result fresh lists
+// clientsOf returns a group's clients for the first count nodes, and makes the missing ones. The second result lists
 // those that this call has made.
 func (c *Set) clientsOf(group, count int) (all []redis.UniversalClient, fresh []*redis.Client, err error) {
 	c.mu.Lock()

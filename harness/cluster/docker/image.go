@@ -26,9 +26,9 @@ const (
 	pullWithin = 3 * time.Minute
 )
 
-// chooseImage returns the image to run: the argument named, else $DOUBLEGRANT_REDIS_IMAGE, else the official image. In
-// place of the official image it returns LocalImage if only LocalImage is on this machine. It fetches nothing. The
-// result here is false if the image has to be fetched.
+// chooseImage returns the image to run: the one that the caller names, else $DOUBLEGRANT_REDIS_IMAGE, else the official
+// image. In place of the official image it returns LocalImage if only LocalImage is on this machine. It fetches
+// nothing. The second result is false if the image has to be fetched.
 func (d *daemon) chooseImage(ctx context.Context, named string) (image string, here bool, err error) {
 	named = cmp.Or(named, os.Getenv(imageEnv))
 	for _, image := range []string{cmp.Or(named, officialImage), LocalImage} {

@@ -69,8 +69,8 @@ const (
 	readTime    = time.Second            // timeout of a question that is soon asked again
 )
 
-// connect connects to NATS. The parameter as is the connection's name there. After an error that may pass, connect
-// tries again until the patience is over.
+// connect connects to NATS, where the connection gets the given name. After an error that may pass, connect tries again
+// until the patience is over.
 func (a Access) connect(ctx context.Context, as string) (*nats.Conn, error) {
 	options, err := a.options(as)
 	if err != nil {
@@ -106,7 +106,7 @@ func isAccess(err error) bool {
 		strings.Contains(strings.ToLower(err.Error()), "authorization violation")
 }
 
-// options returns the options of a connection with the name in the parameter as. An error wraps ErrAccess.
+// options returns the options of a connection with the given name. An error wraps ErrAccess.
 func (a Access) options(as string) ([]nats.Option, error) {
 	for _, one := range strings.Split(a.URL, ",") {
 		u, err := url.Parse(strings.TrimSpace(one))

@@ -345,8 +345,8 @@ func whateverWorkersDo(t *testing.T, open Open) {
 	working.Wait()
 }
 
-// begin opens a queue and puts units with these bodies into it. The result as returns the queue for the worker with
-// that name; q is the queue for the coordinator.
+// begin opens a queue and puts units with these bodies into it. The first result returns the queue for a worker, by its
+// name. The second is the queue for the coordinator.
 func begin(t *testing.T, open Open, lease time.Duration,
 	bodies ...string) (as func(string) workqueue.Queue, q workqueue.Queue) {
 	t.Helper()
