@@ -71,7 +71,7 @@ func (p *Runner) tryOn(ctx context.Context, servers Servers, say func(string, er
 // errAsksMore is the error of a trial on fewer masters than the program needs.
 var errAsksMore = errors.New("it asks more masters than there are")
 
-// try starts the program on the masters and calls the function all, which does the steps. Its first result is true if
+// try starts the program on the masters and calls the function all, which does the steps. The second result is true if
 // the program has sent WAIT or WAITAOF.
 func (p *Runner) try(ctx context.Context, masters []redis.UniversalClient, say func(string, error),
 	all func(*trial, workloads.Adapter)) (c workloads.Adapter, awaits bool, err error) {
