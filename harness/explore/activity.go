@@ -19,9 +19,9 @@ type activity struct {
 type activityState uint8
 
 const (
-	waitsForReply   activityState = iota // it waits for the reply to a command, or has ended
-	waitsForAdapter                      // it waits for what the program sends next
-	handlesAdapter                       // it handles what the program has sent
+	waitsForReply   activityState = iota // the goroutine waits for the reply to a command, or has ended
+	waitsForAdapter                      // the goroutine waits for what the program sends next
+	handlesAdapter                       // the goroutine handles what the program has sent
 )
 
 func (e *activity) set(to activityState) {

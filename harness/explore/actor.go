@@ -21,12 +21,12 @@ var errCrashed = errors.New("explore: this client has crashed")
 // until the scheduler lets it go on. An actor with a subscriptionConn has no goroutine, and each of its steps sends a
 // command of that connection. Only the holder of world.turn may use an actor's fields.
 type actor struct {
-	index            int   // its client, from 0
+	index            int   // number of its client, from 0
 	thread           int   // its number among the client's threads; the client's Step runs in thread 0
 	subscriptionConn *conn // the subscribed connection whose commands this actor sends; nil: the actor is a goroutine
 	ex               *execution
 	live             *live // the schedule's live backend; nil: the schedule is run from memory
-	// for the client of an adapter: the connection whose command is under way; nil: none
+	// for an adapter's client: the connection whose command is under way; nil: none
 	sending atomic.Pointer[conn]
 
 	park  chan parked // carries where the client waits, or that it is done, to the scheduler
@@ -41,13 +41,13 @@ type actor struct {
 	crashed     bool
 	neverParked bool // did not park in time, and cannot be ended
 	goroutine   int  // ID of its goroutine
-	refusals    int  // requests since its client crashed
+	refusals    int  // attempts to go on since its client crashed
 
 	currentOp
 	betweenOps        bool // the last operation has ended, and the next has not begun
 	sleepsBetweenOps  bool // it sleeps between two operations: the next begins when it wakes
 	lastOpSentNothing bool // the last operation sent no command; for clients that share a process
-	records           int  // operations that have ended
+	records           int  // number of operations that have ended
 
 	// everything that the client has read, if the schedule is learned from or run from memory
 	mind       *model.Mind
@@ -55,10 +55,10 @@ type actor struct {
 	acts       []model.Act     // what it has done since then
 	watched    []model.Watched // keys under WATCH
 	clockReads int             // how often it read the schedule's time
-	lookedAt   time.Duration   // what its clock showed last; 0: never read
+	lookedAt   time.Duration   // what its clock showed last; 0: the clock was never read
 
-	subscribedOn     *conn // for the client of an adapter: the connection that subscribed last; nil: none
-	expectsSubscribe bool  // for the client of an adapter: a SUBSCRIBE was announced and has not arrived
+	subscribedOn     *conn // for an adapter's client: the connection that subscribed last; nil: none
+	expectsSubscribe bool  // for an adapter's client: a SUBSCRIBE was announced and has not arrived
 }
 
 // currentOp is an actor's operation that has not ended.
@@ -68,7 +68,7 @@ type currentOp struct {
 	tookEffect        bool          // it has taken effect: see takesEffect
 	tookEffectAt      time.Duration // virtual time at which it took effect
 	slept             bool          // it has slept, so its client knows how much time has passed
-	commands          int           // commands that it has sent
+	commands          int           // number of commands that it has sent
 	unansweredCommand []byte        // a command that was executed without an answer; nil: none
 	cutOffUnrecorded  bool          // a crash interrupted it, which is still to be recorded
 }
@@ -76,17 +76,17 @@ type currentOp struct {
 // parked says how an actor waits for the scheduler: the kind of wait, and what the wait is for.
 type parked struct {
 	model.Stop
-	conn   *conn           // for InCommand and InRead; nil in a schedule from memory
+	conn   *conn           // for InCommand and InRead; nil if the schedule is run from memory
 	thread *actor          // for InJoin
-	ended  bool            // for InNap in a schedule from memory: its context was canceled
-	ctx    context.Context // for InNap, and for InRead of the client of an adapter
+	ended  bool            // for InNap in a schedule from memory: the context of the sleep was canceled
+	ctx    context.Context // for InNap; also for InRead, if the actor is an adapter's client
 	err    error           // for AtEnd: the failure that ended the client; nil: it returned
 }
 
 // isCancelled reports whether the context of a sleep was canceled.
 func (p parked) isCancelled() bool { return p.ended || p.ctx != nil && p.ctx.Err() != nil }
 
-// at returns a parked of a kind that needs no further fields, such as model.InWork.
+// at returns a parked value of a kind that needs no further fields, such as model.InWork.
 func at(kind model.StopKind) parked { return parked{Stop: model.Stop{Kind: kind}} }
 
 func (a *actor) launch(ctx context.Context, c harness.Client) {
@@ -122,8 +122,7 @@ func (a *actor) wait(p parked) bool {
 	return <-a.awake
 }
 
-// beginOp records that the current operation began at the virtual time now. Later calls for the same operation do
-// nothing.
+// beginOp records the virtual time at which the current operation began. Later calls for the same operation do nothing.
 func (a *actor) beginOp(now time.Duration) {
 	if !a.inOp {
 		a.inOp, a.callAt = true, now

@@ -177,8 +177,8 @@ func (v clientClock) Subscribe() {
 	v.a.runningActor().expectsSubscribe = true
 }
 
-// AwaitMessage parks the client until its program has something to read, or until the argument within has passed; 0 or
-// less: without a limit. comes is true if there is something to read.
+// AwaitMessage parks the client until its program has something to read, or until the time within has passed. If within
+// is 0 or less, there is no limit. The result comes is true if there is something to read.
 func (v clientClock) AwaitMessage(ctx context.Context, within time.Duration) (comes bool, err error) {
 	a, c, err := v.beginAwaiting(within)
 	if a == nil {
@@ -229,8 +229,8 @@ func (v clientClock) beginAwaiting(within time.Duration) (*actor, *conn, error) 
 	return a, c, nil
 }
 
-// endAwaiting ends a wait for a message and gives the program what has arrived. comes is false if the time-out passed,
-// or if ctx was canceled, before anything arrived.
+// endAwaiting ends a wait for a message and gives the program what has arrived. The result comes is false if the
+// time-out passed, or ctx was canceled, before anything arrived.
 func (c *conn) endAwaiting(ctx context.Context) (comes bool, err error) {
 	defer c.dialer.takeTurn()()
 	switch {
@@ -247,8 +247,8 @@ func (c *conn) endAwaiting(ctx context.Context) (comes bool, err error) {
 }
 
 // subscribedBy returns the connection on which the actor reads messages: the one on which it subscribed last. If the
-// actor has not subscribed, it is the one on which other threads of the client subscribed; nil: there is none, or there
-// are several.
+// actor has not subscribed, it returns the one on which other threads of the client subscribed. It returns nil if there
+// is none, or if there are several.
 func (a *actor) subscribedBy() *conn {
 	if a.subscribedOn != nil {
 		return a.subscribedOn

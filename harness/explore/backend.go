@@ -35,19 +35,19 @@ type backend interface {
 	drop(a *actor)
 
 	// endWait ends an actor's wait and lets the actor run until it waits again. The choice c may say that the awaited
-	// answer is lost. endedOp is true if an operation ended.
+	// answer is lost. The result endedOp is true if an operation ended.
 	endWait(c interleave.Choice, a *actor) (endedOp bool, err error)
 
-	// withWoken returns everything that a command touches: the argument access, which the command touches itself, and what
-	// the blocked commands that it wakes touch.
+	// withWoken returns what a command touches together with the blocked commands that it wakes. The parameter access
+	// is what the command touches by itself.
 	withWoken(access command.Access) command.Access
 
 	// waitAccess returns what a client's blocked commands and subscriptions touch.
 	waitAccess(client int) command.Access
 
-	// giveUp lets an actor go on without an answer to its next command, which becomes a late command. event is what the
-	// actor reads instead of the answer. late.arrived is true if the command was lost with its primary, so that it is
-	// never executed.
+	// giveUp lets an actor go on without an answer to its next command, which becomes a late command. The result event
+	// is what the actor reads instead of the answer. late.arrived is true if the command was lost with its primary, so
+	// that it is never executed.
 	giveUp(a *actor) (late lateCommand, event model.Event, err error)
 
 	// execute executes a late command.
@@ -66,7 +66,7 @@ type backend interface {
 	// setTime sets Redis's clock to the schedule's time, which a reading of a clock has just moved on.
 	setTime()
 
-	// passTime lets time pass in Redis, between these two virtual times.
+	// passTime lets time pass in Redis, from one virtual time to another.
 	passTime(from, to time.Duration) error
 
 	// keyEnds lists when keys expire.

@@ -165,8 +165,8 @@ const (
 	endBusyWithin = 20 * endWithin
 )
 
-// lingeringGoroutines is spawnedBy without goroutines that are about to end: it waits for those, for endWithin or
-// endBusyWithin at most.
+// lingeringGoroutines returns what spawnedBy returns, without goroutines that are about to end. It waits for these to
+// end, for at most endWithin or endBusyWithin.
 func lingeringGoroutines(goroutine int) (origins []string) {
 	for began := time.Now(); ; runtime.Gosched() {
 		var ready bool
@@ -178,8 +178,8 @@ func lingeringGoroutines(goroutine int) (origins []string) {
 }
 
 // spawnedBy lists the lines of code that started a goroutine's descendants, as far as these still exist. Goroutines of
-// harness.Go do not count, nor do those that only serve a command or are about to send one. ready reports whether a
-// listed goroutine is running or could run now.
+// harness.Go do not count, nor do those that only serve a command or are about to send one. The result ready says
+// whether a listed goroutine is running or could run now.
 func spawnedBy(goroutine int) (origins []string, ready bool) {
 	if goroutine == 0 {
 		return nil, false

@@ -30,10 +30,10 @@ type checkpoint struct {
 	Done    bool              `json:"done,omitempty"`   // no work is left
 	Elapsed time.Duration     `json:"elapsed"`
 	First   time.Duration     `json:"first,omitempty"` // see interleave.Result.First
-	Tally   findings.Tally    `json:"tally"`           // of all parts, including the current one
+	Tally   findings.Tally    `json:"tally"`           // findings of all parts, including the current one
 	Parts   []interleave.Part `json:"parts,omitempty"` // finished parts
 	Memory  string            `json:"memory,omitempty"`
-	// why clients are not interchangeable; empty: they are, if the program promises it
+	// why clients are not interchangeable, though the program promises it; empty: no reason was found
 	Asymmetry string          `json:"unlike,omitempty"`
 	Part      *savedPart      `json:"part,omitempty"`  // current part; nil: none
 	Drawing   *frontier.Round `json:"drawn,omitempty"` // round of random schedules; nil: none

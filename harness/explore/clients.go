@@ -68,8 +68,8 @@ func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w 
 	return ex, nil
 }
 
-// openClient makes client i, from 0, which does what Program.Open says about the argument place. The client's
-// constructor may send commands, so openClient releases world.turn meanwhile.
+// openClient makes client i, counted from 0, for a place: see Program.Open. The client's constructor may send commands,
+// so openClient releases world.turn meanwhile.
 func (ex *live) openClient(place, i int) (c harness.Client, err error) {
 	defer ex.w.giveTurn()()
 	p := ex.spec.Program
@@ -154,8 +154,8 @@ func (ex *live) awaitParking(a *actor) (at parked, ok bool) {
 	}
 }
 
-// awaitParkingFor releases world.turn until the client waits for the scheduler, for d at most. parks is true if the
-// client does. waits is true if it does not yet, but still may.
+// awaitParkingFor releases world.turn until the client waits for the scheduler, for d at most. If the client waits by
+// then, parks is true. If it does not but still may, waits is true.
 func (ex *live) awaitParkingFor(a *actor, d time.Duration) (at parked, parks, waits bool) {
 	defer ex.w.giveTurn()()
 	select {

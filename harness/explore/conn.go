@@ -22,7 +22,7 @@ type conn struct {
 	wire   *resp.Conn
 	hello  []byte // the client's HELLO, sent again on a new connection to Redis; nil: none
 
-	writing sync.Mutex // held by Write: for the client of an adapter another goroutine waits in Read meanwhile
+	writing sync.Mutex // held by Write: another goroutine waits in Read meanwhile if the client is an adapter's
 
 	unparsed []byte // bytes that the client wrote and that are not a whole command yet
 	unread   []byte // replies that the client has not read
@@ -36,8 +36,8 @@ type conn struct {
 
 	stateful bool // a CLIENT command has made its state visible to other clients
 
-	blockedID    string        // Redis's ID of the connection while Redis blocks its command; empty: it does not
-	subscription *subscription // nil: it has not subscribed
+	blockedID    string        // Redis's ID of the connection while Redis blocks its command; empty: none is blocked
+	subscription *subscription // nil: the connection has not subscribed
 	inbox        []byte        // whole replies and messages from Redis that the client has not got yet
 	readTimeout  time.Duration // virtual time that reading a message may take; 0: no limit
 	timedOut     bool          // the time-out of the current read has passed

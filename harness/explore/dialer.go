@@ -14,9 +14,9 @@ import (
 // between schedules.
 type dialer struct {
 	world        *world
-	client       bool                  // for a client; false: for the harness itself
+	client       bool                  // it opens connections for a client; false: for the harness itself
 	watchers     []*conn               // connections with watched keys in this schedule
-	subscribedOn *conn                 // for Observe and Finally of an adapter: see actor.subscribedOn
+	subscribedOn *conn                 // for Observe and Finally of an adapter's program: see actor.subscribedOn
 	actor        atomic.Pointer[actor] // the current schedule's client; nil: none, and commands take no step
 	open         atomic.Int64          // open connections
 	greeting     []string              // what the client sends on a new connection: see greetingOf
@@ -39,8 +39,8 @@ func (w *world) checkLeaks() error {
 	return nil
 }
 
-// takeTurn takes world.turn for a connection; end gives it back. For the harness's own connections it does nothing,
-// since the scheduler has the turn when they are used.
+// takeTurn takes world.turn for a connection; the function end gives it back. For the harness's own connections it does
+// nothing, since the scheduler has the turn when they are used.
 func (s *dialer) takeTurn() (end func()) {
 	if !s.client {
 		return func() {}

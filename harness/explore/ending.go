@@ -26,7 +26,7 @@ import (
 
 // ending says why a search ended early. The zero value says that it did not.
 type ending struct {
-	stopped    string // see interleave.Result.Stopped; empty: it goes on, or has failed
+	stopped    string // see interleave.Result.Stopped; empty: the search goes on, or has failed
 	outOfTime  bool   // the search's time is up
 	partTimeUp bool   // the current part's time is up, but not the search's: see runPartFor
 	failure    error  // of the harness, its environment, the program or a checker; nil: none

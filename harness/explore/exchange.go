@@ -29,8 +29,8 @@ const (
 // symmetryTest holds what the search has found out about Program.Symmetric, the promise that clients are
 // interchangeable.
 type symmetryTest struct {
-	asymmetry      string          // what shows that they are not; empty: nothing has
-	triedExchanges map[string]bool // schedules of situations that were tried
+	asymmetry      string          // what shows that clients are not interchangeable; empty: nothing so far
+	triedExchanges map[string]bool // schedules that met a situation and were run with swapped clients
 }
 
 // places is a permutation of clients: client i takes the place of client places[i], both from 0.
@@ -74,7 +74,7 @@ func (s *search) beginAnew() {
 type exchangeTest struct {
 	budget interleave.Budget
 	path   []interleave.Choice // nil: drawn at random
-	number int                 // of the drawn schedule
+	number int                 // number of the drawn schedule
 	tried  []places
 }
 
@@ -232,7 +232,7 @@ func (r runner) asymmetryUnder(ctx context.Context, first *execution, p places) 
 	return describeAsymmetry(first, repeated, swapped, p), nil
 }
 
-// ignoring returns nil if err wraps one of others, and otherwise err.
+// ignoring returns nil if err wraps one of the errors in others. Otherwise it returns err.
 func ignoring(err error, others ...error) error {
 	if slices.ContainsFunc(others, func(o error) bool { return errors.Is(err, o) }) {
 		return nil
@@ -251,9 +251,9 @@ func exchange(path []interleave.Choice, p places) []interleave.Choice {
 	return out
 }
 
-// describeAsymmetry describes the first step or operation that differs, in more than names, between first and swapped;
-// empty: none does. swapped is a run of the same schedule in which clients have changed places as p says; nil: it could
-// not begin. repeated is a second run of the first schedule; nil: there was none. What differs between first and
+// describeAsymmetry describes the first step or operation that differs, in more than names, between the runs first and
+// swapped; empty: none does. In the run swapped the clients have changed places as p says; nil: this run could not
+// begin. The run repeated is a second run of the first schedule; nil: there was none. What differs between first and
 // repeated is random, and does not count.
 func describeAsymmetry(first, repeated, swapped *execution, p places) string {
 	whose := p.String()
@@ -330,10 +330,10 @@ func (n names) unswapped(text string) string {
 	})
 }
 
-// same reports whether a text of the original schedule differs only in names from swapped, the text of the schedule
-// with swapped clients. Each word has to correspond to the word at the same position: see standsFor. repeated is the
-// text of a second run of the original schedule. A word that differs there is random. If a text was shortened, only its
-// words before the gap are compared.
+// same reports whether a text of the original schedule differs only in names from the text swapped, which is from the
+// schedule with swapped clients. Each word has to correspond to the word at the same position: see standsFor. The text
+// repeated is from a second run of the original schedule. A word that differs there is random. If a text was shortened,
+// only its words before the gap are compared.
 func (n names) same(text, repeated, swapped string) bool {
 	x, y, z := wordsBeforeGap(text), wordsBeforeGap(swapped), wordsBeforeGap(repeated)
 	if short := min(len(x), len(y)); clipped(text) || clipped(swapped) {
@@ -366,8 +366,8 @@ func wordsBeforeGap(text string) []string {
 	return all
 }
 
-// standsFor reports whether a word of the original schedule corresponds to swapped, a word of the schedule with swapped
-// clients. Short words and numbers have to be equal, unless random says that the word differs from run to run. Any
+// standsFor reports whether a word of the original schedule corresponds to the word swapped, which is from the schedule
+// with swapped clients. Short words and numbers have to be equal, unless the word differs from run to run (random). Any
 // other word counts as a name. It has to correspond to the same word everywhere, so standsFor stores the pair.
 func (n names) standsFor(word, swapped string, random bool) bool {
 	if !random && (min(len(word), len(swapped)) < shortestToken || isNumber(word) || isNumber(swapped)) {

@@ -60,7 +60,7 @@ type execution struct {
 type disturbance struct {
 	missesScript bool // Redis lacked a script that it has in every other schedule
 	waitCutShort bool // a WAIT returned before its replicas had acknowledged
-	stillBefore  int  // standstills of its world before the schedule began
+	stillBefore  int  // number of standstills of its world before the schedule began
 }
 
 // virtualTime is the time of a schedule. The servers, the clients and the history share one clock. Each reading of the
@@ -68,7 +68,7 @@ type disturbance struct {
 // what one client reads does not depend on how many other steps there were.
 type virtualTime struct {
 	now   time.Duration // time since virtual time 0
-	order time.Duration // number of the current step in microseconds, plus its events so far in nanoseconds
+	order time.Duration // a microsecond for each step that has begun, and a nanosecond for each event of the last one
 }
 
 // stamp returns the current time for the history: whole milliseconds, which are Redis's unit, plus the step's number in
@@ -83,7 +83,7 @@ func (t *virtualTime) nextStep() time.Duration {
 
 // waitBounds limits waits that would never end: see maxEarlyWakes and maxIdleLeases.
 type waitBounds struct {
-	earlyWakes int           // waits that timed out although others could have run
+	earlyWakes int           // number of waits that timed out although other actors could have run
 	idleFor    time.Duration // time that passed in waits since the last operation ended
 }
 
@@ -106,7 +106,7 @@ func newExecution(spec *Spec, budget interleave.Budget, w *world) *execution {
 	}
 }
 
-// record keeps a finished operation. commands is the number of commands that the operation sent.
+// record keeps a finished operation. The parameter commands is the number of commands that the operation sent.
 func (ex *execution) record(op harness.Op, commands int) {
 	ex.ops, ex.idleFor = append(ex.ops, op), 0
 	if commands == 0 && !ex.sharesMemory() && op.Outcome == harness.OK && grantsExclusive(op) && ex.GrantedFree == "" {

@@ -62,8 +62,8 @@ func (ex *live) learnMind(a *actor) error {
 	return err
 }
 
-// whyUnknowable says why a client's next action may depend on more than what the client has read; empty: it does not. a
-// is the client's thread that has just begun to wait.
+// whyUnknowable says why a client's next action may depend on more than what the client has read; empty: it depends on
+// nothing else. The thread a of the client has just begun to wait.
 func (ex *live) whyUnknowable(a *actor) string {
 	if len(ex.waiters) > 0 {
 		return "a client waits in Redis, or listens to messages"

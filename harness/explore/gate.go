@@ -62,7 +62,7 @@ func (g *gates) open(kind interleave.Gate, dialers []*dialer, announced func(add
 	return nil
 }
 
-// accept accepts the connections of one client, which connects to l. d is the client's dialer.
+// accept accepts the connections to l. They come from one client, whose dialer is d.
 func (g *gates) accept(l net.Listener, d *dialer) {
 	for {
 		outer, err := l.Accept()
@@ -107,8 +107,8 @@ func (g *gates) serve(outer net.Conn, d *dialer) {
 	}
 }
 
-// passOn relays bytes between the client and Redis until one side ends. The first n bytes of in have come from the
-// client already. The function read reads more of them into in.
+// passOn relays bytes between the client and Redis until one side ends. The first n bytes in the buffer in have come
+// from the client already. The function read reads more into this buffer.
 func (c *conn) passOn(outer net.Conn, in []byte, n int, read func(net.Conn, []byte) (int, error)) (err error) {
 	out := make([]byte, 16<<10)
 	for ; err == nil; n, err = read(outer, in) {
@@ -131,7 +131,8 @@ func (c *conn) passOn(outer net.Conn, in []byte, n int, read func(net.Conn, []by
 // announcing begins the text of an announcement, which an adapter's program sends as an ECHO: see Program.Announced.
 const announcing = "dg "
 
-// read reads bytes from a client into in. It answers the announcements with which the bytes begin, and removes them.
+// read reads bytes from a client into the buffer in. If the bytes begin with announcements, it answers and removes
+// these.
 func (g *gates) read(outer net.Conn, in []byte) (n int, err error) {
 	for n == 0 && err == nil {
 		if n, err = outer.Read(in); g.announced == nil || err != nil {
@@ -154,8 +155,8 @@ func (g *gates) read(outer net.Conn, in []byte) (n int, err error) {
 	return n, err
 }
 
-// register stores a connection so that close can end it. inner is the connection to Redis; nil: there is none yet.
-// register returns false if the gates are closed.
+// register stores a connection so that close can end it. The parameter inner is the connection to Redis; nil: there is
+// none yet. register returns false if the gates are closed.
 func (g *gates) register(outer net.Conn, inner *conn) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -20,8 +20,8 @@ func (ex *execution) stoodStill() bool { return ex.w.standstills() > ex.stillBef
 type grace struct {
 	w           *world
 	until       time.Duration // on the world's clock
-	standstills int           // standstills when the time began
-	given       int           // how often it was given
+	standstills int           // number of standstills when the time began
+	given       int           // how often the time has begun
 }
 
 // mostGraces bounds how often a client's time begins again.

@@ -12,8 +12,8 @@ import (
 // it passes without a step, so a schedule does not depend on whether the client reconnects.
 
 // greets reports whether the next command is a greeting, which a library sends on a new connection and which takes no
-// step. Between operations, where a is nil, it is one if command.Greets is true for it, and is remembered. During the
-// operation of an actor a, it is one only if it was remembered.
+// step. Between operations, where a is nil, every command for which command.Greets is true is a greeting, and greets
+// remembers it. During an operation of the actor a, only a remembered command is one.
 func (c *conn) greets(a *actor) bool {
 	next, d := &c.Queue[0], c.dialer
 	if c.used || !d.client || c.Multi || !command.Greets(next.Args) {

@@ -32,7 +32,7 @@ func (ex *live) passUntilArrival(c *conn, d time.Duration) error {
 	return err
 }
 
-// passBeside lets time pass after the last step of a schedule, until the virtual time to. Threads that still run act
+// passBeside lets time pass after the last step of a schedule, up to a virtual time. Threads that still run act
 // meanwhile, in the order in which they wake. It stops early when the function enough returns true.
 func (ex *execution) passBeside(to time.Duration, enough func() bool) error {
 	for n := 0; ; n++ {

@@ -18,14 +18,15 @@ import (
 // retention is a TTL so long that its key counts as permanent: in a Timeless program the key never expires.
 const retention = 24 * time.Hour
 
-// maxInstants bounds each list of instants at one moment of a schedule: reachableInstants and fineInstants.
+// maxInstants bounds the lists that reachableInstants and fineInstants return.
 const maxInstants = interleave.MaxPerKind
 
 const (
-	// early is how long after now the first of insideLeases is. It is 2 ms more than the 1 ms that checkers ignore.
+	// early is the time from now to the first instant of insideLeases. It is 2 ms more than the 1 ms that checkers
+	// ignore.
 	early = 3 * keyspace.Grain
-	// margin is the most that an algorithm is assumed to add to a deadline. Time does not pass to a deadline that lies
-	// further beyond the ends of all leases than another lease and this margin.
+	// margin is the longest time that an algorithm is assumed to add to a deadline. Time does not pass to a deadline
+	// that lies more than another lease and this margin beyond the ends of all leases.
 	margin = time.Minute
 )
 
@@ -76,7 +77,7 @@ func (ex *execution) withChoices(all []schedule.Instant, choice func(n int) inte
 //
 // - in the lease that ends next: early in it, its middle, and its last millisecond, in which a TTL is 0;
 // - in all other leases: the last millisecond;
-// - for each instant that a stored value names: two, see namedNext;
+// - for each instant that a stored value names: this instant and the next millisecond, see namedNext;
 // - one far beyond the end of all leases, by a margin and another lease, for deadlines that are not stored in Redis.
 //
 // A Timeless program has last milliseconds only.
@@ -171,7 +172,7 @@ const sixteenths = 16
 // the margins that algorithms add when they compare deadlines.
 var twentiethsBeyond = []time.Duration{1, 2, 3, 4, 5, 6, 20, 40}
 
-// namedKept is how many of the instants that stored values name are used: the next ones after now.
+// namedKept bounds the instants that are taken from stored values: the next ones after now.
 const namedKept = 3
 
 // namedNext lists the next milliseconds that stored values name, such as deadlines, and the millisecond after each.

@@ -31,7 +31,7 @@ const (
 	writeAll       // writes all its arguments
 	popsAny        // writes all its arguments but the last, which is a time-out
 	moves          // writes its first two arguments
-	counted        // writes the keys whose number is its second argument
+	counted        // writes several keys; its second argument is how many
 	streams        // reads the keys that follow STREAMS
 	group          // writes the keys that follow STREAMS
 	publish        // sends to its first argument, a channel

@@ -40,7 +40,7 @@ func (c Command) timeoutArg() (place int, unit time.Duration, ok bool) {
 	return 0, 0, false
 }
 
-// BlocksFor returns the time-out of a blocking command; 0: it has none, or the command does not block.
+// BlocksFor returns the time-out of a blocking command. It is 0 if there is none, or if the command does not block.
 func (c Command) BlocksFor() time.Duration {
 	place, unit, ok := c.timeoutArg()
 	if !ok {

@@ -59,10 +59,10 @@ func (c Command) DependsOnTime() bool {
 	return c.Everything || c.SetsTTL()
 }
 
-// WantedAcks returns the number of replicas that a WAIT asks for; 0: another command.
+// WantedAcks returns the number of replicas that a WAIT asks for. It is 0 for any other command.
 func (c Command) WantedAcks() int64 { return c.waitArg(1) }
 
-// WaitTimeout returns the time-out of a WAIT; 0: it has none, or it is another command.
+// WaitTimeout returns the time-out of a WAIT. It is 0 for a WAIT without one, and for any other command.
 func (c Command) WaitTimeout() time.Duration { return time.Duration(c.waitArg(2)) * time.Millisecond }
 
 func (c Command) waitArg(i int) int64 {

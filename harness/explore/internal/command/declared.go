@@ -50,7 +50,8 @@ func touchesKEYSOnly(body string) bool {
 	})
 }
 
-// hasOneKey reports whether a command's only key is its first argument. others says whether it has more arguments.
+// hasOneKey reports whether a command's only key is its first argument. The parameter others says whether the command
+// has more arguments.
 func hasOneKey(name string, others bool) bool {
 	args := [][]byte{[]byte(name), []byte("k")}
 	if others {

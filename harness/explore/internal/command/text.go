@@ -12,11 +12,11 @@ import (
 // This file writes commands for people.
 
 const (
-	longText  = 160 // most bytes of a command
-	longWord  = 48  // a longer word is shortened
-	shortWord = 36  // to this length, or longer where another word would look the same
-	longHead  = 40  // most bytes of the comment or line by which a script is shown
-	mostCalls = 4   // most commands by which a script is shown
+	longText  = 160 // limit of the text of a command, in bytes
+	longWord  = 48  // bytes above which a word is shortened
+	shortWord = 36  // bytes of a shortened word, or more where another word would look the same
+	longHead  = 40  // limit of the comment or line by which a script is shown, in bytes
+	mostCalls = 4   // limit of the number of commands by which a script is shown
 )
 
 // Names maps short forms of words and scripts to what they stand for, so that no short form stands for two things in
@@ -61,7 +61,7 @@ func (n Names) Short(word string) string {
 	return word
 }
 
-// take makes short the short form of original. It returns false if short stands for something else already.
+// take makes the word short the short form of another. It returns false if short stands for something else already.
 func (n Names) take(short, original string) bool {
 	if other, taken := n[short]; taken {
 		return other == original

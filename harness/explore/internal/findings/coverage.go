@@ -56,11 +56,11 @@ func (m Coverage) SoleOwner() int {
 // lock guards it.
 type Drawn struct {
 	Drawn int `json:"drawn,omitempty"` // schedules that were drawn and run to their end
-	// how many of them were drawn when Steps had its final value: the promise holds for these only
+	// how many of these were drawn when Drawn.Steps had its final value; the promise counts no others
 	Counted int `json:"judged,omitempty"`
-	Actors  int `json:"actors,omitempty"` // most actors in one schedule
+	Actors  int `json:"actors,omitempty"` // the largest number of actors in one schedule
 	Steps   int `json:"steps,omitempty"`  // steps of the longest schedule
-	// most instants that one kind of fault could choose from, to let time pass to
+	// the largest number of instants among which one kind of fault could choose at any one point of a schedule
 	Instants int                   `json:"instants,omitempty"`
 	FirstAt  map[harness.Class]int `json:"firstAt,omitempty"` // by class: number of the first schedule that showed it
 }
@@ -69,7 +69,7 @@ type Drawn struct {
 type Draw struct {
 	Number   int // number of the schedule, from 1
 	Actors   int // actors in it
-	Instants int // most instants, at one moment, to which time could pass by one kind of fault
+	Instants int // the largest number of instants among which one kind of fault could choose at any one point
 }
 
 // count adds a schedule with the given number of steps, if it was drawn at random.
@@ -91,8 +91,8 @@ func (r *Drawn) add(more Drawn) {
 	}
 }
 
-// note records that schedule number showed a violation of class c. FirstAt keeps the smallest number of each class. If
-// number is 0, the schedule was not drawn at random, and note does nothing.
+// note records that a schedule showed a violation of class c. FirstAt keeps the smallest number of such a schedule. If
+// the parameter number is 0, the schedule was not drawn at random, and note does nothing.
 func (r *Drawn) note(c harness.Class, number int) {
 	if number == 0 {
 		return

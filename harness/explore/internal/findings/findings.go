@@ -71,7 +71,7 @@ func (f *Findings) keep(c *Counterexample) {
 	}
 }
 
-// Counterexample is a counterexample of a class.
+// Counterexample is a schedule that shows a violation of a class.
 type Counterexample struct {
 	Class    harness.Class      `json:"class"`
 	Budget   interleave.Budget  `json:"budget"`

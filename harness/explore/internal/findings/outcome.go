@@ -55,8 +55,8 @@ func (o Outcome) Judge(ctx context.Context, checkers []harness.Checker) Judgemen
 	return v
 }
 
-// LengthUntil counts the steps of a schedule up to the virtual time t, and operations of the harness after them. times
-// is Outcome.Times.
+// LengthUntil counts what happened up to the virtual time t: steps, and operations of the harness after the last step.
+// The parameter times is Outcome.Times.
 func LengthUntil(times []time.Duration, t time.Duration) (n int) {
 	for _, at := range times {
 		if at <= t {

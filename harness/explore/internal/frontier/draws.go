@@ -12,9 +12,9 @@ import (
 // earlier rounds, and not on which worker is faster.
 type Round struct {
 	From       int   `json:"next"`            // number of the next schedule, from 1; 0: no round has begun
-	To         int   `json:"to"`              // number after the last schedule of the round
+	To         int   `json:"to"`              // one more than the number of the round's last schedule
 	KnownSteps int   `json:"known"`           // steps of the longest schedule before the round; 0: unknown
-	Retry      []int `json:"again,omitempty"` // numbers below From of schedules that could not be run
+	Retry      []int `json:"again,omitempty"` // numbers, below Round.From, of schedules that could not be run
 }
 
 // Clone returns an independent copy.
@@ -23,10 +23,10 @@ func (r Round) Clone() Round {
 	return r
 }
 
-// Remaining counts the schedules of the round that remain.
+// Remaining counts the schedules of the round that are still to be run.
 func (r Round) Remaining() int { return r.To - r.From + len(r.Retry) }
 
-// Numbers lists the numbers of the schedules that remain.
+// Numbers lists the numbers of the schedules that are still to be run.
 func (r Round) Numbers() []int {
 	all := slices.Clone(r.Retry)
 	for n := r.From; n < r.To; n++ {
@@ -47,8 +47,9 @@ func (r Round) Split(n int) (parts []Round) {
 	return parts
 }
 
-// MarkRun records that the schedules of part were run, except for those with the numbers in undrawn. part has to be the
-// first of the rounds that Split returns. The error says that undrawn has a number twice, or one that is not in part.
+// MarkRun records that the schedules of a part were run, except for those whose numbers are in the list undrawn. The
+// part has to be the first of the rounds that Split returns. The error says that the list has a number twice, or one
+// that is not in the part.
 func (r *Round) MarkRun(part Round, undrawn []int) error {
 	all := part.Numbers()
 	for i, n := range undrawn {
@@ -83,7 +84,7 @@ type Draws struct {
 	Make func(number, known int) *strategy.Random
 }
 
-// Planned counts the schedules that remain of the round.
+// Planned counts the schedules of the round that are still to be run.
 func (f *Draws) Planned() int { return f.Remaining() }
 
 // Next takes the next schedule of the round. Schedules to run again come first.

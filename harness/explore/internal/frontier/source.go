@@ -21,7 +21,7 @@ type Source interface {
 
 // Job is a schedule to be run. Done or PutBack ends it.
 type Job interface {
-	// Strategy returns the strategy for one attempt to run it. Each attempt needs its own.
+	// Strategy returns the strategy for one attempt to run the schedule. Each attempt needs its own.
 	Strategy() strategy.Strategy
 
 	// Done says that the last attempt has run the schedule. It plans the branches that the strategy has found on the way.

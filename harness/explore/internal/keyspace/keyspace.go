@@ -42,7 +42,7 @@ type Key struct {
 // NoEnd is the End of a key that does not expire.
 const NoEnd = time.Duration(-1)
 
-// HasEnded reports whether a key with that end is gone now. Redis counts in milliseconds.
+// HasEnded reports whether a key with a given end is gone at a given time. Redis counts in milliseconds.
 func HasEnded(end, now time.Duration) bool { return now.Truncate(Grain) > end }
 
 // horizon is how long after Epoch a stored number still counts as an instant.

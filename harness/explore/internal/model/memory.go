@@ -29,9 +29,9 @@ type Memory struct {
 	Scripts  *command.Scripts
 	Watched  []string // keys that some client has watched
 	Recalled int      // schedules that were run from memory to their end
-	Broken   string   // why memory is no longer used; empty: it is
+	Broken   string   // why memory is no longer used; empty: memory is used
 
-	stores map[string]*Contents // by all that they hold
+	stores map[string]*Contents // by a text with their keys and script cache
 	size   int                  // number of minds, contents and transitions
 }
 

@@ -18,7 +18,7 @@ import (
 // act on what they read as clients do, so each of their calls has minds in the same tree.
 type Mind struct {
 	Reaction
-	Asks Ask // for Observe and Finally: what they ask for; Stop is unused
+	Asks Ask // for a call of Observe or Finally: what it asks for; Reaction.Stop is unused then
 	ID   visited.ID
 
 	after map[Event]*Mind
@@ -27,8 +27,8 @@ type Mind struct {
 // Reaction is what a client did after an event, until it waited again.
 type Reaction struct {
 	Acts    []Act // in order
-	Stop    Stop  // where it waits
-	Watches bool  // it watches keys
+	Stop    Stop  // where the client waits
+	Watches bool  // the client watches keys
 
 	Threads   int    // threads that the client has or had besides its first
 	Cancelled uint32 // a bit for each thread whose sleep was canceled by its context
@@ -105,10 +105,10 @@ const (
 	Unanswered                  // there was no answer
 	Cut                         // the connection's state was lost with its primary
 	ClockRead                   // At is the reading of the clock
-	Awake                       // its work or sleep is over
+	Awake                       // the client's work or sleep is over
 	Crashed                     // the client has crashed and gets no answers
 	Observes                    // Observe begins, after the operation in Text
-	// Finally begins, or gets an answer from interleave.After, which is in Text
+	// Finally begins, or gets an answer from interleave.After; Text is this answer
 	Finishes
 	Passed // time has passed for Observe or Finally; Text is the number of remaining keys
 )
@@ -161,9 +161,9 @@ func (e Event) IDAfter(before visited.ID) visited.ID {
 	return visited.IDOf(visited.AppendText(visited.AppendInts(visited.AppendBools(b, e.Promoted), e.At), e.Text))
 }
 
-// Learn stores what a client did after an event. before is the client's mind at the event, and the result is its mind
-// from then on. The error wraps schedule.ErrNotRepeated if the client did something else the last time. It shows
-// scripts by their names in scripts.
+// Learn stores what a client did after an event. The parameter before is the client's mind at the event, and the result
+// is the client's mind from then on. The error wraps schedule.ErrNotRepeated if the client did something else the last
+// time. The error names scripts as the table scripts does.
 func (m *Memory) Learn(client fmt.Stringer, before *Mind, event Event, did Reaction,
 	scripts *command.Scripts) (*Mind, error) {
 	next, isNew := m.child(before, event)

@@ -40,7 +40,7 @@ const AllScripts = "all"
 // Question is a command and everything that decides its outcome besides the store.
 type Question struct {
 	Transaction string // for an EXEC: commands of its MULTI
-	Followers   int64  // for a WAIT: 1 more than the replicas that follow the primary; 0: another command
+	Followers   int64  // for a WAIT: the number of replicas that follow the primary, plus 1; 0 for other commands
 	Slow        bool   // a millisecond passes while it is executed
 
 	text    string
@@ -88,7 +88,7 @@ func (m *Memory) Contents(keys []keyspace.Key, scripts string) *Contents {
 	return c
 }
 
-// At returns the contents without the keys that have expired by the virtual time now.
+// At returns the contents without the keys that have expired by a virtual time.
 func (c *Contents) At(m *Memory, now time.Duration) *Contents {
 	if c.first == keyspace.NoEnd || !keyspace.HasEnded(c.first, now) {
 		return c
@@ -133,16 +133,16 @@ type Watched struct {
 	Touched bool // it was written since then
 }
 
-// Touch marks each watched key that is among keys as written.
+// Touch marks as written each watched key that is in the list keys.
 func Touch(watched []Watched, keys []string) {
 	for i := range watched {
 		watched[i].Touched = watched[i].Touched || slices.Contains(keys, watched[i].Name)
 	}
 }
 
-// Ask returns the question that a command asks of a store at the virtual time now. on is the state of the command's
-// connection; nil: none. watched holds the keys that the connection watches. followers is the number of replicas that
-// follow the primary. ok is false if the outcome depends on something unknown.
+// Ask returns the question that a command asks of a store at a virtual time. The parameter on is the state of the
+// command's connection; nil: none. The parameter watched holds the keys that the connection watches, and followers is
+// the number of replicas that follow the primary. ok is false if the outcome depends on something unknown.
 func (m *Memory) Ask(c *command.Command, on *command.Pending, watched []Watched, store *Contents, now time.Duration,
 	followers int64) (q Question, ok bool) {
 	means, ok := m.Scripts.MeaningOf(c, on.OpenTransaction())

@@ -42,7 +42,7 @@ type Conn struct {
 	silence *Silence
 }
 
-// Dial connects to the node at a Unix socket. silence counts the slices in which a reply does not come.
+// Dial connects to the node at a Unix socket. The parameter silence counts the slices in which a reply does not come.
 func Dial(socket string, silence *Silence) (*Conn, error) {
 	syscall.ForkLock.RLock() // no child process inherits the socket
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)

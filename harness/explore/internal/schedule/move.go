@@ -29,7 +29,7 @@ type Move struct {
 	Ends          bool // an operation may end with it. After the move: an operation did end
 	Silent        bool // it sends nothing to Redis
 	Observes      bool // Program.Observe is called if an operation ends with it
-	// memory that it may read and write, shared by the clients of a process; 0: its client's alone
+	// memory that it may read and write, shared by the clients of a process; 0: only its client uses the memory
 	Memory int
 }
 
@@ -43,13 +43,13 @@ type Instant struct {
 	BeyondEnd bool              // a lease has ended by then
 }
 
-// Contains reports whether moves has a choice.
+// Contains reports whether one of the moves is a given choice.
 func Contains(moves []Move, c interleave.Choice) bool {
 	return slices.ContainsFunc(moves, func(m Move) bool { return m.Choice == c })
 }
 
-// Independent reports whether two moves may swap places without a difference for clients, Redis and checkers. did has
-// happened, and other was possible at the same moment. If in doubt, the result is false.
+// Independent reports whether two moves may swap places without a difference for clients, Redis and checkers. The move
+// did has happened; the move other was possible at the same moment. If in doubt, the result is false.
 func Independent(did, other Move) bool {
 	i, client := did.Choice.Client()
 	if j, too := other.Choice.Client(); client && too && i == j {

@@ -17,7 +17,8 @@ import (
 // Making a promoted node a replica again takes a full synchronisation, as long as a hundred steps. So the replica is
 // not promoted itself. Another primary, the successor, gets what the replica holds, and clients continue there.
 
-// Nodes of a server, by number. A server without replicas has only the first, one without failovers the first three.
+// Nodes of a server, by number. A server without replicas has only the first. A server without failovers has the first
+// three.
 const (
 	FirstPrimary = iota
 	Lagging      // a replica of FirstPrimary. It gets nothing once replication has stopped

@@ -23,21 +23,21 @@ import (
 type Server struct {
 	Cluster           *cluster.Cluster // the first primary and its replicas
 	successor         *cluster.Cluster // the successor and its replica; nil without failovers
-	Names             []string         // of the nodes, by number
+	Names             []string         // names of the nodes, by number
 	sockets           []string
 	admin             []*resp.Conn       // the explorer's own connections, one per node
 	Primary           int                // node that clients use
-	resumeReplication func() error       // lets the lagging replica follow its primary again; nil: it does
+	resumeReplication func() error       // lets the lagging replica follow its primary again; nil: it is following
 	lagging           replicaData        // what that replica held when replication stopped
 	awaitsAcks        bool               // clients wait for acknowledgements, so a replica follows a new primary
 	witnesses         []*resp.Conn       // see WatchKeys
 	monitors          map[int]*resp.Conn // see WatchScripts; by node
 	marks             int                // see ScriptCalls
 	clean             bool               // database 0 is empty
-	Silence           resp.Silence       // of all its nodes
+	Silence           resp.Silence       // shared by the connections to all nodes
 
 	fixed      []*cluster.FixedClock // the servers' clocks, by cluster; nil: they cannot be set
-	WhyNoClock string                // why clocks cannot be set; empty: they can
+	WhyNoClock string                // why clocks cannot be set; empty: clocks can be set
 	missedTime time.Duration         // virtual time since replication stopped; 0 if clocks can be set
 
 	changed settings
@@ -201,7 +201,7 @@ func (s *Server) DialNode(node int) (*resp.Conn, error) {
 	return resp.Dial(s.sockets[node], &s.Silence)
 }
 
-// Kill closes a connection at a node by its ID. It may be closed already.
+// Kill makes a node close the connection with that ID, which may be closed already.
 func (s *Server) Kill(node int, id string) error {
 	_, err := s.admin[node].Ask(resp.Request("CLIENT", "KILL", "ID", id), 1)
 	return err
@@ -243,7 +243,7 @@ func (s *Server) Reset() error {
 	return nil
 }
 
-// NoteWrites records that database 0 may not be empty any more. Call it before a command that may write.
+// NoteWrites records that database 0 may no longer be empty. Call it before a command that may write.
 func (s *Server) NoteWrites() { s.clean = false }
 
 // SetsClocks reports whether the servers' clocks can be set. If not, WhyNoClock says why.

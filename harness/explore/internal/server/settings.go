@@ -11,7 +11,7 @@ import (
 // This file restores functions and settings that clients have changed. What clients change outside of operations, such
 // as on their first connection, stays, since they do it only once for all schedules.
 
-// settings is what clients have changed. The zero value: nothing.
+// settings is what clients have changed. In the zero value nothing was changed.
 type settings struct {
 	functions string            // functions that stay, in the format of FUNCTION DUMP; empty: none
 	loaded    bool              // other functions were loaded, or some were deleted
@@ -19,8 +19,8 @@ type settings struct {
 }
 
 // NoteSettings records what a command changes and has to be restored after the schedule: the script cache, functions
-// and settings. Call it before the command. stays is true for a command outside of operations, after which only the
-// script cache is restored.
+// and settings. Call it before the command. The parameter stays is true for a command outside of operations, after
+// which only the script cache is restored.
 func (s *Server) NoteSettings(args [][]byte, stays bool) error {
 	if command.FlushesScripts(args) {
 		s.Flushed = true

@@ -13,12 +13,12 @@ import (
 
 // Bounds of the store in a counterexample.
 const (
-	MostKeys  = 12 // keys
-	mostValue = 80 // bytes of one value
+	MostKeys  = 12 // the largest number of keys that are shown
+	mostValue = 80 // the largest number of bytes of a value that are shown
 )
 
-// shownScript lists all keys, each with its end in ms and its value, for people. ARGV[1] is endCommand, and ARGV[2]
-// bounds the number of keys. The first element of the list is the number of keys left out.
+// shownScript lists all keys, each with its end in ms and its value, for people. ARGV[1] is the result of endCommand,
+// and ARGV[2] bounds the number of keys. The first element of the list is the number of keys left out.
 const shownScript = `local keys = redis.call('keys', '*')
 table.sort(keys)
 local out = {math.max(0, #keys - ARGV[2])}
@@ -37,7 +37,7 @@ for i = 1, math.min(#keys, ARGV[2]) do
 end
 return out`
 
-// Content returns the primary's content at virtual time now.
+// Content returns the primary's content at a virtual time.
 func (s *Server) Content(now, unit time.Duration) (*interleave.Store, error) {
 	all, err := s.list(s.Primary, shownScript, s.endCommand(), strconv.Itoa(MostKeys))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // Branch is a part of a search: all schedules that begin with Prefix, except those that belong to other branches.
 type Branch struct {
 	Prefix      []interleave.Choice
-	Fingerprint uint64 // when Prefix was planned; 0: unknown
+	Fingerprint uint64 // fingerprint of Prefix when it was planned; 0: unknown
 	// moves that were asleep before the last choice of Prefix: schedules that go on with one of them belong to other
 	// branches
 	SleepSet []*schedule.Move
@@ -34,7 +34,7 @@ type Exhaustive struct {
 	unreduced bool // no move falls asleep
 
 	taken  int              // moves so far, those of Prefix included
-	cost   int              // their preemptions and faults
+	cost   int              // preemptions and faults in these moves
 	asleep []*schedule.Move // moves that are asleep now
 	next   *schedule.Move   // the move that is being made; nil: it belongs to Prefix
 }
@@ -74,9 +74,10 @@ func (e *Exhaustive) Next(v View) (c interleave.Choice, decision Decision, err e
 	return e.next.Choice, Take, nil
 }
 
-// branch returns the first move that is not asleep, and plans a branch for each further one; nil: all are asleep. In
-// the branch of a move, the moves before it are asleep. Crashes are an exception, since a crash is only possible right
-// after its client's step: it is not asleep in later branches, and in its own branch no earlier move falls asleep.
+// branch returns the first move that is not asleep, and plans a branch for each further one. It returns nil if all are
+// asleep. In the branch of a move, the moves before it are asleep. Crashes are an exception, since a crash is only
+// possible right after its client's step: it is not asleep in later branches, and in its own branch no earlier move
+// falls asleep.
 func (e *Exhaustive) branch(v View, moves []schedule.Move) (next *schedule.Move) {
 	tried := e.asleep
 	for i := range moves {

@@ -15,7 +15,7 @@ import (
 // placedFault is a fault of a random schedule, and the earliest step at which it happens.
 type placedFault struct {
 	kind  faultKind
-	place int // number of steps that come before it, at least
+	place int // the smallest number of steps that come before it
 }
 
 // faultKind is what a fault does.
@@ -39,8 +39,8 @@ const (
 // replica. It maps the first half to the second.
 var completes = map[faultKind]faultKind{stopsReplication: promotes, delays: arrives}
 
-// drawFaults draws the faults of a random schedule, each with its place among that many steps. They are sorted by
-// place.
+// drawFaults draws the faults of a random schedule, each with its place among the given number of steps. They are
+// sorted by place.
 func drawFaults(rng *rand.Rand, steps int, budget interleave.Budget) (faults []placedFault) {
 	possible := faultsOf(budget)
 	rng.Shuffle(len(possible), func(i, j int) { possible[i], possible[j] = possible[j], possible[i] })

@@ -21,7 +21,7 @@ import (
 // able to take a step. k is the length of the longest schedule of earlier rounds, and there are no change points while
 // it is unknown. Interchangeable clients begin in one order only, so their priorities are not drawn.
 //
-// Random calls pick for each move, and took after it.
+// Random calls pct.pick before each move, and pct.took after it.
 type pct struct {
 	rng *rand.Rand
 
@@ -80,9 +80,9 @@ func (p *pct) priorityOf(actor int) float64 {
 	return p.priority[actor]
 }
 
-// amongOrdered returns a priority for an actor beside n clients with the priorities 1, 1/2, ..., 1/n. drawn is a random
-// number between 0 and 1. The result is equally likely to be above all of these, between any two neighbours, or below
-// all.
+// amongOrdered returns a priority for an actor beside n clients with the priorities 1, 1/2, ..., 1/n. The parameter
+// drawn is a random number between 0 and 1. The result is equally likely to be above all of these, between any two
+// neighbours, or below all.
 func amongOrdered(drawn float64, n int) float64 {
 	place, within := math.Modf(drawn * float64(n+1))
 	upper, lower := 2.0, 1/(place+1)

@@ -14,8 +14,8 @@ type sampler interface {
 	// pick returns one of the possible steps; the zero Choice if there is none.
 	pick(steps []schedule.Move) interleave.Choice
 
-	// took tells the sampler which move was made. number counts moves from 1. steps are the actors' steps from which pick
-	// has chosen.
+	// took tells the sampler which move was made. The parameter number counts moves from 1. The parameter steps lists
+	// the actors' steps from which pick has chosen.
 	took(did schedule.Move, number int, steps []schedule.Move)
 }
 
@@ -23,7 +23,7 @@ type sampler interface {
 type Shape struct {
 	Strategy string // one of Names; empty: the default
 	Depth    int    // depth of the bugs to look for, 1 or more; used only if the strategy makes a promise by depth
-	Steps    int    // most steps of a schedule; 0: unknown, so no fault or change point is drawn
+	Steps    int    // the largest number of steps of a schedule; 0: unknown, so no fault or change point is drawn
 	InOrder  bool   // clients are interchangeable and begin in order
 	Budget   interleave.Budget
 }
@@ -64,17 +64,17 @@ func Promises(name string) bool {
 // Random draws one schedule. Its faults are drawn first; then a sampler chooses whose turn it is.
 type Random struct {
 	// What the promise of the search depends on: see interleave.Random.
-	Actors   int // actors that have been able to take a step
-	Instants int // most instants, at one moment, to which time could pass by one kind of fault
+	Actors   int // number of actors that have been able to take a step
+	Instants int // the largest number of instants among which one kind of fault could choose at any one point
 
 	rng     *rand.Rand
 	sampler sampler
 	faults  []placedFault // drawn in advance, sorted by place; those that have happened are removed
 
 	// The schedule so far.
-	taken int             // moves
+	taken int             // number of moves so far
 	steps []schedule.Move // steps that are possible now
-	seen  map[int]bool    // actors
+	seen  map[int]bool    // actors that have been able to take a step
 }
 
 // Draw returns the schedule that rng determines. shape.Strategy is one of Names, or empty.

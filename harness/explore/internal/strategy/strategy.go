@@ -14,8 +14,8 @@ import (
 
 // Strategy chooses the moves of one schedule.
 type Strategy interface {
-	// Next returns the choice to take, if the decision is Take. An error ends the schedule. If the decision is Leave, its
-	// clients first run to some end.
+	// Next returns the choice to take, if the decision is Take. An error ends the schedule. If the decision is Leave,
+	// the schedule's clients first run to some end.
 	Next(View) (interleave.Choice, Decision, error)
 
 	// Took tells the strategy which move was made. It is called after each move that Next has chosen.

@@ -1,5 +1,5 @@
 // Package trace writes down the steps of a schedule for people: what was sent and answered, and what the client
-// believes then.
+// believes from then on.
 package trace
 
 import (
@@ -51,7 +51,7 @@ func (t *Trace) Current() *interleave.Step {
 	return &t.Steps[len(t.Steps)-1]
 }
 
-// also appends the argument what to the text of a step. If the text is not empty, sep comes between.
+// also appends words to the text of a step. If the text is not empty, the separator sep comes between.
 func also(s *interleave.Step, sep, what string) {
 	if s.Command != "" {
 		s.Command += sep
@@ -81,8 +81,8 @@ func (t *Trace) StartStep(at time.Duration, c interleave.Choice) {
 	t.Steps = append(t.Steps, s)
 }
 
-// Sent writes a command and its reply. lost is the error that the client gets instead of the reply; nil: it gets the
-// reply.
+// Sent writes a command and its reply. The parameter lost is the error that the client gets instead of the reply; nil:
+// the client gets the reply.
 func (t *Trace) Sent(c command.Command, reply []byte, lost error) {
 	s := t.Current()
 	if s == nil {
@@ -120,7 +120,8 @@ func (t *Trace) Unanswered(why string) {
 	}
 }
 
-// Crashed writes that a client's crash also ends the other members of its process. members and client count from 0.
+// Crashed writes that a client's crash also ends the other members of its process. Both parameters count clients from
+// 0.
 func (t *Trace) Crashed(members []int, client int) {
 	if t == nil {
 		return
@@ -140,7 +141,7 @@ func (t *Trace) ClockRead(at time.Duration) {
 	}
 }
 
-// Arrived writes a late command that is executed. client sent it, from 0.
+// Arrived writes a late command that is executed, and which client sent it. The parameter client counts from 0.
 func (t *Trace) Arrived(client int, c command.Command, reply []byte) {
 	if s := t.Current(); s != nil {
 		also(s, "; ", fmt.Sprintf("client %d's %s arrives", client+1, t.text(c)))
@@ -195,8 +196,8 @@ func (t *Trace) Passed(d time.Duration, gone []string, timeLeft string, last []s
 // rounded returns d rounded up to whole milliseconds, since the missing microseconds passed in earlier steps.
 func rounded(d time.Duration) time.Duration { return keyspace.RoundUp(d, keyspace.Grain) }
 
-// FinishStep ends a step. ended lists the operations that ended in the step. seen lists the operations of
-// Program.Observe, which then read the store.
+// FinishStep ends a step. The parameter ended lists the operations that ended in the step. The parameter seen lists the
+// operations by which Program.Observe read the store afterwards.
 func (t *Trace) FinishStep(ended, seen []harness.Op) {
 	s := t.Current()
 	if s == nil {

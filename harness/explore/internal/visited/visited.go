@@ -20,7 +20,7 @@ const MostStates = 8_000_000
 type Table struct {
 	mu          sync.Mutex
 	seen        map[ID]struct{}
-	tracksFresh bool // fresh is kept
+	tracksFresh bool // new states are also listed in fresh
 	fresh       []ID // states added by Visit
 }
 
