@@ -27,7 +27,7 @@ type lateCommand struct {
 	node     int               // node to which wire leads
 	commands []command.Command // the command that the client waited for, then the rest of its pipeline
 	arrived  bool
-	at       int // length of the schedule when it was given up
+	at       int // length of the schedule when the command was given up
 
 	pending *command.Pending // state of the connection, if the schedule is learned from or run from memory
 	watched []model.Watched  // keys watched on the connection

@@ -154,8 +154,8 @@ func (ex *live) observationReads(event model.Event) {
 	}
 }
 
-// askedByProgram prepares to learn from a command that Observe or Finally is about to send. Call the function that it
-// returns with the reply.
+// askedByProgram prepares to learn from a command that Observe or Finally is about to send. Call the returned function
+// with the reply.
 func (c *conn) askedByProgram(next *command.Command) (learned func(reply []byte) error, err error) {
 	ex := c.dialer.world.current
 	if ex == nil || !ex.learns() || !c.dialer.world.asking {

@@ -28,11 +28,11 @@ type live struct {
 
 	running   *actor         // the actor that the scheduler waits for; nil: none
 	waiters   []*conn        // connections on which something may arrive: a blocked command, a subscription
-	failure   error          // why the schedule cannot go on, found in a client's goroutine; nil: it can
+	failure   error          // why the schedule cannot go on, found in a client's goroutine; nil: no reason
 	ends      []keyspace.End // when keys expire; valid if endsKnown
 	endsKnown bool
 	stored    []keyspace.Key // keys with values; valid if not nil. Some may have expired since
-	trails    *trails        // identify the state; nil: not needed
+	trails    *trails        // identify the schedule's state; nil: not needed
 	leases    givenLeases
 }
 
@@ -283,7 +283,7 @@ func (ex *live) passTime(from, to time.Duration) error {
 	return ex.w.PassTime(from, to)
 }
 
-// keyEnds asks Redis only if a command may have changed the ends.
+// keyEnds lists when keys expire. It asks Redis only if a command may have changed that.
 func (ex *live) keyEnds() (_ []keyspace.End, err error) {
 	if !ex.endsKnown {
 		ex.ends, err = ex.w.KeyEnds(ex.now, ex.roundingUnit())
@@ -292,7 +292,7 @@ func (ex *live) keyEnds() (_ []keyspace.End, err error) {
 	return ex.ends, err
 }
 
-// namedInstants asks Redis only if the content is not known.
+// namedInstants lists the instants that stored values name. It asks Redis only if the content is not known.
 func (ex *live) namedInstants() (_ []time.Duration, err error) {
 	if ex.learns() {
 		return ex.store.At(ex.memory, ex.now).Named(), nil

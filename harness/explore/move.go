@@ -99,8 +99,8 @@ func (ex *execution) stepOf(a *actor) schedule.Move {
 }
 
 // addUnanswered adds the moves in which a client's command gets no answer: the answer is lost, the command is lost, or
-// the command is late. If the command changes nothing, the three come to the same. It is then late only if the budget
-// has neither lost answers nor lost commands.
+// the command is late. If the command changes nothing, all three have the same effect. In that case the command is late
+// only if the budget has neither lost answers nor lost commands.
 func (ex *execution) addUnanswered(out []schedule.Move) []schedule.Move {
 	for _, run := range slices.Clip(out) {
 		a := ex.actorOf(run.Choice)

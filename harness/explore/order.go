@@ -11,7 +11,7 @@ import (
 
 const (
 	mostOrderRuns = 1000            // schedules that are run to reorder one counterexample
-	orderWithin   = 3 * time.Second // time to reorder it, while this process is awake
+	orderWithin   = 3 * time.Second // time for reordering one counterexample, counted while this process is awake
 )
 
 // orderFound sorts the steps of counterexamples by client where their order does not matter. Many schedules may show
@@ -51,8 +51,8 @@ func (h *shrinker) order(ctx context.Context) error {
 	return nil
 }
 
-// moveStep moves the step at index from to index to. It keeps the resulting schedule if that is tidier and still shows
-// the violation.
+// moveStep moves one step to another index. It keeps the resulting schedule if that is tidier and still shows the
+// violation.
 func (h *shrinker) moveStep(ctx context.Context, from, to int) (tidier bool, err error) {
 	old := h.best.Schedule
 	schedule := slices.Insert(slices.Delete(slices.Clone(old), from, from+1), to, old[from])

@@ -76,7 +76,7 @@ func (ex *execution) readsTime(a *actor) (clock, ttl bool) {
 	return false, false
 }
 
-// passToInstant lets time pass to the instant of a choice. ends is true if a lease ends on the way.
+// passToInstant lets time pass to the instant of a choice. The result ends is true if a lease ends on the way.
 func (ex *execution) passToInstant(c interleave.Choice) (ends bool, err error) {
 	list := ex.reachableInstants
 	if c.Kind() == interleave.PassesFine {
@@ -177,7 +177,8 @@ func (ex *execution) readsClock(c *command.Command, on *command.Pending) bool {
 	return ex.anyCommand(c, on, ex.w.Scripts.ReadsClock)
 }
 
-// anyCommand reports whether matches returns true for a command or, if it is an EXEC, for a command of its transaction.
+// anyCommand reports whether the function matches returns true for a command or, if it is an EXEC, for a command of its
+// transaction.
 func (ex *execution) anyCommand(c *command.Command, on *command.Pending, matches func(args [][]byte) bool) bool {
 	return matches(c.Args) ||
 		command.Name(c.Args) == "exec" && slices.ContainsFunc(resp.ParseAll(on.OpenTransaction()), matches)

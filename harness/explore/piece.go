@@ -30,7 +30,7 @@ type Piece struct {
 	Remember bool             `json:"remember,omitempty"` // run schedules from memory where possible
 	Known    []byte           `json:"known,omitempty"`    // states that need not be explored again
 
-	// For random schedules: some of a round.
+	// For random schedules: a part of a round.
 	Drawing *frontier.Round `json:"drawing,omitempty"`
 }
 
@@ -41,7 +41,7 @@ type PieceResult struct {
 	Remaining []frontier.Saved `json:"left,omitempty"`    // branches that remain
 	Undrawn   []int            `json:"undrawn,omitempty"` // numbers of random schedules that were not run
 	Fresh     []byte           `json:"fresh,omitempty"`   // states that were not known before
-	// why schedules could no longer be run from memory; empty: they could
+	// why schedules could no longer be run from memory; empty: memory went on working
 	Memory  string `json:"memory,omitempty"`
 	Stopped string `json:"stopped,omitempty"` // why the whole search has to end; empty: it can go on
 }

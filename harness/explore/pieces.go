@@ -31,9 +31,9 @@ import (
 // returned.
 
 const (
-	piecesAtOnce = 8    // pieces in a round, so as many workers can be busy
-	mostBranches = 1000 // branches in a piece
-	drawnInPiece = 32   // random schedules in a piece
+	piecesAtOnce = 8    // pieces in a round, and so the largest number of busy workers
+	mostBranches = 1000 // the largest number of branches in a piece
+	drawnInPiece = 32   // the largest number of random schedules in a piece
 
 	checkpointEvery = 2 * time.Second
 )
@@ -62,10 +62,10 @@ type pieceSizes struct{ first, later int }
 // pieceState is what a search keeps if it is done in pieces, is itself a piece, or goes on from a checkpoint.
 type pieceState struct {
 	resumed *savedPart // the next part's state in a checkpoint; nil: none
-	// why later pieces, or a resumed search, do not use memory; empty: they may
+	// why later pieces, or a resumed search, do not use memory; empty: memory may be used
 	whyForgotten string
 	round        *round    // current round of pieces; nil: none
-	added        int       // pieces whose results were merged
+	added        int       // number of pieces whose results were merged
 	mostRuns     int       // schedules after which a piece ends, including pruned ones; 0: no limit
 	savedAt      time.Time // time of the last checkpoint
 }
@@ -77,7 +77,7 @@ var (
 	piecesFromMemory = pieceSizes{2000, 4000}
 )
 
-// MaxWorkers is the most workers that a search in pieces keeps busy.
+// MaxWorkers is the largest number of workers that a search in pieces keeps busy.
 const MaxWorkers = piecesAtOnce
 
 // ErrWorker marks the loss of a worker that was doing a piece.
@@ -153,7 +153,7 @@ func (s *search) sizeOfPiece(first, remembers bool) int {
 }
 
 // doPieces does pieces, up to Pieces.Workers at the same time, and calls add with their results in the order of the
-// pieces. It returns when all are done or the search has ended, and drops the results that are left then.
+// pieces. It returns when all are done or the search has ended. It drops results that were not added by then.
 func (s *search) doPieces(ctx context.Context, pieces []Piece, known []byte, add func(PieceResult)) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer s.cancelWhenOver(cancel)()
@@ -262,8 +262,8 @@ func (s *search) afterPiece(res PieceResult) {
 	}
 }
 
-// noPieceDone says that a search was out of time before any piece was finished, and what to do about it; empty: one was
-// finished. If such a search were resumed, it would begin the same pieces again. The caller holds s.mu.
+// noPieceDone says that a search was out of time before any piece was finished, and what to do about it. It is empty if
+// a piece was finished. If such a search were resumed, it would begin the same pieces again. The caller holds s.mu.
 func (s *search) noPieceDone() string {
 	if s.spec.Pieces == nil || s.added > 0 {
 		return ""

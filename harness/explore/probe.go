@@ -121,8 +121,8 @@ func (ex *execution) ownerRefused() bool {
 	return !ex.promoted && !ex.Subscribed && !ex.AskedForMessage && !ex.hasThreads() && ownerRefused(ex.ops, ex.stamp())
 }
 
-// ownerRefused reports whether the last owner was refused a release or an extend during its lease, and the lease still
-// runs at now. It does not say whether the owner still has the lock: the next acquire shows that.
+// ownerRefused reports whether the last owner was refused a release or an extend during its lease, and the lease is not
+// over at a given time. It does not say whether the owner still has the lock: the next acquire shows that.
 func ownerRefused(ops []harness.Op, now time.Duration) bool {
 	type owner struct {
 		client     int

@@ -8,7 +8,7 @@ import (
 
 // Progress holds the counts of a running search. All except Planned cover all parts so far.
 type Progress struct {
-	Budget      interleave.Budget // of the current part
+	Budget      interleave.Budget // budget of the current part
 	Part, Parts int               // number of the current part, from 1, and of all parts
 	Schedules   int               // schedules that were run and judged
 	Pruned      int               // schedules that were ended early, since another shows the same
@@ -20,7 +20,7 @@ type Progress struct {
 // progressEvery is the time between two calls of Spec.OnProgress.
 const progressEvery = 250 * time.Millisecond
 
-// tellProgress calls spec.OnProgress every progressEvery until stop is called. stop makes the last call.
+// tellProgress calls spec.OnProgress every progressEvery until the function stop is called, which makes the last call.
 func (s *search) tellProgress() (stop func()) {
 	if s.spec.OnProgress == nil {
 		return func() {}

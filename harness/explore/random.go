@@ -20,10 +20,10 @@ import (
 type Random struct {
 	Strategy string `json:",omitempty"` // one of Strategies; default: the first
 
-	// Schedules is the number of random schedules. 0: as many as Spec.For leaves time for. Then up to three fifths of that
-	// time first go to running all schedules of 2 clients, and all of 3.
+	// Schedules is the number of random schedules. 0: as many as Spec.For leaves time for. In that case up to three
+	// fifths of the time are first spent on all schedules of 2 clients, and all of 3.
 	Schedules int
-	// depth of the bugs to look for, 1 to MaxDepth; default 3. Only for strategies that make a promise by depth
+	// depth of the bugs to look for, 1 to MaxDepth; default 3. Used only if PromisesDepth is true for the strategy
 	Depth int
 	Seed  uint64 // equal seeds draw equal schedules; default: random, and stated in the result
 }
@@ -42,7 +42,7 @@ func PromisesDepth(name string) bool { return strategy.Promises(name) }
 
 const (
 	defaultDepth = 3
-	mostSeeds    = 1_000_000_000 // drawn seeds are smaller, so that people can type them
+	mostSeeds    = 1_000_000_000 // drawn seeds are smaller than this, so that people can type them
 	longestRound = 512
 )
 
@@ -169,7 +169,7 @@ func (r Random) draw(spec *Spec, b interleave.Budget, number, steps int) *strate
 	})
 }
 
-// promise adds what random schedules promise to the result. The caller holds s.mu.
+// promise adds to the result what random schedules promise. The caller holds s.mu.
 func (s *search) promise(res *interleave.Result) {
 	r := s.spec.Random
 	if r == nil {

@@ -23,9 +23,9 @@ const (
 type readiness uint8
 
 const (
-	blocked readiness = iota // after a step of another actor
-	byTime                   // after a step of another actor, or when time passes
-	ready                    // now. A sleep inside an operation counts as ready, if its client has one thread
+	blocked readiness = iota // the actor can go on after a step of another actor
+	byTime                   // the actor can go on after a step of another actor, or when time passes
+	ready                    // the actor can go on now. A sleep in an operation counts as ready, if the client has one thread
 )
 
 // readiness returns when an actor can take its next step.

@@ -23,7 +23,7 @@ import (
 // modelled is a schedule with a model of its store: one that the model learns from, or one that is run from memory.
 type modelled struct {
 	*execution
-	memory  *model.Memory // nil: neither is the case, and there is no model
+	memory  *model.Memory // nil: there is no model
 	store   *model.Contents
 	replica *model.Contents // what the replica to be promoted will have
 }
@@ -91,8 +91,8 @@ func (ex *recalled) notify(a *actor, event model.Event) error {
 	return ex.startThreads()
 }
 
-// recallThreads updates the threads of a's client, which next describes, after a has acted. It adds the threads that a
-// has started, marks those whose sleep was canceled, and sets the thread for which a waits.
+// recallThreads updates the threads of a's client after a has acted. The mind next describes them. recallThreads adds
+// the threads that a has started, marks those whose sleep was canceled, and sets the thread for which a waits.
 func (ex *recalled) recallThreads(a *actor, next *model.Mind) {
 	all := ex.threadsOf(a.index)
 	for len(all) <= next.Threads {
@@ -189,8 +189,8 @@ func (ex *execution) losesState(next *command.Pending) bool {
 // followers returns the number of replicas that get what is written now, in a live schedule or from memory.
 func (ex *execution) followers() int64 { return ex.w.Followers(ex.replicationStopped, ex.promoted) }
 
-// waitsInVain returns the time-out of a WAIT that asks for more replicas than follow the primary; 0: another command,
-// or one without a time-out.
+// waitsInVain returns the time-out of a WAIT that asks for more replicas than follow the primary. It is 0 for any other
+// command, and for a WAIT without a time-out.
 func (ex *execution) waitsInVain(c *command.Command) time.Duration {
 	if c.WantedAcks() <= ex.followers() {
 		return 0

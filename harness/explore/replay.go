@@ -120,7 +120,7 @@ func (r runner) counterexample(ctx context.Context, ex *execution, budget interl
 var clientIDs = regexp.MustCompile(`\bclients? \d+(?:(?:, | and )\d+)*`)
 
 // numberClients replaces client ids in a note by client numbers. After an operation without an answer a client gets
-// another id: its number plus a multiple of workers.
+// another id: its number plus a multiple of the parameter workers.
 func numberClients(note string, workers int) string {
 	return clientIDs.ReplaceAllStringFunc(note, func(s string) string {
 		return digits.ReplaceAllStringFunc(s, func(id string) string {
@@ -194,9 +194,9 @@ type Followed struct {
 }
 
 // Follow runs spec's program along the schedule of an earlier counterexample, perhaps of an older version, and has the
-// checkers judge the history. Unlike [Replay] it does not compare commands. It skips choices that are not possible any
-// more, and when the schedule ends it lets unfinished clients run one after the other. An error says that the harness
-// or its environment failed, or that spec cannot be searched (ErrSpec).
+// checkers judge the history. Unlike [Replay] it does not compare commands. It skips choices that are no longer
+// possible, and when the schedule ends it lets unfinished clients run one after the other. An error says that the
+// harness or its environment failed, or that spec cannot be searched (ErrSpec).
 func Follow(ctx context.Context, spec Spec, c interleave.Counterexample) (Followed, error) {
 	return inOwnWorld(ctx, spec, c, func(r runner) (out Followed, err error) {
 		err = catchPanics(func() (err error) {

@@ -17,7 +17,7 @@ import (
 // This file runs schedules: a strategy chooses each move, and the execution carries it out.
 
 const (
-	maxAttempts = 20 // runs of one schedule, if it is disturbed or the machine is slow
+	maxAttempts = 20 // how often one schedule is run at most, if it is disturbed or the machine is slow
 	// if clocks cannot be set, a schedule that takes longer than lease/slowness is run again
 	slowness = 10
 )
@@ -78,11 +78,11 @@ type runner struct {
 	spec   *Spec
 	w      *world
 	traced bool // write down steps
-	stores bool // and the store after each
+	stores bool // also write down the store after each step
 }
 
 // run runs one schedule within a budget, and runs it again if it was disturbed. Each attempt gets its own strategy from
-// next. The execution is nil if no attempt could begin.
+// the function next. The execution is nil if no attempt could begin.
 func (r runner) run(ctx context.Context, b interleave.Budget, next func() strategy.Strategy) (*execution, error) {
 	return r.undisturbed(ctx, b, func() (*execution, error) { return r.once(ctx, b, next()) })
 }
@@ -100,9 +100,9 @@ func (r runner) once(ctx context.Context, b interleave.Budget, s strategy.Strate
 	return ex.execution, err
 }
 
-// undisturbed calls attempt until a schedule is not disturbed, and returns this schedule with the attempt's error. If
-// every attempt is disturbed, the error wraps errDisturbed. A last attempt that succeeded counts even if a standstill
-// disturbed it.
+// undisturbed calls the function attempt until a schedule is not disturbed, and returns this schedule with the
+// attempt's error. If every attempt is disturbed, the error wraps errDisturbed. A last attempt that succeeded counts
+// even if a standstill disturbed it.
 func (r runner) undisturbed(ctx context.Context, b interleave.Budget,
 	attempt func() (*execution, error)) (ex *execution, err error) {
 	why := ""
@@ -139,8 +139,8 @@ func (ex *execution) disturbanceExplains(err error) bool {
 }
 
 // mayComeOfStandstill reports whether a standstill may have caused the outcome of an attempt, so that the schedule
-// should be run again. ex is nil if the attempt was run from memory: its success has no such cause. If Redis no longer
-// answers, the result is false, since another attempt is pointless.
+// should be run again. The parameter ex is nil if the attempt was run from memory; the success of such an attempt has
+// no such cause. If Redis no longer answers, the result is false, since another attempt is pointless.
 func mayComeOfStandstill(ex *execution, err error) bool {
 	if err == nil {
 		return ex != nil
@@ -148,8 +148,8 @@ func mayComeOfStandstill(ex *execution, err error) bool {
 	return !errors.Is(err, resp.ErrSilent) && !errors.Is(err, errDisturbed)
 }
 
-// learnScripts runs a random schedule, so that clients load the scripts that Redis lacks. number is its seed. The
-// schedule in which a script was missing may never load it, for example if the client crashes before that.
+// learnScripts runs a random schedule, so that clients load the scripts that Redis lacks. The parameter number is its
+// seed. The schedule in which a script was missing may never load it, for example if the client crashes before that.
 func (r runner) learnScripts(ctx context.Context, b interleave.Budget, number, steps int) error {
 	r.traced = false
 	_, err := r.once(ctx, b, strategy.Draw(rand.New(rand.NewPCG(1, uint64(number))),

@@ -86,9 +86,9 @@ type search struct {
 	mu         sync.Mutex
 	wake       *sync.Cond
 	source     frontier.Source    // current source: branches or draws
-	branches   *frontier.Branches // of the part that runs every schedule; nil: none has begun
+	branches   *frontier.Branches // branches of the part that runs every schedule; nil: no such part has begun
 	draws      frontier.Draws     // current round of random schedules
-	busy       int                // workers that run a schedule
+	busy       int                // number of workers that run a schedule
 	seen       findings.Findings
 	untilFirst time.Duration // real time to the first counterexample; 0: none
 	ending                   // how the search ended early
@@ -106,7 +106,7 @@ type currentPart struct {
 	budget interleave.Budget
 	part   int               // number of the part, from 1
 	parts  []interleave.Part // earlier parts
-	states *states           // states that were met; nil: they are not looked up
+	states *states           // states that were met; nil: states are not looked up
 	// learned from live schedules, also of earlier parts; nil: no schedule is run from memory
 	memory *model.Memory
 }
@@ -156,8 +156,8 @@ func (s *search) run(ctx context.Context, worlds []*world) error {
 	return s.failure
 }
 
-// runParts goes through the parts of a search of every schedule. asymmetric is true if clients turned out not to be
-// interchangeable. Then the parts so far do not count.
+// runParts goes through the parts of a search of every schedule. The result asymmetric is true if clients turned out
+// not to be interchangeable. In that case the parts so far do not count.
 func (s *search) runParts(ctx context.Context, worlds []*world) (asymmetric bool) {
 	s.limitsClients = s.mayLimitClients() && s.clientsWait(context.WithoutCancel(ctx), worlds[0])
 	// A checkpoint may have some parts. There may be more budgets once the first part has run: see budgets.
@@ -231,9 +231,9 @@ func (s *search) runSource(ctx context.Context, worlds []*world) {
 // judgedAtOnce is the number of schedules from memory that may wait to be judged.
 const judgedAtOnce = 64
 
-// workFromMemory runs schedules from memory as long as that works, in the first worker. With several, the order in
-// which the search learns would depend on their speed. The other workers judge meanwhile, unless the search ends at its
-// first counterexample or at a number of schedules.
+// workFromMemory runs schedules from memory as long as that works, in the first worker. With several workers, the order
+// in which the search learns would depend on their speed. The other workers judge meanwhile, unless the search ends at
+// its first counterexample or at a number of schedules.
 func (s *search) workFromMemory(ctx context.Context, w *world, toJudge chan<- jobRun, others bool) {
 	defer close(toJudge)
 	judge := s.judge

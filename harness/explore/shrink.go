@@ -62,7 +62,7 @@ func (s *search) shrink(ctx context.Context, w *world, c *findings.Counterexampl
 }
 
 // polish runs every schedule of the remaining clients and faults, up to a bound, and takes the smallest counterexample.
-// all is true if it ran them all.
+// The result all is true if it ran every one.
 func (s *search) polish(ctx context.Context, w *world, h *shrinker) (all bool, err error) {
 	if h.best.Budget.Clients > interleave.MaxExhaustive || h.over() != nil {
 		return false, nil
@@ -84,11 +84,11 @@ func (s *search) polish(ctx context.Context, w *world, h *shrinker) (all bool, e
 type shrinker struct {
 	runner
 	class  harness.Class
-	budget interleave.Budget // of candidates, except for their clients
+	budget interleave.Budget // budget of candidates, except for the number of clients
 	best   *findings.Counterexample
 	seen   map[string]bool // candidates that were run
 	runs   int
-	most   int           // most runs
+	most   int           // the largest number of runs
 	until  time.Duration // by the world's clock
 	over   func() error  // returns an error once the search is interrupted
 }
@@ -302,7 +302,7 @@ func countSwitches(schedule []interleave.Choice) (n int) {
 	return n
 }
 
-// withoutClient removes the choices of the client gone. The numbers of later clients become smaller by one.
+// withoutClient removes the choices of one client, and lowers the numbers of later clients by one.
 func withoutClient(schedule []interleave.Choice, gone int) (out []interleave.Choice) {
 	for _, c := range schedule {
 		i, ok := c.Client()

@@ -37,7 +37,7 @@ type states struct {
 	buf        []byte
 }
 
-// newStates returns the states of a part, starting with known.
+// newStates returns the states of a part that begins with some known states.
 func newStates(known *visited.Table) *states {
 	return &states{Table: known, suspects: map[visited.ID]bool{}}
 }
@@ -110,7 +110,7 @@ func (ex *execution) appendHistory(b []byte) []byte {
 	return append(b, 0)
 }
 
-// appendCall appends to b from when the current operation counts, as far as it is known: see calledAt.
+// appendCall appends to b the time from which the current operation counts, as far as that is known: see calledAt.
 func (a *actor) appendCall(b []byte) []byte {
 	if a.slept && a.countsFromEffect() {
 		b = append(b, 2)
@@ -130,7 +130,7 @@ func (ex *execution) appendInstant(b []byte, at time.Duration) []byte {
 	return ex.appendEndedBefore(visited.AppendInts(b, at/keyspace.Grain), at)
 }
 
-// appendEndedBefore appends to b how many operations of each client had ended before the time at.
+// appendEndedBefore appends to b how many operations of each client had ended before a given time.
 func (ex *execution) appendEndedBefore(b []byte, at time.Duration) []byte {
 	of := harness.Meta{Workers: len(ex.actors) + 1}
 	var counts [interleave.MaxClients + 2]uint8

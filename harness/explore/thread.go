@@ -38,7 +38,7 @@ func (v clientClock) HasGoroutines() bool {
 	return v.a.hasLiveThreads()
 }
 
-// Abandon ends the search with the error why, and ends the calling goroutine.
+// Abandon ends the search with an error, and ends the calling goroutine.
 func (v clientClock) Abandon(why error) {
 	end := v.a.ex.w.takeTurn()
 	client := v.a.runningActor()

@@ -21,7 +21,7 @@ import (
 // trails holds each client's trail (a hash of what its threads have read), and what else identifies the state of a live
 // schedule.
 type trails struct {
-	byClient      []visited.ID   // by client
+	byClient      []visited.ID   // each client's trail
 	unpredictable bool           // the outcome of some command depends on more than the store
 	strays        int64          // commands that clients had sent out of turn when the schedule began
 	stored        []keyspace.Key // current content of the store

@@ -129,7 +129,7 @@ func (r renaming) pair(a, b string) bool {
 	return true
 }
 
-// shortestToken is the length from which a word may be a random token.
+// shortestToken is the smallest length of a word that may be a random token.
 const shortestToken = 8
 
 // same reports whether two texts differ only in tokens, which map one to one.

@@ -34,7 +34,7 @@ type jobRun struct {
 
 	// An attempt looks up each state that it reaches. A state that no other job has reached then belongs to this job, even
 	// if the attempt fails. So the next attempt does not look up the states of the first lookedUp steps again.
-	lookedUp int // steps whose states were looked up
+	lookedUp int // number of steps whose states were looked up
 	claimed  []visited.ID
 }
 

@@ -30,7 +30,7 @@ type world struct {
 
 	memory          *model.Memory // the model that learns from the current schedule; nil: none
 	outOfTurn       int64         // commands that clients sent outside of their operations
-	strays          []string      // the first of them, as text
+	strays          []string      // the first of these commands, as text
 	stateful        []*conn       // connections whose state others can see; they are reset before the next schedule
 	asking          bool          // Program.Observe or Program.Finally is being called
 	current         *live         // current or last live schedule; nil: none
@@ -43,8 +43,8 @@ type world struct {
 	dialers     []*dialer
 	clients     []redis.UniversalClient // one for each dialer
 	probe       redis.UniversalClient   // the harness's own client, without a gate
-	probeDialer *dialer                 // of probe
-	gates       gates                   // addresses of clients of adapters
+	probeDialer *dialer                 // the dialer of probe
+	gates       gates                   // the addresses at which adapters reach Redis
 }
 
 // startWorlds starts a world for each worker. If one cannot start, it stops the others.
@@ -100,13 +100,13 @@ func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
 // shortestReal is the shortest lease that can be explored in real time.
 const shortestReal = 100 * time.Millisecond
 
-// takeTurn takes world.turn, for a client or another goroutine; end gives it back.
+// takeTurn takes world.turn, for a client or another goroutine; the function end gives it back.
 func (w *world) takeTurn() (end func()) {
 	w.turn.Lock()
 	return w.turn.Unlock
 }
 
-// giveTurn lets go of world.turn, which its caller, the scheduler, holds. back takes it again.
+// giveTurn lets go of world.turn, which its caller, the scheduler, holds. The function back takes it again.
 func (w *world) giveTurn() (back func()) {
 	w.turn.Unlock()
 	return w.turn.Lock

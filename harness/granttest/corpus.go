@@ -28,7 +28,7 @@ const corpusDir = "testdata/granttest"
 
 // saved is a counterexample that a test has saved in a file.
 type saved struct {
-	Format         int                       `json:"format"` // savedFormat
+	Format         int                       `json:"format"` // version of the format, savedFormat
 	Kind           kind                      `json:"kind"`
 	Again          string                    `json:"again"` // the command that repeats the test
 	Parameters     parameters                `json:"parameters"`
@@ -39,7 +39,7 @@ type saved struct {
 // savedFormat is the version of the format that this program writes and reads.
 const savedFormat = 1
 
-// testDir returns the folder of a test within the folder in. A subtest's folder is within its test's.
+// testDir returns a test's folder within a given folder. A subtest's folder is within its test's.
 func testDir(in, test string) string {
 	for part := range strings.SplitSeq(test, "/") {
 		in = filepath.Join(in, unsafeInName.ReplaceAllString(part, "_"))
@@ -177,8 +177,8 @@ func workingDir() string {
 }
 
 // replay replays a saved counterexample, and reports whether the test may go on. If the violation happens again, the
-// failure shows a go test command that repeats it. flags select this replay in the command. Without flags the command
-// repeats the whole test.
+// failure shows a go test command that repeats it. The parameter flags holds the flags that select this replay in that
+// command. Without flags the command repeats the whole test.
 func (s subject) replay(t TB, path string, f saved, flags ...string) (goOn bool) {
 	t.Helper()
 	g := newSupervisor(callTime, true)

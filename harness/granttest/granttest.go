@@ -115,8 +115,8 @@ func onlyOptions[O any](t TB, o []O) (opts O) {
 }
 
 // supervisedMaker returns a function that makes the constructor for one search or load. That constructor calls newT,
-// and wraps the value by supervise, so that the supervisor watches the value's calls. For a nil client it wraps a value
-// that must not be called. The type of that value shows the algorithm's optional methods.
+// and wraps the value with the function supervise, so that the supervisor watches the value's calls. For a nil client
+// it wraps a value that must not be called. The type of that value shows the algorithm's optional methods.
 //
 // supervisedMaker stores the type of newT's values in s. It fails the test if newT is nil or takes no *redis.Client, or
 // if the values have a method that no client would call.

@@ -21,8 +21,8 @@ const (
 
 	loadClients   = 50
 	loadDuration  = 1500 * time.Millisecond
-	loadGrace     = 2 * time.Second // for the load to end when a call does not return, before its cluster is stopped
-	reacquireTime = time.Second     // to take locks again after their leases ended
+	loadGrace     = 2 * time.Second // time for the load to end if a call does not return, before its cluster is stopped
+	reacquireTime = time.Second     // time for clients to take locks again after their leases ended
 )
 
 // underLoad races clients on a real Redis.

@@ -84,8 +84,9 @@ type Search struct {
 	Failovers int // promotions of a replica that lacks some writes, 0 or 1; default none
 	Flushes   int // times that the script cache is lost; default none
 
-	// How many commands may be executed without an answer to their client, never be executed, and be executed after their
-	// client has gone on. If all three are 0, the search has one part with a lost answer, and another with a late command.
+	// How many commands may be executed without an answer (LostAnswers), never be executed (LostCommands), and be
+	// executed after their client has gone on (Late). If all three are 0, the search has one part with a lost answer,
+	// and another with a late command.
 	LostAnswers, LostCommands, Late int
 
 	Skew time.Duration // how far the last client's clock is ahead of the others'; default 0, negative: behind
@@ -108,8 +109,8 @@ type Search struct {
 // shrunk counterexample. Otherwise the log says what the schedules guarantee. Zero values are the defaults named beside
 // them.
 type Random struct {
-	Schedules int    // how many; default none
-	Clients   int    // 2 to 16; default 8
+	Schedules int    // number of schedules; default none
+	Clients   int    // clients of a schedule, 2 to 16; default 8
 	Strategy  string // "pct" or "pos": see the README of harness/explore; default "pct"
 	Depth     int    // depth of the bugs to look for, 1 to 10; default 3. Not for "pos"
 	Seed      uint64 // the same seed draws the same schedules; default: random, and logged
@@ -119,9 +120,9 @@ type Random struct {
 type Load struct {
 	Skip bool // no load, as with -short
 
-	Topology Topology // default Standalone
+	Topology Topology // the servers; default Standalone
 	Faults   []Fault  // one after the other; default none
-	Clients  int      // default 50
+	Clients  int      // number of clients; default 50
 	// How long the load lasts unless it finds a violation; default 1.5s, or longer if leases or windows need it.
 	Duration time.Duration
 

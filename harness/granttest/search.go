@@ -124,8 +124,8 @@ func (r Random) randomize(spec *explore.Spec) {
 	spec.Program.SpecialPlaces, spec.Program.Symmetric = nil, false
 }
 
-// runSearch searches a program, and reports whether the test may go on and whether the search reached a verdict. If
-// change is nil it runs every schedule. Otherwise change makes it a search of random schedules.
+// runSearch searches a program, and reports whether the test may go on and whether the search reached a verdict. If the
+// function change is nil, the search runs every schedule. Otherwise change makes it a search of random schedules.
 func (s subject) runSearch(t TB, p parameters, until time.Time, change func(*explore.Spec)) (goOn, decided bool) {
 	t.Helper()
 	g := newSupervisor(callTime, true)
@@ -170,8 +170,8 @@ func (s subject) runSearch(t TB, p parameters, until time.Time, change func(*exp
 }
 
 // searchMinimized searches until it finds a violation. It then searches again, for the smallest counterexample of each
-// class. The second search may take as long as the first plus the time more. If more is negative, there is no second
-// search. The result is not exhausted if there was no time for all schedules.
+// class. The second search may take as long as the first, and longer by the duration more. If more is negative, there
+// is no second search. The result is not exhausted if there was no time for all schedules.
 func searchMinimized(ctx context.Context, spec explore.Spec, more time.Duration) (interleave.Result, error) {
 	spec.First = true
 	first, err := explore.Search(ctx, spec)
@@ -259,7 +259,8 @@ func testDeadline(t TB) (by time.Time, ok bool) {
 }
 
 // runSupervised runs f, and watches the calls of the code under test that f makes. When a call fails, for instance
-// because it never returns, f has to end within grace. If f does not end, the error is context.DeadlineExceeded.
+// because it never returns, f has to end within the time grace. If f does not end, the error is
+// context.DeadlineExceeded.
 func (g *supervisor) runSupervised(grace time.Duration, f func() error) (err error) {
 	stop := make(chan struct{})
 	defer close(stop)

@@ -78,7 +78,7 @@ func (m optional) untriedIn(k kind, typ reflect.Type) string {
 	return ""
 }
 
-// partner returns the optional method called name; the zero value if there is none.
+// partner returns the optional method with a given name; the zero value if there is none.
 func partner(k kind, name string) (other optional) {
 	if i := slices.IndexFunc(optionals[k], func(o optional) bool { return o.name == name }); i >= 0 {
 		return optionals[k][i]

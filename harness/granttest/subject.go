@@ -31,7 +31,7 @@ type subject struct {
 	name     string
 	shape    reflect.Type // type that the constructor makes; an interface if the dynamic type is unknown
 	shared   bool         // goroutines share its values: see Shared
-	regimes  []Regime     // of a sequence; otherwise nil
+	regimes  []Regime     // regimes of a sequence; nil for locks and filters
 	program  func(*supervisor, parameters) interleave.Program
 	workload func(*supervisor, workloads.Connector) harness.Workload
 	lease    time.Duration // longest lease of the load, or its window; 0: there is none
@@ -42,7 +42,7 @@ type subject struct {
 
 // parameters holds the settings in which the searches of one test differ.
 type parameters struct {
-	TTL    time.Duration `json:"ttl,omitempty"` // lease or window; 0: the test's
+	TTL    time.Duration `json:"ttl,omitempty"` // lease or window; 0: as the test's options say
 	Regime Regime        `json:"regime,omitempty"`
 }
 

@@ -21,7 +21,7 @@ import (
 // supervisor watches the code under test. A panic, a call that does not return and a constructor that returns nil are
 // not answers of the algorithm. Each ends the test with one sentence that says where it happened.
 type supervisor struct {
-	limit time.Duration // of one call
+	limit time.Duration // time limit of one call
 
 	mu           sync.Mutex
 	firstFailure string        // the first failure; empty: none
@@ -182,7 +182,7 @@ func (g *supervisor) watch(stop <-chan struct{}) {
 	}
 }
 
-// oldest returns the longest running call among those for which counts returns true; nil if there is none.
+// oldest returns the longest running call among those for which the function counts returns true; nil if there is none.
 func (g *supervisor) oldest(counts func(*call) bool) (oldest *call) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -357,9 +357,9 @@ func (g *supervisor) addHook(r redis.UniversalClient) {
 	}
 }
 
-// describePlace returns, in parentheses, words and the place where the code under test is or was; empty if the place is
-// unknown. frames is the stack, innermost frame first. The code under test is the package that this package called. Its
-// innermost frame is the place.
+// describePlace returns, in parentheses, the given words and the place where the code under test is or was; empty if
+// the place is unknown. The parameter frames is the stack, innermost frame first. The code under test is the package
+// that this package called. Its innermost frame is the place.
 func describePlace(words string, frames []frame) string {
 	ours := slices.IndexFunc(frames, func(f frame) bool { return packageOf(f.function) == ourPackage })
 	if ours < 1 {

@@ -15,13 +15,13 @@ const Never = -1
 // Belief is a range of steps in which a client believes that it has a lock. Checkers decide what the client certainly
 // holds: see [harness.Anomaly].
 type Belief struct {
-	Client    int    // from 0
+	Client    int    // number of the client, from 0
 	Key       string // key of the lock
 	From      int    // index of the step whose reply granted the lock
 	LeaseEnds int    // index of the step in which the lease ends, or Never
 	// index of the step in which the client begins to release the lock, crashes, or gets the lock again; or Never
 	To      int
-	Renewed bool // the client gets the lock again at To
+	Renewed bool // To is the step in which the client gets the lock again
 }
 
 // Beliefs lists the beliefs of a schedule's clients, in the order of the operations that granted the locks. A lease
@@ -62,9 +62,9 @@ func (c Counterexample) CompletingSteps(clients int) []int {
 	return steps
 }
 
-// stepOfOp returns the index of the step that completes op, or Never. It looks at the client's steps during op, from
-// the index next on. It takes the first of these steps that changes what the client believes. If none does, it takes
-// the last of these steps.
+// stepOfOp returns the index of the step that completes op, or Never. It looks at the client's steps during op,
+// beginning at the index next. It takes the first of these steps that changes what the client believes. If none does,
+// it takes the last of these steps.
 func (c Counterexample) stepOfOp(next, client int, op harness.Op) int {
 	step := Never
 	for i := next; i < len(c.Steps); i++ {
@@ -87,8 +87,8 @@ func grantsLock(op harness.Op) bool {
 	return op.Outcome == harness.OK && (op.Kind == harness.Acquire || op.Kind == harness.Extend)
 }
 
-// leaseEnds returns the first step, after the step with the index from, in which the lease of op is over. The result is
-// Never if there is none.
+// leaseEnds returns the index of the first step, after a given one, in which the lease of op is over. It returns Never
+// if there is none.
 func (c Counterexample) leaseEnds(from int, op harness.Op) int {
 	end := op.HeldUntil(0)
 	if end == harness.Forever {
@@ -97,7 +97,7 @@ func (c Counterexample) leaseEnds(from int, op harness.Op) int {
 	return c.StepAt(end, from+1)
 }
 
-// StepAt returns the index of the first step, not before the index from, in which the time is t or later. Never: none.
+// StepAt returns the index of the first step, from a given index on, in which the time is t or later, or Never.
 func (c Counterexample) StepAt(t time.Duration, from int) int {
 	for i := from; i < len(c.Steps); i++ {
 		after := t // the last step counts as reaching t, since no later step shows how much time it lets pass

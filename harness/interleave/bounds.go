@@ -5,7 +5,7 @@ import "slices"
 // Bounds is what a search is asked for: how often each thing may happen in one schedule. 0 means the default, and a
 // negative number means never. Clients, failovers and flushes cannot be negative.
 type Bounds struct {
-	// clients of a schedule, 2 to MaxExhaustive, or to MaxClients at random; default 3
+	// clients of a schedule: 2 to MaxExhaustive, or 2 to MaxClients if schedules are drawn at random; default 3
 	Clients int `json:"clients,omitempty" yaml:"clients,omitempty" zero:"default"`
 	Crashes int `json:"crashes,omitempty" yaml:"crashes,omitempty" zero:"never"` // clients that may crash; default 1
 	// how often time may pass beyond the end of a lease; it may pass as often to a lease's last millisecond; default 1
@@ -36,20 +36,20 @@ type Bounds struct {
 // Bound is one field of Bounds, with what users write to set it.
 type Bound struct {
 	Flag         string // name of the flag
-	N            *int   // the field
+	N            *int   // the field of Bounds
 	Default      int    // default in the flag's help
 	Help         string // help of the flag
 	Never        bool   // users write 0 for never. In files the field has the tag zero:"never"
 	SeparatePart bool   // if all fields with SeparatePart are 0, the search has separate parts for them
 
-	budget *int // the same count in a budget
+	budget *int // the corresponding count of a budget
 }
 
 // Fields lists the fields of b in order: the number of clients, then what may go wrong.
 func (b *Bounds) Fields() []Bound { return table(b, &Budget{}) }
 
-// table lists the fields of b, each with the corresponding count of a budget, the argument of. Add a line for each new
-// field.
+// table lists the fields of b. Each comes with the corresponding count of the budget that is the second parameter. Add
+// a line for each new field.
 func table(b *Bounds, of *Budget) []Bound {
 	return []Bound{
 		{Flag: "clients", N: &b.Clients, budget: &of.Clients, Default: 3,
@@ -80,7 +80,7 @@ func (b Bound) Set(n int) {
 }
 
 // EveryPart reports whether the search has separate parts for lost and late commands. It has them if no bound for lost
-// or late commands was given: see LostAnswers.
+// or late commands was given: see Bounds.LostAnswers.
 func (b Bounds) EveryPart() bool {
 	return !slices.ContainsFunc(b.Fields(), func(f Bound) bool { return f.SeparatePart && *f.N != 0 })
 }

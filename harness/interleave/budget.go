@@ -8,7 +8,7 @@ import (
 // Budget bounds what may happen in one schedule. 0 means never, and counts are not negative. The zero value has no
 // clients, so a search cannot use it.
 type Budget struct {
-	Clients  int `json:"clients"`  // 2 to MaxClients
+	Clients  int `json:"clients"`  // number of clients, 2 to MaxClients
 	Crashes  int `json:"crashes"`  // clients that crash
 	Expiries int `json:"expiries"` // how often time passes beyond the end of a lease
 	// how often time passes to a moment shortly before the end of a lease; if more than 0, one script may also take a
@@ -51,7 +51,7 @@ func (b Budget) Faults() (n int) {
 	return n
 }
 
-// Without returns how much of b has been used, given that left is what remains of b. Clients and Place stay as they
+// Without returns how much of b has been used. The parameter left is what remains of b. Clients and Place stay as they
 // are.
 func (b Budget) Without(left Budget) Budget {
 	for i, l := range left.limits() {

@@ -42,7 +42,7 @@ const (
 	Slows                     // time passes inside a script or transaction; number: client
 	Passes                    // time passes; number: instant, the nearest first
 	Arrives                   // a command that was given up is executed; number: command
-	PassesFine                // time passes to an instant that only a clock or a TTL tells apart; number: instant
+	PassesFine                // time passes to a fine instant: see PassFine; number: instant
 	World                     // something else: StopReplication and the constants after it
 )
 
@@ -74,15 +74,15 @@ func Delay(i int) Choice { return choice(Delays, i) }
 // Slow lets a millisecond pass inside the next command of client i, from 0: a script, or the EXEC of a transaction.
 func Slow(i int) Choice { return choice(Slows, i) }
 
-// Arrive executes a late command. n is its number in the schedule, from 0.
+// Arrive executes late command n of the schedule, counted from 0.
 func Arrive(n int) Choice { return choice(Arrives, n) }
 
-// Pass lets time pass to the instant with the number n, from 0, of those that can be reached. Each is the last
-// millisecond of a lease, or the first millisecond after it.
+// Pass lets time pass to instant n, counted from 0, of those that can be reached. Each is the last millisecond of a
+// lease, or the first millisecond after it.
 func Pass(n int) Choice { return choice(Passes, n) }
 
-// PassFine lets time pass to the fine instant with the number n, from 0. Only a client that reads a clock or a TTL can
-// tell a fine instant from an instant of Pass.
+// PassFine lets time pass to fine instant n, counted from 0. Fine instants are those that Pass does not go to, since
+// they make a difference only to a client that reads a clock or a TTL.
 func PassFine(n int) Choice { return choice(PassesFine, n) }
 
 // perKind is the number of choices of one kind, for all numbers and threads.

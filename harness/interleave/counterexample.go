@@ -11,7 +11,7 @@ import (
 
 // Counterexample is one schedule that ends in a violation.
 type Counterexample struct {
-	// budget of the part of the search that found it; if its clients are 0, the budget of the search's first part
+	// budget of the part of the search that found it; if Budget.Clients is 0, the budget of the search's first part
 	Budget   Budget          `json:"budget"`
 	Schedule []Choice        `json:"schedule"` // choices for a replay
 	Steps    []Step          `json:"steps"`    // what happened, up to the violation
@@ -79,7 +79,7 @@ func (c Counterexample) Length() int { return len(c.Steps) }
 // Text writes the counterexample as on a whiteboard: one step per line.
 func (c Counterexample) Text() string { return whiteboard(c.Steps, c.Owners(c.Budget.Clients)) }
 
-// Text writes the shortest schedule that met the situation as [Counterexample.Text] does.
+// Text writes the shortest schedule that met the situation, in the form of [Counterexample.Text].
 func (s Situation) Text() string { return whiteboard(s.Steps, make([]string, len(s.Steps))) }
 
 // whiteboard writes steps in columns: number, client, command, reply, belief. owners holds, for each step, the owner to

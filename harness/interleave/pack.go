@@ -20,8 +20,8 @@ var (
 
 // Codes of other choices.
 const (
-	codeWorld = 14 // its number is the index in packedWorld
-	codeWords = 15 // its number is the length of the choice's String, which follows
+	codeWorld = 14 // for choices in packedWorld: their number is the index there
+	codeWords = 15 // for choices written as text: their number is the length of the text, which follows
 	codes     = 16
 )
 

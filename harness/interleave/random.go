@@ -19,7 +19,7 @@ type Random struct {
 	Clients   int    `json:"clients"`            // n of the promise: the clients, or their threads if there are more
 	Steps     int    `json:"steps"`              // k of the promise: steps of the longest schedule
 	Faults    int    `json:"faults"`             // faults in the budget of one schedule
-	// how many instants there were, at most, when the instant to which time passes was drawn
+	// the largest number of instants among which one kind of fault could choose at any one point of a schedule
 	Instants int `json:"instants"`
 
 	// Probability is a lower bound of the probability that one schedule finds a bug of Depth that needs no fault.
@@ -112,8 +112,8 @@ func roundedUpCount(n float64) string {
 // Shrunk says how large a counterexample was before it was shrunk, and how it was shrunk.
 type Shrunk struct {
 	Schedule int `json:"schedule"` // number, from 1, of the schedule that first found this class
-	Clients  int `json:"clients"`  // clients before
-	Steps    int `json:"steps"`    // steps before
+	Clients  int `json:"clients"`  // number of clients before shrinking
+	Steps    int `json:"steps"`    // number of steps before shrinking
 	Runs     int `json:"runs"`     // schedules that were run to shrink it
 	// every schedule of the remaining clients and faults was run, and none shows the violation in fewer steps
 	Smallest bool `json:"smallest"`

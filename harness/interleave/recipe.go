@@ -24,11 +24,11 @@ type Recipe struct {
 	Regime   string        // how callers propose numbers; empty: they propose none
 	Lease    time.Duration // lease that clients ask for; 0: the program's own
 	Skew     time.Duration // lead of the last client's clock
-	Server   string        // version of the server that it was found on; empty: unknown
+	Server   string        // version of the server that showed the violation; empty: unknown
 	Class    harness.Class // class of the violation
 	Budget   Budget
 	Schedule []Choice
-	Commands uint32 // CommandsOf the counterexample's steps
+	Commands uint32 // result of CommandsOf for the counterexample's steps
 }
 
 // RecipeOf returns the recipe of a counterexample. The caller fills in the program and the server.
