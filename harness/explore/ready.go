@@ -25,7 +25,7 @@ type readiness uint8
 const (
 	blocked readiness = iota // the actor can go on after a step of another actor
 	byTime                   // the actor can go on after a step of another actor, or when time passes
-	ready                    // the actor can go on now. A sleep in an operation counts as ready, if the client has one thread
+	ready                    // the actor can go on now, or sleeps in an operation and its client has one thread
 )
 
 // readiness returns when an actor can take its next step.
