@@ -30,7 +30,7 @@ type actor struct {
 	sending atomic.Pointer[conn]
 
 	park  chan parked // carries where the client waits, or that it is done, to the scheduler
-	awake chan bool   // lets the client go on; false: it has crashed
+	awake chan bool   // lets the client go on; false: the client has crashed
 
 	parkedAt parked
 	// virtual time at which the actor's sleep ends; in the past: the actor does not sleep. For an actor that waits for
@@ -80,7 +80,7 @@ type parked struct {
 	thread *actor          // for InJoin
 	ended  bool            // for InNap in a schedule from memory: the context of the sleep was canceled
 	ctx    context.Context // for InNap; also for InRead, if the actor is an adapter's client
-	err    error           // for AtEnd: the failure that ended the client; nil: it returned
+	err    error           // for AtEnd: the failure that ended the client; nil: the client returned
 }
 
 // isCancelled reports whether the context of a sleep was canceled.

@@ -54,8 +54,7 @@ func (ex *execution) passBeside(to time.Duration, enough func() bool) error {
 	return ex.passTo(to)
 }
 
-// nextAwake returns the thread that acts next, if there is one that acts no later than the argument until; nil: there
-// is none.
+// nextAwake returns the thread that acts next, if it acts no later than a given time; nil: there is none.
 func (ex *execution) nextAwake(until time.Duration) (next *actor) {
 	for _, a := range ex.all {
 		switch r := ex.readiness(a); {

@@ -43,7 +43,7 @@ type PieceResult struct {
 	Fresh     []byte           `json:"fresh,omitempty"`   // states that were not known before
 	// why schedules could no longer be run from memory; empty: memory went on working
 	Memory  string `json:"memory,omitempty"`
-	Stopped string `json:"stopped,omitempty"` // why the whole search has to end; empty: it can go on
+	Stopped string `json:"stopped,omitempty"` // why the whole search has to end; empty: the search can go on
 }
 
 // ID names a piece by its content. Pieces with equal IDs have equal results.

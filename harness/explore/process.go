@@ -126,7 +126,7 @@ func (g stack) waitsInMemory() bool {
 	return false
 }
 
-// lineage lists a goroutine's ID, then those of its ancestors, up to the first that is not in all.
+// lineage lists a goroutine's ID, then those of its ancestors, up to the first that is not in the list all.
 func lineage(all []stack, id int) (ids []int) {
 	for range 10 { // generations
 		ids = append(ids, id)

@@ -188,8 +188,8 @@ func sameReply(a, b string) bool {
 // Followed is the outcome of Follow.
 type Followed struct {
 	Counterexample  *interleave.Counterexample // first violation; nil: none
-	FirstUnfollowed string                     // first choice that the program could not follow; empty: it followed all
-	// Stopped says why the program did not reach an end; empty: it did.
+	FirstUnfollowed string                     // first choice that the program could not follow; empty: none
+	// Stopped says why the program did not reach an end; empty: the program reached one.
 	Stopped string
 }
 

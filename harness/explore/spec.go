@@ -25,7 +25,7 @@ type Spec struct {
 	// schedules to run twice first; the search ends if a client behaves differently; default 0
 	RunTwice int
 
-	Skew             time.Duration // lead of the last client's clock over the others'; negative: it is behind
+	Skew             time.Duration // lead of the last client's clock over the others'; negative: that clock is behind
 	MaxSchedules     int           // schedules after which the search ends; 0: no limit
 	For              time.Duration // real time after which the search ends; 0: no limit
 	First            bool          // end at the first counterexample, which need not be the smallest

@@ -12,7 +12,7 @@ import (
 
 // This file runs some schedules twice before a search, and ends the search if a client behaves differently.
 
-// DefaultRunTwice is a number of schedules to run twice that finds most nondeterministic clients.
+// DefaultRunTwice is how many schedules to run twice in order to find most nondeterministic clients.
 const DefaultRunTwice = 50
 
 // runTwice runs schedules twice, as many as the spec asks for. It ends the search if one differs.

@@ -22,7 +22,7 @@ import (
 // world is the Redis of one worker with its clients. Only the holder of its turn may use it.
 type world struct {
 	// turn guards the world, the current schedule and its actors. The scheduler holds it, except while it waits for a
-	// client. Goroutines of a client's own may then disturb a schedule, but they cause no data race.
+	// client. So goroutines that a client starts by itself may disturb a schedule, but they cause no data race.
 	turn sync.Mutex
 
 	*server.Server

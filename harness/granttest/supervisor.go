@@ -165,7 +165,7 @@ func (g *supervisor) panicked(c *call, p any) {
 	g.noteTrouble("%v panicked: %v%s", c, p, panicPlace())
 }
 
-// watch checks calls until stop is closed, and records one that does not return in time.
+// watch checks calls until the channel stop is closed, and records one that does not return in time.
 func (g *supervisor) watch(stop <-chan struct{}) {
 	tick := time.NewTicker(min(g.limit/10, 100*time.Millisecond))
 	defer tick.Stop()

@@ -175,8 +175,8 @@ func usesLock(op harness.Op) bool {
 	return op.Arg != "" && (op.Kind == harness.Acquire || op.Kind == harness.Extend || op.Kind == harness.Release)
 }
 
-// AsOwner writes a belief with its owner in front: "as client-1-again: holds lock until 20s". If either is empty, it
-// returns belief unchanged.
+// AsOwner writes a belief with its owner in front: "as client-1-again: holds lock until 20s". If one of the two is
+// empty, it returns the belief unchanged.
 func AsOwner(owner, belief string) string {
 	if owner == "" || belief == "" {
 		return belief

@@ -199,7 +199,7 @@ func (c *Choice) UnmarshalText(text []byte) error {
 	return fmt.Errorf("unknown choice %q, perhaps of an older program: explore again", text)
 }
 
-// countOf reads a number from 1 to the argument most, written as strconv.Itoa writes it.
+// countOf reads a number from 1 to a given limit, written as strconv.Itoa writes it.
 func countOf(digits string, most int) (n int, ok bool) {
 	n, err := strconv.Atoi(digits)
 	return n, err == nil && n >= 1 && n <= most && digits == strconv.Itoa(n)

@@ -58,7 +58,7 @@ type Store struct {
 type Stored struct {
 	Key   string        `json:"key"`
 	Value string        `json:"value"`          // on one line, as redis-cli shows it; a long value lacks its middle
-	Ends  time.Duration `json:"ends,omitempty"` // last virtual time at which the key exists; 0: it does not expire
+	Ends  time.Duration `json:"ends,omitempty"` // last virtual time at which the key exists; 0: the key does not expire
 }
 
 // Actor names the client that acts, and its thread unless that is the first: "client 1", "client 1, thread 2"; "-": no

@@ -103,8 +103,8 @@ type After interface {
 	// OwnerRefused reports whether the last owner was refused a release or an extend within its lease, and the lease is
 	// not over yet.
 	OwnerRefused() bool
-	// Pass lets d of virtual time pass. Keys with a TTL of d or less are gone then. An error says that the harness
-	// failed.
+	// Pass lets d of virtual time pass. Keys with a TTL of d or less are gone afterwards. An error says that the
+	// harness failed.
 	Pass(d time.Duration) error
 	// PassAll is like Pass, and returns how many keys remain. If no key remains, the store is as it was at the beginning.
 	PassAll(d time.Duration) (left int, err error)

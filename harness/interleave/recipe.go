@@ -21,7 +21,7 @@ import (
 type Recipe struct {
 	Program  string        // name of the program
 	Text     uint32        // fingerprint of the program's text, if a user wrote it; 0: no user did
-	Regime   string        // how callers propose numbers; empty: they propose none
+	Regime   string        // how callers propose numbers; empty: callers propose none
 	Lease    time.Duration // lease that clients ask for; 0: the program's own
 	Skew     time.Duration // lead of the last client's clock
 	Server   string        // version of the server that showed the violation; empty: unknown

@@ -11,7 +11,8 @@ import (
 // serverCommands concern the server, its copies or all of its data.
 var serverCommands = setOf("shutdown replicaof slaveof failover debug module migrate psync sync swapdb move")
 
-// WhyRefused says why a command cannot be explored, as the end of the sentence "client 1's NAME ..."; empty: it can.
+// WhyRefused says why a command cannot be explored, as the end of the sentence "client 1's NAME ..."; empty: the
+// command can be explored.
 func WhyRefused(args [][]byte) string {
 	n := Name(args)
 	sub := second(args)

@@ -30,6 +30,6 @@ type Job interface {
 	// PutBack plans the schedule again, since every attempt failed.
 	PutBack()
 
-	// Draw says how the last attempt was drawn at random; zero: it was not drawn.
+	// Draw says how the last attempt was drawn at random; zero: the schedule was not drawn.
 	Draw() findings.Draw
 }

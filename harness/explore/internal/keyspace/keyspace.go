@@ -36,7 +36,7 @@ type End struct {
 // Key is a key with its value as DUMP writes it.
 type Key struct {
 	Name, Dump string
-	End        time.Duration // last virtual time at which it exists; NoEnd: it does not expire
+	End        time.Duration // last virtual time at which the key exists; NoEnd: the key does not expire
 }
 
 // NoEnd is the End of a key that does not expire.

@@ -44,7 +44,7 @@ type Question struct {
 	Slow        bool   // a millisecond passes while it is executed
 
 	text    string
-	at      time.Duration // time of day as precisely as it matters; 0: it does not matter
+	at      time.Duration // time of day, as precisely as the outcome depends on it; 0: the outcome does not
 	touched bool          // for an EXEC: a watched key was written
 	ended   bool          // for an EXEC: a watched key has expired
 }

@@ -66,8 +66,8 @@ func Bulk(b []byte) (s []byte, size int, err error) {
 	return b[at : at+n], at + n + 2, nil
 }
 
-// ParseCommand reads one command at the start of b: an array of bulk strings, as clients send them. Size 0: it is
-// incomplete.
+// ParseCommand reads one command at the start of b: an array of bulk strings, as clients send them. Size 0: the command
+// is incomplete.
 func ParseCommand(b []byte) (args [][]byte, size int, err error) {
 	header, at := Line(b)
 	if at == 0 {
@@ -112,7 +112,7 @@ func Words(args [][]byte) []string {
 	return out
 }
 
-// ReplySize returns the size of the reply at the start of b; 0: it is incomplete.
+// ReplySize returns the size of the reply at the start of b; 0: the reply is incomplete.
 func ReplySize(b []byte) (int, error) {
 	header, at := Line(b)
 	if at == 0 {

@@ -121,7 +121,8 @@ func (s *Server) KeyEnds(now, unit time.Duration) ([]keyspace.End, error) {
 	return out, err
 }
 
-// virtualEnd returns the virtual time at which a key ends. ms is Redis's answer to the command of endCommand.
+// virtualEnd returns the virtual time at which a key ends. The parameter ms is Redis's answer to the command that
+// endCommand returns.
 func (s *Server) virtualEnd(ms int64, now, unit time.Duration) time.Duration {
 	if s.fixed != nil {
 		return time.UnixMilli(ms).Sub(keyspace.Epoch)

@@ -107,8 +107,8 @@ func (s *Server) HearingReplicas() int64 {
 	return s.Followers(s.resumeReplication != nil, s.Primary != FirstPrimary)
 }
 
-// Followers returns the number of replicas that get what is written to the primary. stopped is true if replication to
-// the lagging replica is stopped. promoted is true if the successor is the primary.
+// Followers returns the number of replicas that get what is written to the primary. The parameter stopped says that
+// replication to the lagging replica is stopped, and promoted that the successor is the primary.
 func (s *Server) Followers(stopped, promoted bool) int64 {
 	switch {
 	case len(s.Names) == 1:

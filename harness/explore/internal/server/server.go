@@ -36,7 +36,7 @@ type Server struct {
 	clean             bool               // database 0 is empty
 	Silence           resp.Silence       // shared by the connections to all nodes
 
-	fixed      []*cluster.FixedClock // the servers' clocks, by cluster; nil: they cannot be set
+	fixed      []*cluster.FixedClock // the servers' clocks, by cluster; nil: clocks cannot be set
 	WhyNoClock string                // why clocks cannot be set; empty: clocks can be set
 	missedTime time.Duration         // virtual time since replication stopped; 0 if clocks can be set
 

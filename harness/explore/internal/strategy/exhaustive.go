@@ -36,7 +36,7 @@ type Exhaustive struct {
 	taken  int              // moves so far, those of Prefix included
 	cost   int              // preemptions and faults in these moves
 	asleep []*schedule.Move // moves that are asleep now
-	next   *schedule.Move   // the move that is being made; nil: it belongs to Prefix
+	next   *schedule.Move   // the move that is being made; nil: the move belongs to Prefix
 }
 
 // NewExhaustive returns the strategy for the first schedule of a branch. If unreduced is true, it also plans schedules
