@@ -24,8 +24,8 @@ type backend interface {
 	// before the command is sent, lost or given up.
 	noteOutcome(*command.Pending)
 
-	// send sends an actor's next command to Redis and returns what the actor reads. blocks is true if Redis holds the
-	// command back, so that there is no answer yet.
+	// send sends an actor's next command to Redis and returns what the actor reads. The result blocks is true if Redis
+	// holds the command back, so that there is no answer yet.
 	send(a *actor) (event model.Event, blocks bool, err error)
 
 	// sendUnanswered sends an actor's next command and loses its answer.

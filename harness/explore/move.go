@@ -197,8 +197,8 @@ func (ex *execution) addCrash(out []schedule.Move) []schedule.Move {
 	return out
 }
 
-// addInterferences adds failovers, script flushes and passing time, where they make a difference. scripts is true if
-// some client's next command needs a cached script.
+// addInterferences adds failovers, script flushes and passing time, where they make a difference. The parameter scripts
+// is true if some client's next command needs a cached script.
 func (ex *execution) addInterferences(out []schedule.Move, scripts bool) ([]schedule.Move, error) {
 	passing, err := ex.timeMoves()
 	if err != nil {

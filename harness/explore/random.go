@@ -162,7 +162,7 @@ func (s *search) runPartFor(ctx context.Context, b interleave.Budget, worlds []*
 	return !s.isOver()
 }
 
-// draw draws the schedule with the given number. steps is the length of the longest schedule so far.
+// draw draws the schedule with the given number. The parameter steps is the length of the longest schedule so far.
 func (r Random) draw(spec *Spec, b interleave.Budget, number, steps int) *strategy.Random {
 	return strategy.Draw(rand.New(rand.NewPCG(r.Seed, uint64(number))), strategy.Shape{
 		Strategy: r.Strategy, Depth: r.Depth, Steps: steps, Budget: b, InOrder: spec.symmetric(b),

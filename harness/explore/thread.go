@@ -174,7 +174,7 @@ func (ex *execution) actorOf(c interleave.Choice) *actor {
 	return nil
 }
 
-// endWait ends an actor's wait; the actor then runs to its next step. endedOp is true if an operation ended.
+// endWait ends an actor's wait; the actor then runs to its next step. The result endedOp is true if an operation ended.
 func (ex *live) endWait(c interleave.Choice, a *actor) (endedOp bool, err error) {
 	ops := len(ex.ops)
 	runs, err := ex.resume(c, a)

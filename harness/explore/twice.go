@@ -101,7 +101,7 @@ func describeDifference(first, second *execution) string {
 	return ""
 }
 
-// sentText says what a client did in a step. command is the text of the step.
+// sentText says what a client did in a step. The parameter command is the text of the step.
 func sentText(command string) string {
 	switch {
 	case command == "":

@@ -59,7 +59,8 @@ func FreezeClients(d time.Duration) Fault {
 	})
 }
 
-// Nemesis returns a fault of any other kind, from package nemesis or your own. inject makes it, and it lasts for d.
+// Nemesis returns a fault of any other kind, from package nemesis or your own. The function inject makes it, and it
+// lasts for d.
 func Nemesis(d time.Duration, inject func(*cluster.Cluster, *harness.Fleet) harness.Nemesis) Fault {
 	if inject == nil {
 		return Fault{}

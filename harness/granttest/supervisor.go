@@ -39,7 +39,8 @@ type supervisor struct {
 	made   map[any]any // the last value by client, or in a load every value, to detect one that is returned twice
 }
 
-// newSupervisor returns a supervisor. lasting is true for a search, in which the contexts of calls outlive the calls.
+// newSupervisor returns a supervisor. The parameter lasting is true for a search, in which the contexts of calls
+// outlive the calls.
 func newSupervisor(limit time.Duration, lasting bool) *supervisor {
 	return &supervisor{limit: limit, lasting: lasting, trouble: make(chan struct{}), calls: map[*call]bool{},
 		callers: map[any]*caller{}, made: map[any]any{}}

@@ -112,7 +112,8 @@ func (c Counterexample) StepAt(t time.Duration, from int) int {
 }
 
 // endOfBelief returns the step that ends the belief which began with operation i, or Never. In this step the client
-// crashes, begins to release the lock, or gets the lock again. renewed says that the client gets the lock again.
+// crashes, begins to release the lock, or gets the lock again. The result renewed says that the client gets the lock
+// again.
 func (c Counterexample) endOfBelief(steps []int, i, clients int) (step int, renewed bool) {
 	client := ClientOf(c.Ops[i].Client, clients)
 	releasesAt, renewedAt := c.nextByOwner(steps, i, clients)

@@ -82,8 +82,8 @@ func (c Counterexample) Text() string { return whiteboard(c.Steps, c.Owners(c.Bu
 // Text writes the shortest schedule that met the situation, in the form of [Counterexample.Text].
 func (s Situation) Text() string { return whiteboard(s.Steps, make([]string, len(s.Steps))) }
 
-// whiteboard writes steps in columns: number, client, command, reply, belief. owners holds, for each step, the owner to
-// show in front of its belief, or an empty string.
+// whiteboard writes steps in columns: number, client, command, reply, belief. The parameter owners holds, for each
+// step, the owner to show in front of its belief, or an empty string.
 func whiteboard(steps []Step, owners []string) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)

@@ -118,8 +118,8 @@ func (r Result) describeParts() string {
 	return strings.Join(parts, "; and ")
 }
 
-// describeExtent says how much of the part was run: "all 50 schedules of", "500 schedules at random of". all is true if
-// the whole search is exhausted.
+// describeExtent says how much of the part was run: "all 50 schedules of", "500 schedules at random of". The parameter
+// all is true if the whole search is exhausted.
 func (p Part) describeExtent(all bool) string {
 	switch {
 	case p.AtRandom:

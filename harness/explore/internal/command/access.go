@@ -70,8 +70,8 @@ var touches = func() map[string]touch {
 	return m
 }()
 
-// AccessOf returns what a command touches. ungated is true if the command concerns only its connection, so that it
-// needs no step of the schedule.
+// AccessOf returns what a command touches. The result ungated is true if the command concerns only its connection, so
+// that it needs no step of the schedule.
 func AccessOf(args [][]byte) (a Access, ungated bool) {
 	a, t := touched(args)
 	return a, t == nothing

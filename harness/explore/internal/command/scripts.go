@@ -15,7 +15,7 @@ type Scripts struct {
 	read   map[string]Traits // traits, by text
 }
 
-// NewScripts returns an empty table. titles holds the names of scripts, by text.
+// NewScripts returns an empty table. The parameter titles holds the names of scripts, by text.
 func NewScripts(titles map[string]string) *Scripts {
 	return &Scripts{map[string]string{}, titles, map[string]Traits{}}
 }

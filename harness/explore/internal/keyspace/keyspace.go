@@ -54,11 +54,11 @@ const footer = 10
 // units are the units in which algorithms count the time since 1970.
 var units = []time.Duration{time.Second, time.Millisecond, time.Microsecond, time.Nanosecond}
 
-// Instants returns the instants that a value names, as virtual times in whole milliseconds, sorted. dump is the value
-// as DUMP writes it, uncompressed. Any number counts, as text or in binary, that is a time since 1970 in seconds,
-// milliseconds, microseconds or nanoseconds. Redis writes whole numbers in 4 or 8 bytes, scores as floating-point
-// numbers, and stream ids in big-endian order. A number with another meaning only adds an instant, which makes a search
-// longer, never wrong.
+// Instants returns the instants that a value names, as virtual times in whole milliseconds, sorted. The parameter dump
+// is the value as DUMP writes it, uncompressed. Any number counts, as text or in binary, that is a time since 1970 in
+// seconds, milliseconds, microseconds or nanoseconds. Redis writes whole numbers in 4 or 8 bytes, scores as
+// floating-point numbers, and stream ids in big-endian order. A number with another meaning only adds an instant, which
+// makes a search longer, never wrong.
 func Instants(dump string) (all []time.Duration) {
 	dump = dump[:max(0, len(dump)-footer)]
 	all = textInstants(dump)

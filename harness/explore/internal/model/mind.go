@@ -229,7 +229,7 @@ func (s Stop) sameCommand(other Stop) bool {
 	return bytes.Equal(x.Args[0], y.Args[0]) && slices.Equal(x.Reads, y.Reads) && slices.Equal(x.Writes, y.Writes)
 }
 
-// sameBytes reports whether two stops send the same bytes. sameCommand has to be true for them.
+// sameBytes reports whether two stops send the same bytes. The method sameCommand has to return true for them.
 func (s Stop) sameBytes(other Stop) bool {
 	return s.Kind != InCommand || bytes.Equal(s.Pending.Transaction, other.Pending.Transaction) &&
 		slices.EqualFunc(s.Pending.Queue, other.Pending.Queue, func(a, b command.Command) bool {

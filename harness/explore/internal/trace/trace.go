@@ -177,8 +177,8 @@ func (t *Trace) Waited(d time.Duration) {
 	}
 }
 
-// Passed writes that the time d passes, and which keys expire at its end (gone) or right after it (last). timeLeft is
-// what the line says before the names in last: "1ms remains of".
+// Passed writes that the time d passes, and which keys expire at its end (gone) or right after it (last). The parameter
+// timeLeft is what the line says before the names in last: "1ms remains of".
 func (t *Trace) Passed(d time.Duration, gone []string, timeLeft string, last []string) {
 	s := t.Current()
 	if s == nil {
