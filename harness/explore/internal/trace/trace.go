@@ -245,6 +245,8 @@ func belief(op harness.Op) string {
 	switch {
 	case op.Outcome == harness.Info:
 		return "does not know whether its " + string(op.Kind) + " happened"
+	case op.Outcome == harness.Fail && !op.Denied():
+		return "knows that its " + string(op.Kind) + " did not happen"
 	case op.Kind == harness.Acquire && op.Outcome == harness.OK:
 		b := fmt.Sprintf("holds %s until %v", op.Key, (op.Call + op.TTL).Truncate(keyspace.Grain))
 		if op.Result != "" {
