@@ -24,7 +24,7 @@ help:
 	@echo "make test-long        the long tests; three quarters of an hour (today's part: make test-long-today)"
 	@echo "make test-deep        every fault on every target, every kind of failover, the largest searches; half an hour"
 	@echo "make verify-checkers  a million histories for each checker against its rule (HISTORIES=100000: a tenth)"
-	@echo "make verify-planted   explorer and load on algorithms with planted defects; seventeen minutes"
+	@echo "make verify-planted   explorer and load on algorithms with planted defects; twelve minutes"
 	@echo "make mutate           small changes that no test notices; hours (MUTATE: a part; today's: make mutate-today)"
 	@echo "make lint             gofmt, go vet, staticcheck, spelling"
 	@echo "make bench            benchmarks of the checkers and the explorer"

@@ -316,13 +316,15 @@ func (a *app) printExploration(e reports.Exploration, situation string) error {
 const everyRegimeFlag = "all"
 
 // explainLost prints what a lost message is, if the search found one, and how to search without crashes. If the search
-// did not look for lost messages, explainLost prints how to look for them.
+// accepted some losses and found no other, explainLost prints how to look for them.
 func (a *app) explainLost(e reports.Exploration) {
-	switch lost := e.Labels[plan.AcceptsLabel]; {
-	case lost != "":
-		a.println("accepted: %s; --crashes 1 looks for it", lost)
-	case slices.ContainsFunc(e.Result.Counterexamples,
-		func(c interleave.Counterexample) bool { return c.Anomaly.Class == harness.LostMessage }):
+	accepted := e.Labels[plan.AcceptsLabel]
+	found := slices.ContainsFunc(e.Result.Counterexamples,
+		func(c interleave.Counterexample) bool { return c.Anomaly.Class == harness.LostMessage })
+	switch {
+	case accepted != "" && !found:
+		a.println("accepted: %s; --crashes 1 looks for it", accepted)
+	case accepted == "" && found:
 		a.println("lost-message: the client that claimed the message crashed before it delivered it, and no other " +
 			"client delivers it; --crashes 0 searches without crashes")
 	}
