@@ -13,9 +13,13 @@ import (
 )
 
 // pageHead is inserted into porcupine's page, at the end of its head.
+//
+//go:embed page_head.html
 var pageHead string
 
 // pageEnd is inserted into porcupine's page, at the end of its body.
+//
+//go:embed page_end.html
 var pageEnd string
 
 // completePage adds to porcupine's page what readers of our other pages have: use by keyboard, room on narrow screens,
