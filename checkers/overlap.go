@@ -215,7 +215,7 @@ func (o *overlap) blameRelease(a *harness.Anomaly) {
 	a.Class = harness.StolenRelease
 	a.Ops = inOrder(append(o.evidence(), t.hold.indexedOp, t.release))
 	a.Spans = append(a.Spans, t.hold.span(t.hold.op, 2)...)
-	a.Note += fmt.Sprintf("; %s, which %s it at %s, had it removed by a release from %s to %s",
+	a.Note += fmt.Sprintf("; %s, which %s it at %s, may have removed it by a release from %s to %s",
 		clientName(t.release.op.Client), describeGrant(t.hold.op), formatTime(t.hold.op.Return),
 		formatTime(t.release.op.Call), formatTime(t.release.op.Return))
 }
