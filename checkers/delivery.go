@@ -21,8 +21,8 @@ import (
 //     that did not fail. Those of the harness count, too. At least one of these may have marked the message, and none
 //     has TTL 0, which never ends. A TTL of a millisecond or more counts as one millisecond more, as in [Stuck].
 //
-// A message is lost if its Key has no Deliver, or only failed ones. Besides, no earlier probe may have marked the
-// message, and one of these holds:
+// A message is lost if its Key has no Deliver, or only failed ones. Besides, it is certain that no earlier probe marked
+// the message, and one of these holds:
 //
 //   - a client's claim before P was answered [harness.ResultFirst];
 //   - a client's claim before P ended in info, and its client's work ended with it. The client crashed (Err is
@@ -116,7 +116,7 @@ type deliveryPass struct {
 	probed     int // messages probed
 	outlived   int // messages with a probe that was answered after every window
 	marksFound int // number of marks that inspections found
-	excused    int // messages that are marked and were not delivered, but of which an answer may have been lost
+	excused    int // messages marked and not delivered, which a lost answer may excuse
 }
 
 // message holds what is known about one key.

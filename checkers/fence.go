@@ -121,8 +121,8 @@ func (p *fencePass) earliestEnd(x harness.Op) time.Duration {
 	return late.endOf(x, p.meta.Drift)
 }
 
-// reportLateToken reports the hold h and another owner's grant. That grant was given before h, since the owner of h
-// still had the lock when it returned. Yet its token is larger.
+// reportLateToken reports the hold h and another owner's grant with a larger token. The owner of h still had the lock
+// when that grant returned, so that grant was given before h, and its token has to be smaller.
 func (p *fencePass) reportLateToken(h *fenceHold, first peak) { p.add(p.lateTokenAnomaly(h, first)) }
 
 // grantedAfter returns a time for x, an ok acquire or extend: any grant that returned before that time was certainly
@@ -134,8 +134,8 @@ func grantedAfter(x harness.Op, until time.Duration, meta harness.Meta) time.Dur
 	return min(x.Return, until)
 }
 
-// rejudge judges the grant x again, in the second pass. The parameter before has, of the grants that certainly came
-// before x, those with the largest tokens. rejudge reports x if one of these tokens is larger than the token of x, or
+// rejudge judges the grant x again, in the second pass. The parameter before lists the grants with the largest tokens
+// among those that certainly came before x. rejudge reports x if one of these tokens is larger than the token of x, or
 // equal and granted to another owner.
 func (p *fencePass) rejudge(before peaks, x peak) {
 	if a, ok := p.largerBefore(before, x.Op, x.number); ok {

@@ -17,8 +17,8 @@ type fenceHold struct {
 	grant peak
 	until time.Duration // earliest end of the grant and its renewals, as far as known
 	chain []link        // the grant, followed by its renewals; each returned before the previous lease can have ended
-	// The grants with a larger token that were called before this grant returned, and that returned later, but before
-	// its earliest end. Those that returned while the hold lasted came before this grant.
+	// The grants with a larger token that were called before the grant of this hold returned. They returned after it,
+	// and before the earliest end of the hold. Those that returned while the hold lasted came before its grant.
 	larger []peak
 	done   bool // the hold has ended, was reported, or was dropped to bound memory
 }
@@ -64,8 +64,8 @@ func (f *fenceHolds) noteGrant(x peak, meta harness.Meta) {
 	f.ofKey[x.Key] = all
 }
 
-// note adds the grant x to h.larger if it has the larger token and was under way when the grant of h returned. Whether
-// h lasted until x returned is only known later. If it did, x was granted first.
+// note adds the grant x to h.larger if the token of x is larger than that of h, and x was under way when the grant of h
+// returned. Whether h lasted until x returned is only known later. If h did, x was granted first.
 func (h *fenceHold) note(x peak, meta harness.Meta) {
 	during := x.Call <= h.grant.Return && h.grant.Return <= x.Return && x.Return < h.until
 	if during && x.number.compare(h.grant.number) > 0 && ownerOf(x.Op, meta) != ownerOf(h.grant.Op, meta) &&
@@ -75,12 +75,12 @@ func (h *fenceHold) note(x peak, meta harness.Meta) {
 }
 
 // apply handles x, an operation of a worker, for the holds of that worker. A release ends the holds of its lock and
-// owner. A renewal moves their end to newUntil, which may be earlier or later. Any other operation proves that they
-// were not released before x returned.
+// owner. A renewal moves the end of these holds to the result of newUntil, which may be earlier or later. Any other
+// operation proves that the worker's holds were not released before x returned.
 //
-// If another owner's grant returned while a hold certainly lasted, that grant came before the grant of the hold. apply
-// calls report with the hold and with such a first grant if its token is larger. Of several it takes the one with the
-// largest token.
+// If another owner's grant returned while a hold certainly lasted, that grant came before the grant of the hold. If the
+// token of such a grant is larger, apply calls report with the hold and that grant. If there are several, it takes the
+// one with the largest token.
 func (f *fenceHolds) apply(
 	x harness.Op, newUntil func() time.Duration, meta harness.Meta, report func(h *fenceHold, first peak),
 ) {

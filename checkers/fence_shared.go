@@ -17,8 +17,8 @@ import (
 // before older grants are dropped again.
 const latestKept = 1024
 
-// latestGrants holds the latest grants of one lock, in order of Return. They are those since the slowest worker's last
-// operation, and some older ones.
+// latestGrants holds the latest grants of one lock, in order of Return. They are the grants since the last operation of
+// the slowest worker, and some older ones.
 type latestGrants struct {
 	grants  []peak
 	pruneAt int // the number of grants at which older ones are dropped

@@ -101,7 +101,7 @@ var (
 	figureKeysLarge   = harness.Metric{Checker: "porcupine", Name: "keys too large"}
 	figureKeysSlow    = harness.Metric{Checker: "porcupine", Name: "keys too slow"}
 
-	// figures of porcupine, which certifies violations for several checkers
+	// figures of the checkers whose violations porcupine certifies
 	figureCertified    = harness.Metric{Name: "certified", Sparse: true}
 	figureCertifyAsked = harness.Metric{Name: "asked to certify", Sparse: true}
 )

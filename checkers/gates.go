@@ -89,7 +89,7 @@ type gatesPass struct {
 	ok            map[harness.Kind]int
 	outcomes      [3]int
 	toldFirst     bool            // a claim was answered "first"
-	gaveNumber    map[string]bool // by sequence that was asked for a number: whether it gave one
+	gaveNumber    map[string]bool // whether a sequence that was asked for a number gave one, by sequence
 	started       bool
 	firstCall     time.Duration // the earliest Call of a worker
 	lastReturn    time.Duration // the latest Return of a worker
@@ -143,7 +143,8 @@ func (p *gatesPass) isMain(x harness.Op) bool {
 	return slices.Contains(p.meta.Kinds, x.Kind) && (p.meta.Clients == 0 || p.meta.Worker(x.Client) < p.meta.Clients)
 }
 
-// isLook reports whether the harness uses operations of kind k to look at the system, not in a client's place.
+// isLook reports whether the harness uses operations of kind k to look at the system. It uses the other kinds in place
+// of a client.
 func isLook(k harness.Kind) bool { return k == harness.Read || k == harness.Inspect }
 
 // contended is a kind of operation for which workers compete, and the name under which the cases of contention are
@@ -310,7 +311,7 @@ func (p *gatesPass) figures() []harness.Figure {
 type phase struct {
 	name     string
 	from, to time.Duration
-	fault    bool // it is the time of a fault, in which no operation has to be ok
+	fault    bool // the phase is the time of a fault, in which no operation has to be ok
 	ops      int
 	mainOK   bool // an operation of the main workload was ok
 }

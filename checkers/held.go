@@ -20,7 +20,7 @@ func lockTokenOf(op harness.Op) lockToken { return lockToken{op.Key, op.Arg} }
 type workerHolds struct {
 	latest         map[lockToken]*hold
 	sizeAfterSweep int     // number of holds after the last sweep
-	waiting        []*hold // the queue: holds about which the worker's next operation may tell something
+	waiting        []*hold // the queue: holds for which the worker's next operation may tell how long they lasted
 }
 
 // set makes h the latest hold of its lock and token. If h is nil, set drops the holds of that lock and token.
@@ -48,7 +48,7 @@ func (w *workerHolds) sweep(now time.Duration) {
 	w.sizeAfterSweep = len(w.latest)
 }
 
-// queue adds h to the holds about which the worker's next operation may tell something: how long they lasted.
+// queue adds h to the holds for which the worker's next operation may tell how long they lasted.
 func (w *workerHolds) queue(h *hold) {
 	if !h.queued {
 		h.queued = true
@@ -56,10 +56,10 @@ func (w *workerHolds) queue(h *hold) {
 	}
 }
 
-// takeAffected returns the holds about which the worker's next operation may tell something, in the order of the
-// history. They are those in the queue, which it empties, and the hold in the parameter latest with the earlier holds
-// to which its field previous leads. That hold is the latest one of the operation's lock and token, or nil. The results
-// are appended to the slice holds.
+// takeAffected returns the holds for which the worker's next operation may tell how long they lasted, in the order of
+// the history. They are the holds in the queue, which takeAffected empties, the hold in the parameter latest, and the
+// earlier holds to which latest.previous leads. The parameter latest is the last hold of the operation's lock and
+// token, or nil. The results are appended to the slice holds.
 func (w *workerHolds) takeAffected(holds []*hold, latest *hold) []*hold {
 	holds = append(holds, w.waiting...)
 	clear(w.waiting)

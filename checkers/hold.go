@@ -26,7 +26,7 @@ type hold struct {
 	// The time from which on the hold is certain. That is the Return of the first grant in links, or of op if links is
 	// empty.
 	certainFrom    time.Duration
-	links          []*link       // earlier grants of the owner; they prove certainFrom
+	links          []*link       // earlier grants of the owner, which prove the time certainFrom
 	linksDropped   bool          // some of these links were dropped
 	until          time.Duration // the end of the hold if nobody releases it; not before op.Call
 	untilAtReturn  time.Duration // value of until when op returned
@@ -36,7 +36,7 @@ type hold struct {
 	overlap      *overlap      // its overlap with earlier holds; nil: there is none, or it is decided
 	reported     bool          // the hold was reported as the later one of an overlap
 	lastExcluded time.Duration // Return of the latest hold that this one may exclude, or noTime
-	thefts       []*theft      // late releases by other owners that may have removed this lock, as in the history
+	thefts       []*theft      // other owners' late releases that may have removed this lock, in the order of the history
 
 	// The hold's place among the holds of its worker, as workerHolds describes it.
 	previous *hold // an earlier hold of the same lock and token whose overlaps are undecided

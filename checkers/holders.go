@@ -212,7 +212,7 @@ func (p *holdersPass) staleAnomaly(g *grantee, s successor, x harness.Op) harnes
 // successor is an owner that has written: its acquire, and its first write after that acquire.
 type successor struct {
 	acquire, write harness.Op
-	gapBefore      bool // older entries, directly before this one, were dropped
+	gapBefore      bool // entries that came directly before this one were dropped
 }
 
 // successors lists the owners of one lock that have written, in order of the Return of their first write. An owner is

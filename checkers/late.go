@@ -14,7 +14,7 @@ import (
 type lateCommands struct {
 	mayRelease    bool          // a release may still be executed
 	maySetLease   bool          // an acquire or extend may still start a new lease
-	shortestLease time.Duration // the shortest lease that they may start, counted from its execution
+	shortestLease time.Duration // the shortest lease that a late command may start, counted from its execution
 	promisedUntil time.Duration // the earliest end that a late command promised; 0: none promised one
 }
 

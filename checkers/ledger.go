@@ -23,7 +23,7 @@ type writeCounts struct {
 	lostInFaults     int
 }
 
-// count is a number of writes.
+// count holds the number of acknowledged writes, and how many of them were lost.
 type count struct{ acknowledged, lost int }
 
 func (c *count) add(lost bool) {
@@ -126,8 +126,8 @@ func (f *faultCounts) during(t time.Duration) bool {
 	return f.Start <= t && (t <= f.Heal || f.Heal == 0)
 }
 
-// untilNextFault returns the end of the span [from, to], unless no fault overlaps the span. In that case it returns the
-// start of the next fault, which may lose a write that was acknowledged just before. If there is no next fault, it
+// untilNextFault returns the end of the span [from, to] if a fault overlaps the span. Otherwise it returns the start of
+// the next fault, which may lose a write that was acknowledged just before. If there is no next fault either, it
 // returns the end of the span.
 func (l *writeCounts) untilNextFault(from, to time.Duration) time.Duration {
 	next := forever

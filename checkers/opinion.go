@@ -14,8 +14,8 @@ import (
 
 // opinion is the checker that [SecondOpinion] returns, with bounds on what it may cost.
 type opinion struct {
-	ops    int           // the largest number of operations of a key that porcupine judges; refused ones do not count
-	maxOps int           // bounds operations kept at one time, and keys known; 50,000 take about 12 MB
+	ops    int           // largest number of operations of a key that is judged; refused operations do not count
+	maxOps int           // bound on operations kept at one time, and on known keys; 50,000 operations take about 12 MB
 	inAll  time.Duration // time limit for porcupine in all
 	perKey time.Duration // time limit for porcupine for each key
 }
@@ -118,10 +118,10 @@ type opinionPass struct {
 	order  []*keyOps // the keys, in order of their first operation
 	kept   int       // number of operations kept
 	full   bool      // no further key is kept
-	beyond int       // number of operations of keys that were not kept
+	beyond int       // number of operations whose keys were not kept
 
-	asked, agreed, illegal int      // numbers of keys asked about, agreed on, found illegal
-	large, slow            int      // number of keys too large to ask about; of keys without an answer in time
+	asked, agreed, illegal int      // numbers of keys: asked about, judged alike, found illegal
+	large, slow            int      // numbers of keys: too large to ask about, without an answer in time
 	differences            []string // descriptions of where porcupine and a checker differ
 }
 

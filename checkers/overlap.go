@@ -15,7 +15,7 @@ import (
 type overlap struct {
 	second       *hold
 	firsts       int           // number of first holds for which it is not yet known how long they last
-	ties         int           // number of these that became certain in the instant in which the second returned
+	ties         int           // number of such first holds that became certain in the instant of the second's Return
 	secondLasted bool          // the second lasted beyond its own Return
 	secondOver   bool          // the second ended at its own Return or earlier
 	first        *hold         // the earliest hold that lasted beyond the Return of the second; nil: none is known
@@ -37,8 +37,9 @@ const maxUndecided = 1 << 12
 // open reports whether o is not decided yet. It returns false for nil.
 func (o *overlap) open() bool { return o != nil && !o.decided }
 
-// needsSecond reports whether o depends on whether its later hold lasts beyond its own Return. It does if times were
-// widened, or if an earlier hold became certain in the instant of that Return. The caller has checked that o is open.
+// needsSecond reports whether o can be decided only once it is known if its later hold lasted beyond the Return of that
+// hold. That is so if times were widened, or if an earlier hold became certain in the instant of that Return. The
+// caller has checked that o is open.
 func (o *overlap) needsSecond() bool {
 	return !o.secondLasted && !o.secondOver &&
 		(o.widened || o.ties > 0 || o.first != nil && o.first.beginsAtReturnOf(o.second))
@@ -52,7 +53,8 @@ func (p *mutexPass) heldUntil(h *hold, t time.Duration, release *indexedOp) {
 	p.confirmFirsts(h, t, release)
 }
 
-// confirmSecond confirms h as the later hold of its overlap, if it lasted until t and that is after its own Return.
+// confirmSecond takes note that h lasted until t. If t is after the Return of h, it confirms h as the later hold of its
+// overlap.
 func (p *mutexPass) confirmSecond(h *hold, t time.Duration, release *indexedOp) {
 	if o := h.overlap; o.open() && !o.secondLasted && !o.secondOver && h.op.Return < t {
 		o.secondLasted, o.releases[1] = true, release

@@ -110,18 +110,18 @@ type ownersGrant struct {
 	released    bool
 }
 
-// ownersLock is one lock.
+// ownersLock holds what is known of one lock.
 type ownersLock struct {
 	grants      []*ownersGrant // the latest grants, to any owner
 	refusals    []*refusal     // refusals without evidence yet, as the type refusal defines it
-	mayTake     []owner        // owners with a command in info that may take the lock at any later time, two at most
+	mayTake     []owner        // owners with a command in info that may take the lock at any later time; at most two
 	givenBackAt time.Duration  // Return of the last failed acquire that may have had the lock for a while
 	waiting     int            // number of refusals with evidence that are not reported yet
 }
 
 const (
 	grantsKept  = 16 // largest number of grants, and of refusals, kept for one lock
-	mayTakeKept = 2  // number of owners kept that may take a lock later; of two, one differs from any given owner
+	mayTakeKept = 2  // number of owners kept that may take a lock later; of these two, one differs from any given owner
 )
 
 func (p *ownersPass) op(x harness.Op) {

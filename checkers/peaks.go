@@ -25,7 +25,7 @@ type peak struct {
 	number number
 	// Operations that had returned before this time came before this one. The time is at least the Call of this one.
 	orderedAfter time.Duration
-	ordinal      int  // place among the operations of its key, where these are counted
+	ordinal      int  // place among the operations of its key; 0: these are not counted
 	gapBefore    bool // operations between this one and the previous one were dropped
 }
 

@@ -59,7 +59,7 @@ type sequencePass struct {
 	recent         recent
 	oldDuplicates  []*oldDuplicate
 	overtaken      overtakenCalls
-	calls, drawn   int // number of all calls; of those that certainly returned a number
+	calls, drawn   int // number of all calls (calls), and of those that certainly returned a number (drawn)
 	nonNumbers     nonNumbers
 	firstDuplicate int // the smallest ordinal of a duplicate; 0: none
 }
@@ -125,7 +125,7 @@ func (p *sequencePass) addNumber(this draw) {
 	p.recent.add(this)
 }
 
-// noteDuplicate keeps the ordinal of the draw, a duplicate, if it is the smallest of all duplicates.
+// noteDuplicate records the ordinal of a draw that is a duplicate, unless a smaller one is recorded already.
 func (p *sequencePass) noteDuplicate(this draw) {
 	if p.firstDuplicate == 0 || this.ordinal < p.firstDuplicate {
 		p.firstDuplicate = this.ordinal

@@ -18,7 +18,7 @@ type Situations struct {
 	counts     map[harness.SituationName]*harness.Situation
 	seenKinds  map[harness.Kind]bool
 	rivals     rivals
-	unanswered map[int]harness.Op // the last operation of a worker, by worker; only if it ended in info
+	unanswered map[int]harness.Op // by worker: its last operation, if that ended in info
 	locks      generations[string, *situatedLock]
 	owners     map[int][]*ownership // what is known of owners of locks, by worker
 	marks      sampledMarks

@@ -10,7 +10,7 @@ import (
 
 // This file counts the situations of locks.
 
-// situatedLock is one lock.
+// situatedLock holds what is known of one lock.
 type situatedLock struct {
 	holder *ownership // the owner that was granted the lock last, unless it has released it; nil: none
 }

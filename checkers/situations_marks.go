@@ -14,7 +14,7 @@ const marksKept = 16384
 // zero value is empty.
 type sampledMarks struct {
 	marks map[string]glimpsedMark
-	mask  uint32 // a message is kept if its hash has none of these bits
+	mask  uint32 // a message is in the sample if its hash has none of these bits
 }
 
 // glimpsedMark is what is kept of an ok claim that was answered "first", or of an ok confirm.

@@ -16,7 +16,7 @@ import (
 // restart is a fault that replaced the process of a primary.
 type restart struct {
 	harness.Fault
-	// a lock was held through the restart, or a message was marked through it; and it was asked for afterwards
+	// whether a lock was held, and a message was marked, through the restart and asked for afterwards
 	lockHeld, messageMarked bool
 }
 
@@ -50,8 +50,8 @@ func wasPrimary(events []harness.Event, node string, t time.Duration) bool {
 }
 
 // noteSurvivor notes, in each restart between the operations grant and x, that a lock or mark lasted through it. The
-// first operation took the lock or marked the message. x asked for the same lock or message while the first one's lease
-// or window certainly still lasted.
+// operation grant took the lock or marked the message. The operation x asked for the same lock or message while the
+// lease or window of grant certainly still lasted.
 func (c *Situations) noteSurvivor(grant, x harness.Op) {
 	for _, r := range c.restarts {
 		if grant.Return > r.Start || x.Call < r.Active || x.Return >= c.certainUntil(grant) ||

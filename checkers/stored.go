@@ -86,8 +86,8 @@ type storedPass struct {
 	watermark            watermark
 	keys                 map[string]*sequenceState
 	awaiting             map[string][]pendingAnomaly // findings that wait, by key
-	decidedUntil         time.Duration               // findings with an end up to this time are decided
-	inspections, numbers int                         // number of ok inspections, and of numbers returned
+	decidedUntil         time.Duration               // findings are decided whose last operation returned by then
+	inspections, numbers int                         // number of ok inspections, and of numbers that sequences returned
 	tooLateInspections   int                         // inspections that returned when the sequence may have ended
 	// number of inspections that cannot be judged, since too many numbers were returned while they were under way
 	overtaken  int
@@ -113,7 +113,7 @@ type sequenceState struct {
 	lastNext harness.Op    // the last ok Next; its Kind is empty if there is none
 	hasTTL   bool          // the sequence was seen to have a TTL
 	hasNoTTL bool          // a Next set no TTL, from which follows that no Next of the sequence sets one
-	endedAt  time.Duration // Return of the last inspection by which the sequence may have ended, or noTime
+	endedAt  time.Duration // Return of the last inspection that returned when the sequence may have ended, or noTime
 	emptyAt  time.Duration // Return of the last inspection that found nothing, or noTime
 }
 

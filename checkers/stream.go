@@ -11,7 +11,7 @@ import (
 // ctxEvery is the number of operations between two checks of the context.
 const ctxEvery = 1024
 
-// errOrder says that a record is impossible, so that nothing follows from it.
+// errOrder says that the order of a record's operations is impossible, so nothing follows from the record.
 var errOrder = errors.New("its operations are not in order of Return, or one returned before it was called")
 
 // eachOp calls f for every operation of h in order. It stops when ctx ends, at an error of the history, and at an

@@ -22,7 +22,7 @@ type watermark struct {
 	awaitsHarness bool // the harness counts as a worker from the start
 	widened       bool // times were widened, so only a worker's last Call bounds its next Call
 	count         int
-	returned      []time.Duration // last Return of each worker, by worker; its last Call if widened is set
+	returned      []time.Duration // by worker: its last Return, or its last Call if widened is set
 	harness       time.Duration   // last Return of the harness; 0: none
 	low           time.Duration   // no later operation of a worker is called before this
 }

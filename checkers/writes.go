@@ -80,7 +80,7 @@ type writesPass struct {
 	onLost      func(harness.Op) // function that is called with each lost write
 	counts      *writeCounts
 	sets        map[string]*set
-	adds, read  int    // number of adds that the first pass saw (adds), and the current one (read)
+	adds, read  int    // number of adds that the first pass saw (adds), and that the current pass saw (read)
 	oddAdd      string // the doubt about the first add whose Arg is not an integer
 	runsStarted int    // number of runs of lost writes so far
 	unexpected  int    // number of writes that may be unexpected
@@ -93,7 +93,7 @@ type set struct {
 	guarded    bool       // a lock guards the set, so each write to it ends an update
 	final      harness.Op // the last ok read by the harness; its Kind is empty if there is none
 	present    intervals
-	err        error        // why it is not known what the set holds; nil: it is known
+	err        error        // the reason why the content of the set is not known; nil: it is known
 	lateAdds   int          // number of ok adds that returned after the read was called
 	runs       map[int]*run // runs of lost writes that may go on, by worker
 	unexpected map[int64]*unexpectedWrite
@@ -256,7 +256,7 @@ func (p *writesPass) dropExplained(x harness.Op) {
 
 // end reports, key by key, what is still open after the last pass: doubts about the final read, unexpected writes, and
 // runs of lost writes that last to the end. Unexpected writes are reported only if each pass read all operations
-// (readAll) and the record goes on to the end of the run (complete). If only the first is true, they make the verdict
+// (readAll) and the record goes on to the end of the run (complete). If only readAll is true, they make the verdict
 // Unknown.
 func (p *writesPass) end(readAll, complete bool) {
 	unexplained := 0
