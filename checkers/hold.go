@@ -36,7 +36,7 @@ type hold struct {
 	overlap      *overlap      // its overlap with earlier holds; nil: there is none, or it is decided
 	reported     bool          // the hold was reported as the later one of an overlap
 	lastExcluded time.Duration // Return of the latest hold that this one may exclude, or noTime
-	thefts       []*theft      // other owners' late releases that may have removed this lock, in the order of the history
+	thefts       []*theft      // late releases by others that may have removed this lock, in the order of the history
 
 	// The hold's place among the holds of its worker, as workerHolds describes it.
 	previous *hold // an earlier hold of the same lock and token whose overlaps are undecided

@@ -68,7 +68,7 @@ type contender struct {
 	name  string
 	rows  []Row // all its rows
 	broke []Row // its rows with the verdict invalid
-	open  []Row // its rows without a verdict
+	open  []Row // its rows with the verdict unknown
 }
 
 // contendersOf groups rows by variant, or by condition if all are of one variant.

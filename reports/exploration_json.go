@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// ExplorationDocument is the content of a search's verdict.json. A field that a run also has is called the same in
+// ExplorationDocument is the content of a search's verdict.json. Fields that a run has as well have the same names in
 // [Document]. Times of steps and operations are virtual.
 type ExplorationDocument struct {
 	Head

@@ -87,8 +87,8 @@ func (r Report) Sentence() string {
 	}
 }
 
-// firstComplete returns the time of the first anomaly to be complete. This need not be the first one in the list, which
-// is sorted by class, and only within a class by time.
+// firstComplete returns the earliest end of an anomaly. That anomaly need not be the first one in the list, which is
+// sorted by class, and only within a class by time.
 func firstComplete(anomalies []harness.Anomaly) time.Duration {
 	return slices.MinFunc(anomalies, func(a, b harness.Anomaly) int { return cmp.Compare(a.To, b.To) }).To
 }

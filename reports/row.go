@@ -54,9 +54,8 @@ func ComparisonOf(rows []Row) Comparison {
 	return Comparison{Head: HeadOf(KindComparison), Rows: list(rows)}
 }
 
-// AddExplorer adds the explorer's result for the variant, which the parameter says puts in words. The parameter met is
-// true if the result is as documented, and v is the explorer's verdict. A result with an unknown verdict does not
-// contradict the documentation.
+// AddExplorer adds the explorer's result for the variant: its text (says), whether it is as documented (met), and the
+// explorer's verdict (v). A result with an unknown verdict does not contradict the documentation.
 func (r *Row) AddExplorer(says string, met bool, v harness.Verdict) {
 	r.Explorer, r.Searched = says, v
 	r.Contradicted, r.Undecided = !met && v != harness.Unknown, r.Met && !met && v == harness.Unknown

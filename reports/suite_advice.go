@@ -12,7 +12,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// suiteFacts returns when a suite ran, on which servers, and how much. The servers of shards are in shardFacts.
+// suiteFacts returns lines that say when a suite ran, on which servers, and how many runs it made. The servers of
+// shards are in shardFacts.
 func suiteFacts(s tally.Suite) (all []fact) {
 	if !s.Started.IsZero() {
 		all = append(all, fact{"started", s.Started.UTC().Format("2006-01-02 15:04 UTC")})

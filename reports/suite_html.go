@@ -31,7 +31,7 @@ type suitePage struct {
 	ShardRows  []shardLine // empty: the suite has no shards
 	ShardFacts []fact
 
-	FailoverFacts []fact // one line for each run that had failovers
+	FailoverFacts []fact // one line for each case that had failovers
 }
 
 // suiteHead is the head of a column, and the CSS class of its cells.

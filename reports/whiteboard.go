@@ -14,7 +14,7 @@ const (
 	longCommand = 160
 	longReply   = 40
 	longBelief  = 160
-	narrowRoom  = 24 // with fewer columns for commands, each command is written on a line below its client
+	narrowRoom  = 24 // if fewer columns are left for commands, each command is written on a line below its client
 )
 
 // ExplorationText writes a search for a terminal: its counterexamples as on a whiteboard, followed by how much was
@@ -93,7 +93,7 @@ func (e Exploration) pace() string {
 }
 
 // Steps returns counterexample i as text with up to 150 columns: its steps, and the violation in one sentence. If the
-// counterexample has a recipe, the command that replays it anywhere follows.
+// counterexample has a recipe, the last line is the command that replays it on any machine.
 func (e Exploration) Steps(i int) string {
 	c := e.Result.Counterexamples[i]
 	s := e.whiteboard(c, pageWidth)

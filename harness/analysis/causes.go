@@ -15,7 +15,7 @@ type cause struct {
 	beside []int // indexes of other faults in force between the cause and the promotion
 	name   string
 	start  time.Duration // start of the first possible cause; without one, the first sign of the takeover
-	by     string        // targets of the possible cause, if there is only one
+	by     string        // targets of the possible cause; empty unless there is only one
 }
 
 // noCause names the cause of a failover that no fault explains.
@@ -163,12 +163,12 @@ func (t *takeover) canOrder(f harness.Fault, d detection) bool {
 // machine.
 const (
 	missedWithin = 800 * time.Millisecond // a quorum notices a silent primary at most this long after down-after
-	missedEarly  = 300 * time.Millisecond // or this long before down-after, if an earlier ping was answered late
+	missedEarly  = 300 * time.Millisecond // a quorum may notice it this much before down-after, if an earlier ping was late
 	backWithin   = 500 * time.Millisecond // how long after the heal Sentinels may still miss a primary that works again
 )
 
-// toleranceOf returns a length of time. When a quorum missed the primary, the primary had been silent for at least
-// down-after less this length. The length is larger if a fault makes writes wait: a Sentinel's pings are queued behind
+// toleranceOf returns the length of time by which the primary's silence may have been shorter than down-after when a
+// quorum missed the primary. This length is larger if a fault makes writes wait: a Sentinel's pings are queued behind
 // its own writes, until it reconnects after half of down-after.
 func (t *takeover) toleranceOf(faults []harness.Fault, d detection) time.Duration {
 	for _, f := range faults {
@@ -180,9 +180,10 @@ func (t *takeover) toleranceOf(faults []harness.Fault, d detection) time.Duratio
 	return missedEarly
 }
 
-// inForce reports whether f may be why a quorum of Sentinels missed the primary. f must have begun by d.tolerance after
-// the time that lies down-after before they missed it. f may have ended at most backWithin before they missed it. If
-// the record does not show when they did, the time of the promotion is used.
+// inForce reports whether f may be why a quorum of Sentinels missed the primary. The primary fell silent at the latest
+// d.tolerance after the time that lies down-after before they missed it, and f must have begun by then. Nor may f have
+// ended more than backWithin before they missed it. If the record does not show when they missed it, the time of the
+// promotion is used.
 func (t *takeover) inForce(f harness.Fault, d detection) bool {
 	at := d.missed
 	if at == notSeen {

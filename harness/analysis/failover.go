@@ -16,7 +16,7 @@ type Milestone string
 const (
 	Injected Milestone = "fault"             // start of the fault that is the cause
 	Suspect  Milestone = "+sdown"            // a Sentinel misses the primary
-	Agreed   Milestone = "+odown"            // a quorum of Sentinels misses it
+	Agreed   Milestone = "+odown"            // a quorum of Sentinels misses the primary
 	Elected  Milestone = "+elected-leader"   // one Sentinel may perform the failover
 	Accepted Milestone = "takes writes"      // the new primary accepts a write of the harness, tried every 10 ms
 	Promoted Milestone = "+promoted-slave"   // a Sentinel sees that the chosen replica is a primary
@@ -87,7 +87,7 @@ type Downtime struct {
 	// the new primary accepted a write; if false, the other fields mean nothing
 	Seen         bool          `json:"seen"`
 	From         time.Duration `json:"from"`             // time of the last write that a node accepted
-	To           time.Duration `json:"to"`               // next accepted write; equals From if there was no gap
+	To           time.Duration `json:"to"`               // time of the next accepted write; equals From if there was no gap
 	BothWritable time.Duration `json:"beside,omitempty"` // how long the old and the new primary both accepted writes
 }
 

@@ -20,13 +20,14 @@ type failoverMeters struct {
 	clockDoubt string // why times of operations cannot be trusted; empty: they can be trusted
 	cutNote    string // why the record ends before the run did; empty: the record is complete
 	all        []*failoverMeter
-	opened     int                     // number of meters that measure already: the first ones of all
-	windowEnds []time.Duration         // by index in all: the latest windowEnd of the meters up to that index
+	opened     int                     // number of meters that measure already; they come first in the slice all
+	windowEnds []time.Duration         // for each index of the slice all: the latest windowEnd of the meters up to it
 	pending    map[string]*pendingGaps // gaps for meters that do not measure yet, by excluded groups
 }
 
-// pendingGaps measures gaps in service for failovers whose operations are not measured yet. Such a gap may last until
-// they are. Clients in the excluded groups do not count. Meters that exclude the same groups share one pendingGaps.
+// pendingGaps measures gaps in service for failovers whose operations are not measured yet, since a gap may still last
+// when the measuring begins. Clients in the excluded groups do not count. Meters that exclude the same groups share one
+// pendingGaps.
 type pendingGaps struct {
 	groups          []int // the excluded groups
 	answers, writes gap

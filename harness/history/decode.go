@@ -29,7 +29,7 @@ type text struct {
 
 func newOpDecoder() *decoder { return &decoder{pool: newPool()} }
 
-// errFrame says that a frame's checksum is right and its content is not operations.
+// errFrame says that a frame does not contain operations, although its checksum is right.
 var errFrame = errors.New("a frame does not hold operations")
 
 // frame begins to decode a frame. The caller must not change raw until more returns false.

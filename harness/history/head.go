@@ -25,9 +25,9 @@ type head struct {
 
 const (
 	schema   = 1         // version of the text form
-	headKind = "history" // what the first line says that the text is
+	headKind = "history" // kind of document that the first line names
 
-	defaultDrift = 0.01       // drift of the clocks, as defined in harness.Spec
+	defaultDrift = 0.01       // drift of the clocks if no other is given, see harness.Spec
 	maxWorkers   = 10_000_000 // largest number of workers, groups or clients: checkers keep some bytes for each
 	maxRate      = 1e9        // largest rate of a history, in operations a second
 )

@@ -63,7 +63,7 @@ type Figures struct {
 // Distribution describes a stage's time or a cost's length over the failovers that show it.
 type Distribution struct {
 	Name   string        `json:"name"`
-	Of     int           `json:"of"` // number of failovers that show it, at least one
+	Of     int           `json:"of"` // number of failovers that show this time or cost, at least one
 	Min    time.Duration `json:"min"`
 	Median time.Duration `json:"median"`
 	P90    time.Duration `json:"p90"` // smallest value that nine tenths of the values do not exceed
@@ -151,7 +151,8 @@ func meanOf(name string, counts []int) Mean {
 	return m
 }
 
-// student returns the two-sided 95 % quantile of Student's t distribution. free is the number of degrees of freedom.
+// student returns the two-sided 95 % quantile of Student's t distribution. The parameter free is the number of degrees
+// of freedom.
 func student(free int) float64 {
 	small := []float64{
 		12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13, 2.12, 2.11, 2.10,

@@ -29,7 +29,7 @@ type Memory struct {
 type Curve struct {
 	All []Sample `json:"all"`
 
-	every, seen int // one sample out of this many (every) is kept; the number of all samples (seen)
+	every, seen int // one in this many samples is kept (every); number of all samples (seen)
 }
 
 // WarmUp is the time in which the harness's process may grow without any growth being counted.

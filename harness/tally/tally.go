@@ -49,7 +49,7 @@ type Run struct {
 	Pass     int             `json:"pass"` // number of the pass, from 1
 	Seed     uint64          `json:"seed"`
 	Ending   Ending          `json:"ending"`
-	Why      string          `json:"why,omitempty"` // why the run did not end as expected; empty: it did
+	Why      string          `json:"why,omitempty"` // why the run did not end as expected; empty: it ended as expected
 	Verdict  harness.Verdict `json:"verdict"`
 	Found    string          `json:"found,omitempty"`
 	Expected string          `json:"expected"`

@@ -44,8 +44,8 @@ func unpack(ctx context.Context, dir string, _ bugs.Bug, build bugs.Build) error
 // interpreted says how programs in an interpreted language are run. Unpacked packages come before the machine's own
 // packages. In the fields env and options, {usr} stands for the folder usr of the unpacked packages.
 type interpreted struct {
-	shared   map[string]string // files that each program needs, as in toolchain
-	name     string            // the interpreter's command, or its path where it must be Debian's interpreter
+	shared   map[string]string // files that each program needs, as in the type toolchain
+	name     string            // the interpreter's command, or its path if only Debian's interpreter will do
 	packages string            // names of the interpreter's Debian packages
 	probe    []string          // arguments with which the interpreter fails if one of these packages is missing
 	env      []string          // variables as NAME=value; a value is paths or patterns of paths, separated by colons

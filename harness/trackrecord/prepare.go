@@ -25,7 +25,7 @@ func missingf(format string, about ...any) error {
 
 // toolchain makes the programs of a language.
 type toolchain struct {
-	shared map[string]string // files of workloads/adapters that each program needs, by the name that they get beside it
+	shared map[string]string // files of workloads/adapters that are put beside each program, by their name there
 	// make makes the program in the folder dir, where its source files are already. It is called once for each program,
 	// and the folder is renamed afterwards. The error wraps ErrMissing if a version, a compiler or a package is
 	// missing.

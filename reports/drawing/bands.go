@@ -25,7 +25,7 @@ type band struct {
 // bandsOf divides the time of the faults into bands of three classes. In the first class a fault that cuts off the
 // client group is in force. In the second only other faults are. In the third faults only heal. The parameter group is
 // the number of the client group; -1: the picture shows all clients. A fault without a recorded end heals until the
-// time end.
+// time in the parameter end.
 func bandsOf(faults []harness.Fault, group int, end time.Duration) []band {
 	var times []time.Duration
 	for _, f := range faults {
@@ -78,7 +78,7 @@ func bandIn(faults []harness.Fault, group int, from, to, end time.Duration) band
 	return b
 }
 
-// healsFrom returns when the heal of f began, or the time end if the record stops before the heal.
+// healsFrom returns when the heal of f began, or the parameter end if the record stops before the heal.
 func healsFrom(f harness.Fault, end time.Duration) time.Duration {
 	if f.Heal == 0 {
 		return max(end, f.Start)

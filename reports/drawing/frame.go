@@ -135,8 +135,8 @@ func decimal(t, unit, step time.Duration) string {
 	return s
 }
 
-// linear draws a value axis with grid lines. The axis goes from 0 to a round value that is not below the value peak. It
-// returns the function that maps a value to its y.
+// linear draws a value axis with grid lines. The axis goes from 0 to a round value that is not below the parameter
+// peak. It returns the function that maps a value to its y.
 func (f *frame) linear(top, bottom, peak float64, lines int) func(float64) float64 {
 	step := valueTickEvery(peak, lines)
 	high := step * max(1, math.Ceil(peak/step-0.02))
@@ -164,8 +164,8 @@ func valueTickEvery(peak float64, n int) float64 {
 	return 10 * unit
 }
 
-// logarithmic draws a latency axis with a line at each power of ten, wide enough for low and high. It returns the
-// function that maps a latency to its y.
+// logarithmic draws a latency axis with a line at each power of ten. The axis covers the latencies from low to high. It
+// returns the function that maps a latency to its y.
 func (f *frame) logarithmic(low, high time.Duration) func(time.Duration) float64 {
 	from := math.Floor(math.Log10(float64(max(low, time.Microsecond))))
 	to := max(from+1, math.Ceil(math.Log10(float64(max(high, time.Microsecond)))))

@@ -109,8 +109,8 @@ func Shown(ops []harness.Op) []harness.Op {
 	return ops
 }
 
-// scale sets the time axis, which covers all operations. If two owners held the key for longer than that, the axis
-// becomes up to three times as long.
+// scale sets the time axis, which covers all operations. If two owners held the key beyond that time, the axis becomes
+// up to three times as long.
 func (g *gantt) scale() {
 	end := g.zero
 	for _, op := range g.ops {

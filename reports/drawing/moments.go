@@ -30,7 +30,7 @@ type ClientState struct {
 // StoredKey is a key of the store after a step.
 type StoredKey struct {
 	interleave.Stored
-	New bool // the step added or changed it
+	New bool // the step added or changed the key
 }
 
 // Moments returns the states after the steps that the picture shows, in their order.
@@ -70,7 +70,7 @@ func isOverdue(beliefs []interleave.Belief, client, step int) bool {
 }
 
 // setStored sets what is stored after the step. The argument before lists what was stored after the previous step. A
-// key that is missing there, or has another value there, is New.
+// key counts as new if it is missing there or has another value there.
 func (m *Moment) setStored(s *interleave.Store, before []StoredKey) {
 	if s == nil {
 		return

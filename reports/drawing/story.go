@@ -14,7 +14,7 @@ import (
 // Story is a counterexample with the data that is needed to show it.
 type Story struct {
 	interleave.Counterexample
-	Clients int // number of clients in the part of the search that found it
+	Clients int // number of clients in the part of the search that found the counterexample
 }
 
 // lineKind is the kind of event in a line of a counterexample.

@@ -186,8 +186,8 @@ func (r Run) Latencies() Drawing {
 	return f.Drawing
 }
 
-// curve returns a step curve of a latency, which the function in the parameter of takes from each bucket. The curve has
-// gaps where no operation was ok.
+// curve returns a step curve of a latency. The last parameter is a function that takes this latency from a bucket. The
+// curve has gaps where no operation was ok.
 func (f *frame) curve(s analysis.Stats, y func(time.Duration) float64, of func(analysis.Bucket) time.Duration) string {
 	var path strings.Builder
 	pen := "M"

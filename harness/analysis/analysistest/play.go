@@ -184,7 +184,7 @@ func LostGrant() interleave.Counterexample {
 		"client 2 was granted lock by 0.0055 s, while client 1 certainly held it from 0.0025 s until 0.0100 s", a, b)
 }
 
-// Hostile returns a counterexample with evil in all of its texts, for tests of escaping.
+// Hostile returns a counterexample that has the string evil in each of its texts, for tests of escaping.
 func Hostile(evil string) interleave.Counterexample {
 	p := NewPlay()
 	op := p.Ends(1, "SET "+evil, evil, evil, harness.Op{Kind: harness.Acquire, Key: evil, TTL: sec})
