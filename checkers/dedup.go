@@ -109,7 +109,8 @@ type dedupPass struct {
 	unjudged       int
 }
 
-// mark is what is known of a mark on a message. An ok claim that was answered "first" has set it, or an ok confirm.
+// mark is what is known of one mark on a message. It was set by an ok claim that was answered "first", or by an ok
+// confirm.
 type mark struct {
 	harness.Op
 	claim     *harness.Op   // the claim to which a confirm belongs, if it is still known

@@ -122,7 +122,7 @@ func (p *fencePass) earliestEnd(x harness.Op) time.Duration {
 }
 
 // reportLateToken reports the hold h and another owner's grant with a larger token. The owner of h still had the lock
-// when that grant returned, so that grant was given before h, and its token has to be smaller.
+// when that grant returned, so that grant was given before h and ought to have the smaller token.
 func (p *fencePass) reportLateToken(h *fenceHold, first peak) { p.add(p.lateTokenAnomaly(h, first)) }
 
 // grantedAfter returns a time for x, an ok acquire or extend: any grant that returned before that time was certainly

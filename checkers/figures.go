@@ -101,7 +101,7 @@ var (
 	figureKeysLarge   = harness.Metric{Checker: "porcupine", Name: "keys too large"}
 	figureKeysSlow    = harness.Metric{Checker: "porcupine", Name: "keys too slow"}
 
-	// figures of the checkers whose violations porcupine certifies
+	// figures of several checkers: how many violations porcupine certified
 	figureCertified    = harness.Metric{Name: "certified", Sparse: true}
 	figureCertifyAsked = harness.Metric{Name: "asked to certify", Sparse: true}
 )

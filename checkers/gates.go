@@ -89,7 +89,7 @@ type gatesPass struct {
 	ok            map[harness.Kind]int
 	outcomes      [3]int
 	toldFirst     bool            // a claim was answered "first"
-	gaveNumber    map[string]bool // whether a sequence that was asked for a number gave one, by sequence
+	gaveNumber    map[string]bool // whether a sequence gave a number, by sequence that was asked for one
 	started       bool
 	firstCall     time.Duration // the earliest Call of a worker
 	lastReturn    time.Duration // the latest Return of a worker

@@ -30,8 +30,8 @@ func (l *overtakenCalls) add(x peak) {
 }
 
 // retry judges the calls in a second pass over h, if h can be read again. For each call x it calls the function judge
-// with a list: of the ok operations of the given kind on the key of x that had returned before x.orderedAfter, the one
-// with the largest number. If two owners got that number, the list has an operation of each.
+// with a list. The list has the operation with the largest number among the ok operations of the given kind on the key
+// of x that had returned before x.orderedAfter. If two owners got that number, it has an operation of each.
 func (l *overtakenCalls) retry(
 	ctx context.Context, h harness.History, kind harness.Kind, judge func(before peaks, x peak),
 ) {

@@ -16,7 +16,7 @@ import (
 // restart is a fault that replaced the process of a primary.
 type restart struct {
 	harness.Fault
-	// whether a lock was held, and a message was marked, through the restart and asked for afterwards
+	// a lock was held through the restart and asked for afterwards (lockHeld); a message, likewise (messageMarked)
 	lockHeld, messageMarked bool
 }
 

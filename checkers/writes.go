@@ -93,7 +93,7 @@ type set struct {
 	guarded    bool       // a lock guards the set, so each write to it ends an update
 	final      harness.Op // the last ok read by the harness; its Kind is empty if there is none
 	present    intervals
-	err        error        // the reason why the content of the set is not known; nil: it is known
+	err        error        // why the content of the set is not known; nil: it is known
 	lateAdds   int          // number of ok adds that returned after the read was called
 	runs       map[int]*run // runs of lost writes that may go on, by worker
 	unexpected map[int64]*unexpectedWrite

@@ -10,8 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// ExplorationDocument is the content of a search's verdict.json. Fields that a run has as well have the same names in
-// [Document]. Times of steps and operations are virtual.
+// ExplorationDocument is the content of a search's verdict.json. Fields that also belong to a run have the same names
+// in [Document]. Times of steps and operations are virtual.
 type ExplorationDocument struct {
 	Head
 	Verdict harness.Verdict `json:"verdict"`       // "valid", "invalid" or "unknown"

@@ -26,8 +26,8 @@ func stepTable(lines []drawing.Line, width int) string {
 	return w.fitted(lines).text(lines)
 }
 
-// fitted chooses the width of the column for commands, so that the table has the fewest lines. If several widths are
-// equally good, it takes the largest.
+// fitted returns the columns with the best width for commands: the width at which the table has the fewest lines. If
+// several widths are equally good, it takes the largest.
 func (w columns) fitted(lines []drawing.Line) columns {
 	best, fewest := w, 0
 	for _, l := range lines {

@@ -15,7 +15,7 @@ type cause struct {
 	beside []int // indexes of other faults in force between the cause and the promotion
 	name   string
 	start  time.Duration // start of the first possible cause; without one, the first sign of the takeover
-	by     string        // targets of the possible cause; empty unless there is only one
+	by     string        // targets of the possible cause, if there is only one possible cause
 }
 
 // noCause names the cause of a failover that no fault explains.
@@ -163,7 +163,7 @@ func (t *takeover) canOrder(f harness.Fault, d detection) bool {
 // machine.
 const (
 	missedWithin = 800 * time.Millisecond // a quorum notices a silent primary at most this long after down-after
-	missedEarly  = 300 * time.Millisecond // a quorum may notice it this much before down-after, if an earlier ping was late
+	missedEarly  = 300 * time.Millisecond // a quorum may notice it this early before down-after, if a ping was late
 	backWithin   = 500 * time.Millisecond // how long after the heal Sentinels may still miss a primary that works again
 )
 
@@ -180,9 +180,9 @@ func (t *takeover) toleranceOf(faults []harness.Fault, d detection) time.Duratio
 	return missedEarly
 }
 
-// inForce reports whether f may be why a quorum of Sentinels missed the primary. The primary fell silent at the latest
-// d.tolerance after the time that lies down-after before they missed it, and f must have begun by then. Nor may f have
-// ended more than backWithin before they missed it. If the record does not show when they missed it, the time of the
+// inForce reports whether f may be why a quorum of Sentinels missed the primary. They miss it once it has been silent
+// for down-after, or for up to d.tolerance less. f must have begun before that silence, and must not have ended more
+// than backWithin before they missed the primary. If the record does not show when they missed it, the time of the
 // promotion is used.
 func (t *takeover) inForce(f harness.Fault, d detection) bool {
 	at := d.missed

@@ -87,7 +87,7 @@ type Downtime struct {
 	// the new primary accepted a write; if false, the other fields mean nothing
 	Seen         bool          `json:"seen"`
 	From         time.Duration `json:"from"`             // time of the last write that a node accepted
-	To           time.Duration `json:"to"`               // time of the next accepted write; equals From if there was no gap
+	To           time.Duration `json:"to"`               // time of the next accepted write; From if there was no gap
 	BothWritable time.Duration `json:"beside,omitempty"` // how long the old and the new primary both accepted writes
 }
 

@@ -15,7 +15,7 @@ import (
 type takeover struct {
 	*acts
 	old, new       string
-	presumed       string        // the node that Sentinels took for the primary: the old one, unless they were wrong
+	presumed       string        // the node that Sentinels took for the primary: the old primary, unless they were wrong
 	promotedAt     time.Duration // time of the earliest sign that the new node was a primary
 	demotedAt      time.Duration // when the new primary became a replica again; harness.Forever: never
 	announced      *change       // the announced switch; nil: not announced
@@ -58,9 +58,9 @@ func takeovers(a *acts) []*takeover {
 	return all
 }
 
-// announcement returns the first announcement by Sentinels that made the node a primary in one of its reigns. The
-// parameter number is the index of that reign in a.reigns[node]. The result is nil if there is no announcement before
-// the node's next promotion.
+// announcement returns the first announcement by Sentinels that fits one reign of the node. The parameter number is the
+// index of that reign in a.reigns[node]. The result is nil if there is no announcement before the node's next
+// promotion.
 func (a *acts) announcement(node string, number int, changes []change) *change {
 	until := harness.Forever
 	for _, later := range a.reigns[node][number+1:] {

@@ -27,7 +27,7 @@ type encoder struct {
 	buf      []byte
 	n        int
 	previous harness.Op
-	texts    map[string]int // indexes in the slice numbers; each key is a text and the byte numbered or plain
+	texts    map[string]int // indexes in the slice numbers; a key is a text, then the constant numbered or plain
 	numbers  []int64        // the latest number after each text
 	key      []byte
 }

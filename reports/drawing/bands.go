@@ -78,7 +78,8 @@ func bandIn(faults []harness.Fault, group int, from, to, end time.Duration) band
 	return b
 }
 
-// healsFrom returns when the heal of f began, or the parameter end if the record stops before the heal.
+// healsFrom returns when the heal of f began. If the record stops before the heal, it returns the time in the parameter
+// end.
 func healsFrom(f harness.Fault, end time.Duration) time.Duration {
 	if f.Heal == 0 {
 		return max(end, f.Start)

@@ -23,8 +23,8 @@ type timeCut struct{ from, to time.Duration }
 //   - together they are at least three fifths of the whole time.
 //
 // Each cut is shorter than its gap, by a margin at both ends. The spans that a reader has to see are in the slice seen.
-// A gap that overlaps one of them always stays. quietCuts looks for no further gap to leave out as soon as these spans
-// take up an eighth of the picture.
+// A gap that overlaps one of them always stays. Once these spans take up an eighth of the picture, quietCuts leaves out
+// no further gap.
 func quietCuts(moments []time.Duration, seen []timeCut) []timeCut {
 	gaps := gapsOf(moments, seen)
 	var best []timeCut
