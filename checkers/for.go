@@ -123,7 +123,7 @@ func kindList(all ...harness.Kind) []harness.Kind    { return all }
 func classList(all ...harness.Class) []harness.Class { return all }
 
 // judges reports whether the checker has something to judge in a load, search or history with operations of those
-// kinds. The parameter tokens says that grants of locks carry fencing tokens.
+// kinds. If tokens is true, grants of locks carry fencing tokens.
 func (r role) judges(kinds []harness.Kind, tokens bool) bool {
 	missing := func(k harness.Kind) bool { return !slices.Contains(kinds, k) }
 	return (tokens || !r.needsTokens) && !slices.ContainsFunc(r.needs, missing)
@@ -146,8 +146,8 @@ func roleOf(c harness.Checker) role {
 	return role{}
 }
 
-// checkersFor lists the checkers for a setting: those for whose role the function judges returns true, and those that
-// the setting always has, such as Gates for a load. If the function returns true for no role, the list is empty.
+// checkersFor lists the checkers for a setting: those whose role the given function accepts, and those that the setting
+// always has, such as Gates for a load. If the function accepts no role, the list is empty.
 func checkersFor(in setting, judges func(role) bool) []harness.Checker {
 	var out []harness.Checker
 	seconded := false // porcupine has a model of something that is judged

@@ -59,8 +59,8 @@ func newWriteCounts(h harness.History) *writeCounts {
 	return l
 }
 
-// count adds the write w to the counts. The parameter present says that the final read shows w. The parameter lost says
-// that the final read ought to show w and does not.
+// count adds the write w to the counts. If present is true, the final read shows w. If lost is true, the final read
+// ought to show w and does not.
 func (l *writeCounts) count(w harness.Op, present, lost bool) {
 	switch w.Outcome {
 	case harness.OK:

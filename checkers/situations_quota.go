@@ -26,8 +26,8 @@ var byChance = []harness.SituationName{harness.RetryAfterUnknown, harness.Confir
 func IsByChance(name harness.SituationName) bool { return slices.Contains(byChance, name) }
 
 // Quota returns the watcher of a load that goes on until each situation has occurred QuotaCount times. At that point
-// the watcher calls the function enough. The situations are those that the load's kinds of operation bring about,
-// except those that occur only by chance. See [harness.Spec.Quota].
+// the watcher calls the given function. The situations are those that the load's kinds of operation bring about, except
+// those that occur only by chance. See [harness.Spec.Quota].
 func Quota(enough func()) harness.Quota {
 	return &quota{count: QuotaCount, minDuration: QuotaLeast, onEnough: enough}
 }

@@ -128,7 +128,7 @@ func (e Exploration) Brief() string {
 	}
 }
 
-// Row summarizes the search in one line. link is the relative path of its page and may be empty.
+// Row summarizes the search in one line. The parameter link is the relative path of its page and may be empty.
 func (e Exploration) Row(link string) Row {
 	row := Row{
 		Name: e.title(), Variant: e.Variant, Regime: regime(e.Labels), Expected: e.Expected, Met: e.Met,

@@ -60,7 +60,7 @@ func writeAll[R any](dir string, formats []Format[R], r R) error {
 	return errors.Join(failed...)
 }
 
-// writeText writes a complete text. what names the text in errors.
+// writeText writes a complete text. The parameter what is the name of the text in errors.
 func writeText(w io.Writer, what, text string) error {
 	if _, err := io.WriteString(w, text); err != nil {
 		return fmt.Errorf("reports: write %s: %w", what, err)

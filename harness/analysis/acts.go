@@ -146,7 +146,7 @@ func (a *acts) withLostLogs(from, to time.Duration) (names []string) {
 	return slices.Compact(names)
 }
 
-// firstEvent returns the first event in [from, to] for which the function wanted returns true.
+// firstEvent returns the first event in [from, to] that the given function accepts.
 func (a *acts) firstEvent(from, to time.Duration, wanted func(harness.Event) bool) (harness.Event, bool) {
 	for _, e := range a.eventsSince(from) {
 		if e.At > to {

@@ -79,8 +79,8 @@ func (t *takeover) firstSign(d detection) time.Duration {
 }
 
 // candidates returns the faults that most likely led to the takeover, ordered by start. If a Sentinel seems to have
-// been ordered to fail over, that is the fault with the last such order. Otherwise it prefers faults that began when
-// the primary fell silent. Among these it prefers faults that certainly silence a primary.
+// been ordered to fail over, the only candidate is the fault with the last such order. Otherwise candidates prefers
+// faults that began when the primary fell silent, and among these the faults that certainly silence a primary.
 func (t *takeover) candidates(faults []harness.Fault, d detection) []int {
 	d.tolerance = t.toleranceOf(faults, d)
 	byEffect := map[effect][]int{} // ordered by start

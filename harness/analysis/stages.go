@@ -70,8 +70,8 @@ func (t *takeover) lastMessage() time.Duration {
 	return min(t.next-1, max(t.lastEvent, t.promotedAt))
 }
 
-// firstMessage returns the stage of the first message of the given kind for which the function fits returns true. It
-// looks at the messages from a given time until Sentinels announce the new primary.
+// firstMessage returns the stage of the first message of the given kind that the given function accepts. It looks at
+// the messages from a given time until Sentinels announce the new primary.
 func (t *takeover) firstMessage(kind Milestone, from time.Duration, fits func(harness.Event) bool) Stage {
 	to := min(t.lastMessage()+t.roleDelay, t.next-1)
 	if kind != Promoted {

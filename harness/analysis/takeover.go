@@ -15,7 +15,7 @@ import (
 type takeover struct {
 	*acts
 	old, new       string
-	presumed       string        // the node that Sentinels took for the primary: the old primary, unless they were wrong
+	presumed       string        // the node that Sentinels took for the primary: the old one, unless they were wrong
 	promotedAt     time.Duration // time of the earliest sign that the new node was a primary
 	demotedAt      time.Duration // when the new primary became a replica again; harness.Forever: never
 	announced      *change       // the announced switch; nil: not announced

@@ -68,7 +68,7 @@ func Create(dir string) (*Store, error) {
 	return s, nil
 }
 
-// create makes a store without a reserve. level is the compression of its segments.
+// create makes a store without a reserve. The parameter level is the compression of its segments.
 func create(dir string, level zstd.EncoderLevel) (s *Store, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("history: %w", err)

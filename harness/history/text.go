@@ -53,10 +53,10 @@ func Parse(r io.Reader, name, dir string) (harness.History, error) {
 }
 
 // ParseEach reads a history in the text form from r. It stores the history in dir, so that it can be ranged over more
-// than once. Error messages call r by the given name. ParseEach passes every operation, in order, to the function each;
-// an error of that function becomes an error about the operation's line. Memory grows with the number of clients and of
-// the locks that they hold, not with the number of operations. The history's End is at the last Return, and its Reason
-// is the text's field cut, or empty. Errors about the text wrap ErrText.
+// than once. Error messages call r by the given name. ParseEach passes every operation, in order, to the given
+// function. An error of that function becomes an error about the operation's line. Memory grows with the number of
+// clients and of the locks that they hold, not with the number of operations. The history's End is at the last Return,
+// and its Reason is the text's field cut, or empty. Errors about the text wrap ErrText.
 func ParseEach(r io.Reader, name, dir string, each func(harness.Op) error) (harness.History, error) {
 	store, err := create(dir, zstd.SpeedFastest) // callers read it soon and do not keep it
 	if err != nil {

@@ -26,7 +26,7 @@ var (
 		func(_ int, o harness.Outcome) (string, harness.Outcome) { return o.String(), o })
 )
 
-// tableOf returns a table with one entry for each element of a list. The function word makes the entry of element i.
+// tableOf returns a table with one entry for each element of a list. The given function makes the entry of element i.
 func tableOf[S, T any](all []S, word func(i int, one S) (text string, value T)) (t wordTable[T]) {
 	for i, one := range all {
 		t.add(word(i, one))

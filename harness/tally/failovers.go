@@ -80,7 +80,7 @@ type Mean struct {
 	High float64 `json:"high"`
 }
 
-// FiguresOf sums up failovers. The parameter names says which times to include, in which order.
+// FiguresOf sums up failovers. It includes the times with the given names, in their order.
 func FiguresOf(all []Failover, names []string) Figures {
 	if len(all) == 0 {
 		return Figures{}

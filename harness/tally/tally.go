@@ -222,8 +222,8 @@ func (s Suite) Missing() (n int) {
 	return n
 }
 
-// Failures lists, for each case, the first runs that were not as expected. The parameter most bounds their number. The
-// result others is the number of further such runs.
+// Failures lists, for each case, the first runs that were not as expected. It lists at most the given number for a
+// case. The result others counts the further runs that were not as expected.
 func (s Suite) Failures(most int) (all []Run, others int) {
 	for _, c := range s.Cases {
 		shown := c.Failures[:min(most, len(c.Failures))]

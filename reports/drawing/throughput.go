@@ -92,7 +92,7 @@ func (f *frame) area(s analysis.Stats, low, high []float64, y func(float64) floa
 
 func point(x, y float64) string { return units.Number(x) + " " + units.Number(y) }
 
-// hover puts an invisible column over each bucket. The column's title is the text that the function tell returns for
+// hover puts an invisible column over each bucket. The column's title is the text that the given function returns for
 // the bucket.
 func (f *frame) hover(s analysis.Stats, top, bottom float64, tell func(analysis.Stats, int) string) {
 	for b, bucket := range s.Buckets {
