@@ -114,7 +114,7 @@ type deliveryPass struct {
 
 	// Counts for the figures.
 	probed     int // messages probed
-	outlived   int // messages with a probe that was answered after every window
+	outlived   int // messages with a probe that was answered after all windows had ended
 	marksFound int // number of marks that inspections found
 	excused    int // messages marked and not delivered, which a lost answer may excuse
 }
@@ -135,7 +135,7 @@ type message struct {
 	probeSeen         bool // a probe was answered "seen"
 	probeUnanswered   bool // a probe ended in info, so it may have set the mark
 	claimedAfterProbe bool // a claim was answered "first" since the first probe
-	outlived          bool // a probe was answered after every window
+	outlived          bool // a probe was answered after all windows had ended
 
 	// What the probes show, unless a later operation disproves it.
 	lost, immortal *harness.Anomaly

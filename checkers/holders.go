@@ -77,7 +77,7 @@ type holdersPass struct {
 	pending       lateOwners            // late acquires and extends of owners, by owner
 	accepted      int
 	refused       int
-	late          int // accepted writes that were called after their owner's lease
+	late          int // accepted writes that were called after their owner's lease had ended
 	overtaken     int // late writes that are not judged, since the owners that wrote before them are no longer kept
 	unknownGrants int // accepted writes of owners without a known grant
 }

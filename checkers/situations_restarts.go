@@ -16,7 +16,8 @@ import (
 // restart is a fault that replaced the process of a primary.
 type restart struct {
 	harness.Fault
-	// a lock was held through the restart and asked for afterwards (lockHeld); a message, likewise (messageMarked)
+	// lockHeld: a lock was held through the restart, and asked for afterwards. messageMarked: a message was marked
+	// through the restart, and asked for afterwards.
 	lockHeld, messageMarked bool
 }
 

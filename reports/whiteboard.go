@@ -50,8 +50,8 @@ func ExplorationText(w io.Writer, e Exploration, l Layout) error {
 	return writeText(w, "text", b.String())
 }
 
-// ReplayText writes a counterexample of e that was replayed. It was replayed as often as the parameter times says, with
-// the same steps each time.
+// ReplayText writes a counterexample of e after it was replayed the given number of times. All replays had the same
+// steps.
 func ReplayText(w io.Writer, e Exploration, c interleave.Counterexample, times int, l Layout) error {
 	var b strings.Builder
 	b.WriteString(l.Fold("INVALID  ", fmt.Sprintf("%s: %s in %s, the same %d of %d times", e.Variant, c.Anomaly.Class,

@@ -48,7 +48,7 @@ type failoverMeter struct {
 	minority      int64
 	oldDemoted    time.Duration  // when the old primary became a replica; harness.Forever: never
 	previousMeter *failoverMeter // meter of the previous failover; nil: there is none
-	recovered     time.Duration  // first write to the new primary by a client not cut off; harness.Forever: none
+	recovered     time.Duration  // first time a client not cut off wrote to the new primary; harness.Forever: never
 	windowEnd     time.Duration  // operations that are called after this time do not count
 	answers       gap
 	writes        gap

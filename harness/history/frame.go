@@ -54,7 +54,7 @@ type frames struct {
 	name   string
 	r      *bufio.Reader
 	zstd   *zstd.Decoder
-	size   int64 // bytes of the file when it was opened
+	size   int64 // size of the file when it was opened, in bytes
 	offset int64 // position of the frame that is being read
 	next   int64 // position of the frame after it
 	block  []byte
