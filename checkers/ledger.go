@@ -19,7 +19,7 @@ type writeCounts struct {
 	partitions       int
 	refused, unknown int
 	recovered        int
-	lost             []harness.Op // two lost writes: the one with the first Return, and the one with the last
+	lost             []harness.Op // the lost writes with the first and the last Return, in this order; nil: none
 	lostInFaults     int
 }
 
