@@ -8,8 +8,8 @@ import (
 
 // This file tracks what an adapter does on a connection, also when the program does not wait for an answer.
 
-// activity tells the scheduler what the goroutine that relays an adapter's connection is doing. In the zero value it is
-// waiting for Redis's reply.
+// activity tells the scheduler what the goroutine that relays an adapter's connection is doing. The zero value says
+// that it waits for Redis's reply.
 type activity struct {
 	mu    sync.Mutex
 	outer net.Conn // the program's side; nil: the client is in this process, or a relay passes its bytes on

@@ -269,7 +269,7 @@ func (a *actor) subscribedBy() *conn {
 // isStopped reports whether an adapter's thread that waits for a message was told to stop.
 func (p parked) isStopped() bool { return p.Kind == model.InRead && p.ctx != nil && p.ctx.Err() != nil }
 
-// closeSubscriptions closes what adapters left subscribed in the last schedule.
+// closeSubscriptions closes the connections that adapters left subscribed in the last schedule.
 func (w *world) closeSubscriptions() error {
 	ex := w.current
 	if probe := w.probeDialer; probe.subscribedOn != nil {

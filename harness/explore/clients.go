@@ -155,7 +155,7 @@ func (ex *live) awaitParking(a *actor) (at parked, ok bool) {
 }
 
 // awaitParkingFor releases world.turn until the client waits for the scheduler, for d at most. If the client waits by
-// then, parks is true. If it does not but still may, waits is true.
+// then, parks is true. If the client does not wait yet, but still may within its time, waits is true.
 func (ex *live) awaitParkingFor(a *actor, d time.Duration) (at parked, parks, waits bool) {
 	defer ex.w.giveTurn()()
 	select {

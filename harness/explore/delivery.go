@@ -92,8 +92,8 @@ func (ex *execution) arrive(n int) (did schedule.Move, err error) {
 	return did, ex.backend.execute(l)
 }
 
-// noteEffects records what an executed command did that decides what can happen later: it wrote while replication was
-// stopped, gave a key a TTL, or read a clock. It also records that Redis lacked a script.
+// noteEffects records those effects of an executed command that decide what can happen later: it wrote while
+// replication was stopped, gave a key a TTL, or read a clock. It also records that Redis lacked a script.
 func (ex *execution) noteEffects(c command.Command, reply []byte) {
 	if c.Changes() {
 		ex.wroteSinceStop = ex.wroteSinceStop || ex.replicationStopped

@@ -47,9 +47,9 @@ func (s *search) stopsApart(all []interleave.Budget) (out []interleave.Budget) {
 	return out
 }
 
-// closerLooks returns the budgets of up to two last parts, of two clients that read the time. In the first, time passes
-// to more instants. It is left out if an earlier part of two clients did the same. In the second, a client may crash,
-// and time does not pass beyond the end of a lease.
+// closerLooks returns the budgets of up to two parts that end the search. Both have two clients, which read the time.
+// In the first, time passes to more instants. It is left out if an earlier part of two clients did the same. In the
+// second, a client may crash, and time does not pass beyond the end of a lease.
 func (s *search) closerLooks(all []interleave.Budget) (out []interleave.Budget) {
 	i := slices.IndexFunc(all, func(b interleave.Budget) bool { return b.Approaches > 0 })
 	if i < 0 || !s.spec.EveryPart() || !s.seen.Coverage.TellsTime || s.spec.Program.Timeless {

@@ -128,7 +128,8 @@ func (c *conn) passOn(outer net.Conn, in []byte, n int, read func(net.Conn, []by
 	return err
 }
 
-// announcing begins the text of an announcement, which an adapter's program sends as an ECHO: see Program.Announced.
+// announcing is what the text of an announcement begins with, which an adapter's program sends as an ECHO: see
+// Program.Announced.
 const announcing = "dg "
 
 // read reads bytes from a client into the buffer in. If the bytes begin with announcements, it answers and removes
@@ -155,8 +156,8 @@ func (g *gates) read(outer net.Conn, in []byte) (n int, err error) {
 	return n, err
 }
 
-// register stores a connection so that close can end it. The parameter inner is the connection to Redis; nil: there is
-// none yet. register returns false if the gates are closed.
+// register stores a connection so that gates.close can end it. The parameter inner is the connection to Redis; nil:
+// there is none yet. register returns false if the gates are closed.
 func (g *gates) register(outer net.Conn, inner *conn) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -27,9 +27,9 @@ type Program struct {
 	// equality. Then the search lets clients begin in one order only. A lock that compares tokens by order or by prefix is
 	// not symmetric. The search tests the promise, and ignores it if it does not hold. If in doubt, leave Symmetric false.
 	Symmetric bool
-	// NoBackgroundWork promises two things. Goroutines and timers that outlive a command are started only by harness.Go,
-	// and clients wait in memory only by harness.Sleep. Without the promise the search looks for background work, and is
-	// unknown if it finds any.
+	// NoBackgroundWork promises two things. Goroutines and timers that outlive a command are started only by
+	// harness.Go, and clients wait for anything but Redis only by harness.Sleep. Without the promise the search looks
+	// for background work, and is unknown if it finds any.
 	NoBackgroundWork bool
 	// Fenced promises fencing tokens, in the Result of successful acquires. If no grant has one, the search is unknown.
 	Fenced bool

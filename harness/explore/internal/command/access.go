@@ -13,7 +13,7 @@ import (
 // noticing.
 type Access struct {
 	Reads, Writes []string
-	Everything    bool // may touch anything: a script, or a command that is not in touches
+	Everything    bool // may touch anything: a script, or a command without an entry in the table touches
 	Scripts       bool // needs the script cache
 	TTL           bool // inside a MULTI: may give a key a TTL
 }

@@ -8,7 +8,7 @@ import (
 
 // This file knows which commands depend on the time of day.
 
-// clockWords lists the commands and options that return the server's time of day or take one.
+// clockWords lists the commands and options that return the server's time of day, or take a time of day as an argument.
 var clockWords = []string{"time", "expireat", "pexpireat", "expiretime", "pexpiretime", "exat", "pxat", "lastsave"}
 
 // quotedClockWord finds clockWords in a Lua script.

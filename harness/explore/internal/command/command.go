@@ -27,7 +27,7 @@ func Name(args [][]byte) string {
 	return string(bytes.ToLower(args[0]))
 }
 
-// lowered maps command names in one case to lower case, without allocating.
+// lowered maps command names, which are all lower case or all upper case, to lower case. A look-up allocates nothing.
 var lowered = func() map[string]string {
 	m := map[string]string{}
 	for n := range touches {

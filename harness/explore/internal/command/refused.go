@@ -69,7 +69,7 @@ func Greets(args [][]byte) bool {
 	}
 }
 
-// Configures returns the parameters that a CONFIG SET changes; nil: another command.
+// Configures returns the parameters that a CONFIG SET changes; nil: the command is no CONFIG SET.
 func Configures(args [][]byte) (parameters []string) {
 	if Name(args) != "config" || len(args) < 4 || second(args) != "set" {
 		return nil

@@ -33,7 +33,7 @@ func (s *Scripts) LearnFrom(other *Scripts) { maps.Copy(s.texts, other.texts) }
 // Hashes lists the hashes of all scripts, sorted.
 func (s *Scripts) Hashes() []string { return slices.Sorted(maps.Keys(s.texts)) }
 
-// TextOf returns the text of the script with a hash; empty: never seen.
+// TextOf returns the text of the script with the given hash; empty: the script was never seen.
 func (s *Scripts) TextOf(hash string) string { return s.texts[strings.ToLower(hash)] }
 
 // callsHidden reports whether a command calls a function, whose text is unknown.
@@ -44,7 +44,7 @@ func runsScript(name string) bool {
 	return name == "eval" || name == "evalsha" || name == "eval_ro" || name == "evalsha_ro"
 }
 
-// Of returns the text of the script that a command runs or loads; empty: none, or never seen.
+// Of returns the text of the script that a command runs or loads; empty: there is none, or its text was never seen.
 func (s *Scripts) Of(args [][]byte) string {
 	if body, ok := ScriptIn(args); ok {
 		return body

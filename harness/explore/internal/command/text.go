@@ -61,7 +61,7 @@ func (n Names) Short(word string) string {
 	return word
 }
 
-// take makes the word short the short form of another. It returns false if short stands for something else already.
+// take makes one word the short form of another. It returns false if short stands for something else already.
 func (n Names) take(short, original string) bool {
 	if other, taken := n[short]; taken {
 		return other == original

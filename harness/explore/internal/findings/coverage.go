@@ -60,7 +60,7 @@ type Drawn struct {
 	Counted int `json:"judged,omitempty"`
 	Actors  int `json:"actors,omitempty"` // the largest number of actors in one schedule
 	Steps   int `json:"steps,omitempty"`  // steps of the longest schedule
-	// the largest number of instants among which one kind of fault could choose at any one point of a schedule
+	// the largest number of instants that were possible for one kind of fault at one point of a schedule
 	Instants int                   `json:"instants,omitempty"`
 	FirstAt  map[harness.Class]int `json:"firstAt,omitempty"` // by class: number of the first schedule that showed it
 }
@@ -69,7 +69,7 @@ type Drawn struct {
 type Draw struct {
 	Number   int // number of the schedule, from 1
 	Actors   int // actors in it
-	Instants int // the largest number of instants among which one kind of fault could choose at any one point
+	Instants int // the largest number of instants that were possible for one kind of fault at one point
 }
 
 // count adds a schedule with the given number of steps, if it was drawn at random.

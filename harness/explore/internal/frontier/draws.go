@@ -80,7 +80,8 @@ func (r Round) Check() error {
 // Draws is the source of a random search.
 type Draws struct {
 	Round
-	// draws the schedule with the given number; known is the number of steps of the longest earlier schedule
+	// draws the schedule with the given number; the parameter known is the number of steps of the longest earlier
+	// schedule
 	Make func(number, known int) *strategy.Random
 }
 

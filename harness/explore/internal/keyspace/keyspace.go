@@ -45,7 +45,7 @@ const NoEnd = time.Duration(-1)
 // HasEnded reports whether a key with a given end is gone at a given time. Redis counts in milliseconds.
 func HasEnded(end, now time.Duration) bool { return now.Truncate(Grain) > end }
 
-// horizon is how long after Epoch a stored number still counts as an instant.
+// horizon is the time after Epoch within which a stored number counts as an instant.
 const horizon = 24 * time.Hour
 
 // footer is the number of bytes that DUMP adds to a value: version and checksum.
