@@ -17,7 +17,7 @@ type pendingOutcome struct {
 	known    *model.Transition
 	command  *command.Command
 	actor    *actor
-	watching bool // find out which watched keys it touches
+	watching bool // whether it must also be found out which watched keys the command touches
 
 	undeclared string // see model.Transition
 }

@@ -21,8 +21,9 @@ import (
 // live runs a schedule with real clients and a real Redis.
 type live struct {
 	modelled
-	learning    bool         // the model learns from this schedule
-	observation *observation // current call of Observe or Finally; nil: none, or not learned from
+	learning bool // the model learns from this schedule
+	// current call of Observe or Finally; nil: there is none, or the model does not learn from it
+	observation *observation
 
 	member func(i int) harness.Client // makes the clients of the process that is being started
 
@@ -47,8 +48,8 @@ func (ex *live) notify(a *actor, event model.Event) error {
 	return ex.awaitClient(a)
 }
 
-// crash tells all threads of a client, which are parked, that it has crashed. Their goroutines run to their end, but
-// its connections send nothing more.
+// crash tells all threads of a client, which are parked, that it has crashed. Their goroutines run to their ends, but
+// the client's connections send nothing more.
 func (ex *live) crash(client int) error {
 	main := ex.actors[client]
 	if kill := ex.spec.Program.Kill; kill != nil && client < len(ex.w.gates.addresses) {

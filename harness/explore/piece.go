@@ -20,14 +20,14 @@ import (
 type Piece struct {
 	Plan   string            `json:"plan"` // hash of the search; a PieceRunner refuses pieces of another
 	Budget interleave.Budget `json:"budget"`
-	First  bool              `json:"first,omitempty"` // end at the first counterexample
+	First  bool              `json:"first,omitempty"` // the piece ends at its first counterexample
 	// clients are not interchangeable, though the program promises it
 	Asymmetric bool `json:"unlike,omitempty"`
 
 	// For a search that runs every schedule.
 	Items    []frontier.Saved `json:"items,omitempty"`
 	Most     int              `json:"most,omitempty"`     // schedules after which the piece ends, including pruned ones
-	Remember bool             `json:"remember,omitempty"` // run schedules from memory where possible
+	Remember bool             `json:"remember,omitempty"` // schedules are run from memory where possible
 	Known    []byte           `json:"known,omitempty"`    // states that need not be explored again
 
 	// For random schedules: a part of a round.
@@ -78,7 +78,7 @@ type PieceRunner struct {
 	w    *world
 }
 
-// StartPieceRunner starts a Redis for the pieces of a spec's search. Call Stop to end it. It returns the errors of
+// StartPieceRunner starts a Redis for the pieces of a spec's search. Call Stop to end it. Its errors are those of
 // Search.
 func StartPieceRunner(ctx context.Context, spec Spec) (*PieceRunner, error) {
 	spec, err := spec.withDefaults()

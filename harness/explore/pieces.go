@@ -44,7 +44,7 @@ type Pieces struct {
 
 	// Run does a piece somewhere, as PieceRunner.Run does. It is called concurrently. An error that wraps ErrWorker
 	// says that workers were lost, and nothing about the piece: the search ends with that reason in Result.Stopped. Any
-	// other error is one of the search. After ctx is canceled the result is not needed.
+	// other error means that the search itself failed. After ctx is canceled the result is not needed.
 	Run func(ctx context.Context, p Piece) (PieceResult, error)
 
 	// CheckResults is called after the last piece; may be nil. An error says that results of pieces are not reliable:
@@ -70,8 +70,8 @@ type pieceState struct {
 	savedAt      time.Time // time of the last checkpoint
 }
 
-// The usual sizes. Where schedules are run live, a piece takes about a second. A piece that runs schedules from memory
-// has to learn them anew, so it gets more schedules.
+// The usual sizes of pieces. Where schedules are run live, a piece takes about a second. A piece that runs schedules
+// from memory has to learn them anew, so it gets more schedules.
 var (
 	piecesReallyRun  = pieceSizes{100, 500}
 	piecesFromMemory = pieceSizes{2000, 4000}
@@ -109,7 +109,8 @@ func (s *search) runPieces(ctx context.Context, remembers bool) {
 	}
 }
 
-// planRound deals the next planned branches out to the pieces of a new round, neighbouring branches to the same piece.
+// planRound distributes the next planned branches among the pieces of a new round. Neighbouring branches get into the
+// same piece.
 func (s *search) planRound(remembers bool) *round {
 	s.mu.Lock()
 	defer s.mu.Unlock()

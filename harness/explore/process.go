@@ -79,7 +79,7 @@ var ownFrames = []string{"explore.(*conn).", "explore.(*actor).wait", "explore.c
 	"explore.(*dialer).", "explore.(*world)."}
 
 // memoryWait describes where a client's goroutines wait for other goroutines, such as for a mutex. It is empty if one
-// of them does not. The caller holds world.turn.
+// of them does not wait for others. The caller holds world.turn.
 func (a *actor) memoryWait() string {
 	if a.goroutine == 0 {
 		return ""
@@ -139,12 +139,13 @@ func lineage(all []stack, id int) (ids []int) {
 	return ids
 }
 
-// firstLook is how long a client may run without parking before the explorer checks whether the client waits in memory.
-// The time to the next check doubles. If two checks in a row show the same stacks, the client waits: a short wait would
-// have ended.
+// firstLook is how long a client may run without parking before the explorer checks whether the client waits for other
+// goroutines: see memoryWaits. The time to the next check doubles. If two checks in a row show the same stacks, the
+// client waits: a short wait would have ended.
 const firstLook = time.Millisecond
 
-// hasWaiters reports whether a goroutine of the actor's process waited in memory when the explorer last checked.
+// hasWaiters reports whether a goroutine of the actor's process waited for another one (see memoryWaits) when the
+// explorer last checked.
 func (a *actor) hasWaiters() bool {
 	return a.ex.sharesMemory() && slices.ContainsFunc(a.ex.inProcess(a.index), func(b *actor) bool {
 		return b.parkedAt.Kind == model.InMemory && !b.done
@@ -167,8 +168,8 @@ func (a *actor) callingActor() *actor {
 	return nil
 }
 
-// awaitMates waits for the goroutines that the last step released from a wait in memory, until each has parked. They
-// may release others.
+// awaitMates waits until each goroutine whose wait for another one the last step has ended (see memoryWaits) has
+// parked. Such goroutines may end the waits of others.
 func (ex *live) awaitMates(client int) error {
 	for again := ex.sharesMemory(); again; {
 		again = false
@@ -203,7 +204,8 @@ func (ex *live) neverParks(a *actor) error {
 }
 
 // foreign returns the error for a command that the running client sent on c, a connection of a's client. It returns nil
-// if both clients are in one process, or if another goroutine or timer than the running client's sent the command.
+// if both clients are in one process, or if the command was sent by a goroutine or timer that is not the running
+// client's.
 func (a *actor) foreign(c *conn) error {
 	r := a.live.running
 	if r == nil || c.ofAdapter || a.ex.process(r.index) == a.ex.process(a.index) || r.callingActor() != r {

@@ -25,7 +25,7 @@ type modelled struct {
 	*execution
 	memory  *model.Memory // nil: there is no model
 	store   *model.Contents
-	replica *model.Contents // what the replica to be promoted will have
+	replica *model.Contents // content that the replica will have when it is promoted
 }
 
 // recalled runs a schedule from memory.
@@ -91,8 +91,8 @@ func (ex *recalled) notify(a *actor, event model.Event) error {
 	return ex.startThreads()
 }
 
-// recallThreads updates the threads of a's client after a has acted. The mind next describes them. recallThreads adds
-// the threads that a has started, marks those whose sleep was canceled, and sets the thread for which a waits.
+// recallThreads updates the threads of a's client after a has acted. The parameter next describes them. recallThreads
+// adds the threads that a has started, marks those whose sleep was canceled, and sets the thread for which a waits.
 func (ex *recalled) recallThreads(a *actor, next *model.Mind) {
 	all := ex.threadsOf(a.index)
 	for len(all) <= next.Threads {

@@ -72,7 +72,7 @@ func (s *search) addFindings(ctx context.Context, w *world, res *interleave.Resu
 	return err
 }
 
-// checkPieces ends the search with the reason if workers disagreed about a piece, or the queue gave a piece up.
+// checkPieces ends the search with the reason if workers disagreed about a piece, or the queue of pieces gave one up.
 func (s *search) checkPieces(ctx context.Context) {
 	if s.spec.Pieces == nil || s.spec.Pieces.CheckResults == nil {
 		return

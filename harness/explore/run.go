@@ -77,8 +77,8 @@ func (ex *execution) Visit([]*schedule.Move) (bool, error) { return false, nil }
 type runner struct {
 	spec   *Spec
 	w      *world
-	traced bool // write down steps
-	stores bool // also write down the store after each step
+	traced bool // steps are written down
+	stores bool // the store after each step is written down as well
 }
 
 // run runs one schedule within a budget, and runs it again if it was disturbed. Each attempt gets its own strategy from
@@ -139,8 +139,8 @@ func (ex *execution) disturbanceExplains(err error) bool {
 }
 
 // mayComeOfStandstill reports whether a standstill may have caused the outcome of an attempt, so that the schedule
-// should be run again. The parameter ex is nil if the attempt was run from memory; the success of such an attempt has
-// no such cause. If Redis no longer answers, the result is false, since another attempt is pointless.
+// should be run again. The parameter ex is nil if the attempt was run from memory. If such an attempt succeeded, the
+// result is false. If Redis no longer answers, the result is false, since another attempt is pointless.
 func mayComeOfStandstill(ex *execution, err error) bool {
 	if err == nil {
 		return ex != nil

@@ -22,7 +22,7 @@ type Spec struct {
 	// Random draws schedules at random. The search then has one part, with all faults that the parts of another search
 	// have. nil: every schedule is run.
 	Random *Random
-	// schedules to run twice first; the search ends if a client behaves differently; default 0
+	// number of schedules that are run twice before the search, which ends if a client behaves differently; default 0
 	RunTwice int
 
 	Skew             time.Duration // lead of the last client's clock over the others'; negative: that clock is behind

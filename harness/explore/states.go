@@ -32,7 +32,7 @@ import (
 // states holds the states that a part's schedules have reached.
 type states struct {
 	*visited.Table
-	describing sync.Mutex          // guards what follows
+	describing sync.Mutex          // guards the fields below
 	suspects   map[visited.ID]bool // by history: whether a checker finds something in it
 	buf        []byte
 }

@@ -15,7 +15,8 @@ import (
 // DefaultRunTwice is how many schedules to run twice in order to find most nondeterministic clients.
 const DefaultRunTwice = 50
 
-// runTwice runs schedules twice, as many as the spec asks for. It ends the search if one differs.
+// runTwice runs some schedules twice each; the spec says how many. It ends the search if the two runs of a schedule
+// differ.
 func (s *search) runTwice(ctx context.Context, w *world) {
 	if s.spec.RunTwice == 0 {
 		return
@@ -61,7 +62,7 @@ func (s *search) firstDifference(ctx context.Context, w *world) (string, error) 
 	return "", nil
 }
 
-// notTheSame begins the reason for ending a search before its first schedule.
+// notTheSame is the beginning of the reason for ending a search before its first schedule.
 const notTheSame = "a client behaves differently each time: "
 
 // describeDifference describes the first step that differs between two runs of a schedule: what its client sent, or

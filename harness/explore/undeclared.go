@@ -20,9 +20,9 @@ import (
 // Source: Redis documentation, "Scripting with Lua": "all names of keys that a script accesses must be explicitly
 // provided as input key arguments".
 
-// watchScripts prepares to monitor the scripts that the next command runs. Call the function touched after the command.
-// It returns a description of the first key that a script touched without declaring it; empty: there is none. The
-// description begins with the key. If the model knows the outcome of the command, nothing is monitored.
+// watchScripts prepares to monitor the scripts that the next command runs. After the command, call the returned
+// function touched. It returns a description of the first key that a script touched without declaring it; empty: there
+// is none. The description begins with the key. If the model knows the outcome of the command, nothing is monitored.
 func (ex *live) watchScripts(l *pendingOutcome, next command.Command,
 	transaction []byte) (touched func() (string, error), err error) {
 	n := command.Name(next.Args) // an exec may run a script as well

@@ -42,10 +42,11 @@ func shares() []share {
 // moreTime is the factor by which a search should run longer if its time was up.
 const moreTime = 5
 
-// mostShares bounds how many kinds of choice, and how many flags, the text of unfinished names.
+// mostShares bounds the kinds of choice, and also the flags, in the text that unfinished returns.
 const mostShares = 2
 
-// unfinished says what is left of the unfinished part; empty: nothing, or unknown. The caller holds s.mu.
+// unfinished says what is left of the unfinished part; empty: nothing is left, or what is left is unknown. The caller
+// holds s.mu.
 func (s *search) unfinished() string {
 	f, ok := s.source.(*frontier.Branches)
 	if !ok || s.stopped == "" || f.Planned() == 0 || s.spec.Pieces != nil {

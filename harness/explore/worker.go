@@ -50,7 +50,7 @@ type worker struct {
 	search *search
 }
 
-// explore runs a schedule, and again each time that it was disturbed.
+// explore runs a schedule, and runs it again each time that it was disturbed.
 func (k worker) explore(ctx context.Context, v *jobRun) error {
 	_, err := k.undisturbed(ctx, k.search.budget, func() (*execution, error) { return k.attempt(ctx, v) })
 	if err != nil && len(v.claimed) > 0 {

@@ -172,7 +172,7 @@ func (s subject) reportLoad(t TB, res harness.Result) {
 	}
 }
 
-// moreTime returns a remedy if a thorough load reached its limit; empty for other reasons.
+// moreTime returns what to do if one of the doubts is that a thorough load reached its limit; empty: none is.
 func moreTime(doubts []string) string {
 	if !slices.ContainsFunc(doubts, func(d string) bool { return strings.Contains(d, checkers.QuotaLacks) }) {
 		return ""

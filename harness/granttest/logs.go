@@ -22,7 +22,7 @@ type limitedWriter struct {
 
 	mu              sync.Mutex
 	passed, dropped int
-	unbounded       bool // no test is running; the writer may still be in use
+	unbounded       bool // every line is passed on, since no test is running; the writer may still be in use
 }
 
 // Write implements io.Writer.

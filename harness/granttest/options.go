@@ -25,7 +25,7 @@ type (
 	Sequencer = workloads.Sequencer
 )
 
-// LockOptions shape the test of a lock. The zero value suits most.
+// LockOptions shape the test of a lock. The zero value suits most locks.
 type LockOptions struct {
 	TTL      time.Duration // lease that clients request; default 10.5s in the search, up to 1.337s in the load
 	Hold     time.Duration // mean time that an owner keeps the lock in the load; default 5ms
@@ -36,7 +36,7 @@ type LockOptions struct {
 	Load   Load
 }
 
-// DedupOptions shape the test of a message filter. The zero value suits most.
+// DedupOptions shape the test of a message filter. The zero value suits most filters.
 type DedupOptions struct {
 	Window time.Duration // how long a message stays marked; default 20.5s in the search, 250ms in the load
 	FanOut int           // how many workers receive each message at about the same time in the load; default 8
@@ -45,10 +45,10 @@ type DedupOptions struct {
 	Load   Load
 }
 
-// SequenceOptions shape the test of a number generator. The zero value suits most.
+// SequenceOptions shape the test of a number generator. The zero value suits most generators.
 type SequenceOptions struct {
 	Regime Regime // what callers propose; default: every regime, one after the other
-	Keys   int    // sequences in the load, of each regime; default 1
+	Keys   int    // number of sequences in the load, for each regime; default 1
 	OneKey bool   // the generator ignores the key, so that there is only one sequence
 
 	Search Search
@@ -135,7 +135,7 @@ type Load struct {
 
 	Goroutines int // clients that share one value of Shared's constructor; default 10
 
-	Servers cluster.Options // versions, protections against lost writes, ...; the zero value suits most
+	Servers cluster.Options // versions, protections against lost writes, ...; the zero value suits most loads
 }
 
 // Topology is a set of Redis servers.

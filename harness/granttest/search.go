@@ -170,8 +170,8 @@ func (s subject) runSearch(t TB, p parameters, until time.Time, change func(*exp
 }
 
 // searchMinimized searches until it finds a violation. It then searches again, for the smallest counterexample of each
-// class. The second search may take as long as the first, and longer by the duration more. If more is negative, there
-// is no second search. The result is not exhausted if there was no time for all schedules.
+// class. The second search may take as long as the first, plus the time in the parameter more. If that is negative,
+// there is no second search. The result is not exhausted if there was no time for all schedules.
 func searchMinimized(ctx context.Context, spec explore.Spec, more time.Duration) (interleave.Result, error) {
 	spec.First = true
 	first, err := explore.Search(ctx, spec)

@@ -139,8 +139,9 @@ func sharedInLoad[G any](s *subject, g *supervisor, newG func(redis.UniversalCli
 	}
 }
 
-// alreadyMade returns an error text if the constructor has returned value before, for another client or process; empty
-// if it has not. In a search a client makes a new value for each schedule, so only the client's latest value counts.
+// alreadyMade returns an error text if the constructor has returned the same value before, for another client or
+// process; empty if it has not. In a search a client makes a new value for each schedule, so only the client's latest
+// value counts.
 func (g *supervisor) alreadyMade(s *subject, r redis.UniversalClient, value any) string {
 	v := reflect.ValueOf(value)
 	if v.Kind() != reflect.Pointer || v.Type().Elem().Size() == 0 { // values of size zero may all have one address

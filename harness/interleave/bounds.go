@@ -8,7 +8,8 @@ type Bounds struct {
 	// clients of a schedule: 2 to MaxExhaustive, or 2 to MaxClients if schedules are drawn at random; default 3
 	Clients int `json:"clients,omitempty" yaml:"clients,omitempty" zero:"default"`
 	Crashes int `json:"crashes,omitempty" yaml:"crashes,omitempty" zero:"never"` // clients that may crash; default 1
-	// how often time may pass beyond the end of a lease; it may pass as often to a lease's last millisecond; default 1
+	// how often time may pass beyond the end of a lease, and also how often it may pass to the last millisecond of a
+	// lease; default 1
 	Expiries int `json:"expiries,omitempty" yaml:"expiries,omitempty" zero:"never"`
 	// promotions of a lagging replica, 0 or 1; default 0
 	Failovers int `json:"failovers,omitempty" yaml:"failovers,omitempty"`

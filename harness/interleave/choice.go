@@ -42,7 +42,7 @@ const (
 	Slows                     // time passes inside a script or transaction; number: client
 	Passes                    // time passes; number: instant, the nearest first
 	Arrives                   // a command that was given up is executed; number: command
-	PassesFine                // time passes to an instant that only readers of a clock or a TTL notice: see PassFine
+	PassesFine                // time passes to an instant that Pass does not go to: see PassFine; number: instant
 	World                     // something else: StopReplication and the constants after it
 )
 

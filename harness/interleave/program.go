@@ -28,8 +28,8 @@ type Program struct {
 	// not symmetric. The search tests the promise, and ignores it if it does not hold. If in doubt, leave Symmetric false.
 	Symmetric bool
 	// NoBackgroundWork promises two things. Goroutines and timers that outlive a command are started only by
-	// harness.Go, and clients wait for anything but Redis only by harness.Sleep. Without the promise the search looks
-	// for background work, and is unknown if it finds any.
+	// harness.Go, and clients wait for time to pass only by harness.Sleep. Without the promise the search looks for
+	// background work, and is unknown if it finds any.
 	NoBackgroundWork bool
 	// Fenced promises fencing tokens, in the Result of successful acquires. If no grant has one, the search is unknown.
 	Fenced bool
@@ -39,7 +39,7 @@ type Program struct {
 	// Replicas says that clients wait for acknowledgements of replicas. If it is false and a client does wait for them,
 	// the search has to begin again.
 	Replicas bool
-	// Retries is how often the clients' Redis client sends an unanswered command again, without a pause. 0: never.
+	// Retries is how often a client's Redis client sends an unanswered command again, without a pause. 0: never.
 	Retries int
 	// Scripts names Lua scripts in counterexamples, by text. A script without a name is shown by its first line.
 	Scripts map[string]string
@@ -61,10 +61,10 @@ type Program struct {
 	SpecialPlaces []int
 	// Roles says in a few words what the clients of SpecialPlaces do, by place: "uses two locks". May be nil.
 	Roles map[int]string
-	// Goroutines is how many clients run as goroutines of one process. With 2, clients 0 and 1 are one process, clients 2
-	// and 3 the next, and so on. The clients of a process share memory and a Redis client, and crash together. The
-	// explorer lets one of them run at a time, from one command to the next. A client that waits in memory runs on when
-	// another client of its process wakes it. 0 or 1: each client is its own process.
+	// Goroutines is how many clients run as goroutines of one process. With 2, clients 0 and 1 are one process, clients
+	// 2 and 3 the next, and so on. The clients of a process share memory and a Redis client, and crash together. The
+	// explorer lets one of them run at a time, from one command to the next. A client that waits for another client of
+	// its process, such as for a mutex, runs on when that client wakes it. 0 or 1: each client is its own process.
 	Goroutines int
 	// Process replaces Open if Goroutines is more than 1. It makes what the clients of one process share, and returns the
 	// constructor of these clients.

@@ -19,7 +19,7 @@ type Random struct {
 	Clients   int    `json:"clients"`            // n of the promise: the clients, or their threads if there are more
 	Steps     int    `json:"steps"`              // k of the promise: steps of the longest schedule
 	Faults    int    `json:"faults"`             // faults in the budget of one schedule
-	// the largest number of instants among which one kind of fault could choose at any one point of a schedule
+	// the largest number of instants that were possible for one kind of fault at one point of a schedule
 	Instants int `json:"instants"`
 
 	// Probability is a lower bound of the probability that one schedule finds a bug of Depth that needs no fault.

@@ -23,7 +23,7 @@ type Recipe struct {
 	Text     uint32        // fingerprint of the program's text, if a user wrote it; 0: no user did
 	Regime   string        // how callers propose numbers; empty: callers propose none
 	Lease    time.Duration // lease that clients ask for; 0: the program's own
-	Skew     time.Duration // lead of the last client's clock
+	Skew     time.Duration // how far the last client's clock is ahead
 	Server   string        // version of the server that showed the violation; empty: unknown
 	Class    harness.Class // class of the violation
 	Budget   Budget
@@ -160,7 +160,7 @@ func (u *unpacker) recipe() Recipe {
 	return r
 }
 
-// clients fails the unpacker if the schedule has a client that is not in its budget.
+// clients records an error in the unpacker if the schedule has a client that is not in its budget.
 func (u *unpacker) clients(r Recipe) {
 	for _, c := range r.Schedule {
 		if i, ok := c.Client(); ok && i >= r.Budget.Clients {

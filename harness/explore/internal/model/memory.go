@@ -59,7 +59,7 @@ func (m *Memory) grow() {
 }
 
 // WhyNotRepeatable says why a command cannot be run from memory: its outcome depends on more than the store, the
-// command and the time. It is empty if the command can be run, or only the text of a script is not known yet.
+// command and the time. It is empty if the command can be run, or if only the text of a script is not known yet.
 func (m *Memory) WhyNotRepeatable(c *command.Command, transaction []byte) string {
 	if _, ok := m.Scripts.MeaningOf(c, transaction); ok || m.Scripts.IsUnseen(c.Args) {
 		return ""

@@ -82,7 +82,7 @@ const (
 	InJoin                    // waits for another thread of its client to end
 	InStart                   // a new thread that has not begun
 	AtEnd                     // is done
-	InMemory                  // waits in memory for another goroutine of its process
+	InMemory                  // waits for another goroutine of its process, such as for a mutex
 	InMillis                  // is about to read its clock in whole milliseconds
 )
 
@@ -163,7 +163,7 @@ func (e Event) IDAfter(before visited.ID) visited.ID {
 
 // Learn stores what a client did after an event. The parameter before is the client's mind at the event, and the result
 // is the client's mind from then on. The error wraps schedule.ErrNotRepeated if the client did something else the last
-// time. The error names scripts as the table scripts does.
+// time. The error calls scripts by their names in the table scripts.
 func (m *Memory) Learn(client fmt.Stringer, before *Mind, event Event, did Reaction,
 	scripts *command.Scripts) (*Mind, error) {
 	next, isNew := m.child(before, event)

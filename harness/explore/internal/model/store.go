@@ -15,7 +15,7 @@ import (
 // Contents is everything that clients can find in a store: its keys and its script cache. Equal contents are one
 // object.
 type Contents struct {
-	Keys    []keyspace.Key // sorted; none had ended when it was read
+	Keys    []keyspace.Key // sorted; none had expired when the store was read
 	Scripts string         // hashes of cached scripts, each followed by a space; or AllScripts
 	Ends    []keyspace.End // sorted
 	ID      visited.ID     // identifies the contents
@@ -43,10 +43,11 @@ type Question struct {
 	Followers   int64  // for a WAIT: the number of replicas that follow the primary, plus 1; 0 for other commands
 	Slow        bool   // a millisecond passes while it is executed
 
-	text    string
-	at      time.Duration // time of day, as precisely as the outcome depends on it; 0: the outcome does not
-	touched bool          // for an EXEC: a watched key was written
-	ended   bool          // for an EXEC: a watched key has expired
+	text string
+	// time of day, as precisely as the outcome depends on it; 0: the outcome does not depend on the time
+	at      time.Duration
+	touched bool // for an EXEC: a watched key was written
+	ended   bool // for an EXEC: a watched key has expired
 }
 
 // Transition is the outcome of a command.

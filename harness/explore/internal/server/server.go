@@ -21,13 +21,14 @@ import (
 
 // Server is the Redis of one worker. It is not safe for concurrent use.
 type Server struct {
-	Cluster           *cluster.Cluster // the first primary and its replicas
-	successor         *cluster.Cluster // the successor and its replica; nil without failovers
-	Names             []string         // names of the nodes, by number
-	sockets           []string
-	admin             []*resp.Conn       // the explorer's own connections, one per node
-	Primary           int                // node that clients use
-	resumeReplication func() error       // lets the lagging replica follow its primary again; nil: it is following
+	Cluster   *cluster.Cluster // the first primary and its replicas
+	successor *cluster.Cluster // the successor and its replica; nil without failovers
+	Names     []string         // names of the nodes, by number
+	sockets   []string
+	admin     []*resp.Conn // the explorer's own connections, one per node
+	Primary   int          // node that clients use
+	// lets the lagging replica follow its primary again; nil: the replica follows it now
+	resumeReplication func() error
 	lagging           replicaData        // what that replica held when replication stopped
 	awaitsAcks        bool               // clients wait for acknowledgements, so a replica follows a new primary
 	witnesses         []*resp.Conn       // see WatchKeys
@@ -47,7 +48,7 @@ type Server struct {
 
 // Options configures a server.
 type Options struct {
-	Binary   string            // path of redis-server; empty: as cluster.FindRedis finds it
+	Binary   string            // path of redis-server; empty: the one that cluster.FindRedis finds
 	Replicas bool              // it has replicas, also after a failover
 	Failover bool              // a lagging replica can be promoted
 	Titles   map[string]string // names of scripts, by text
@@ -93,7 +94,7 @@ func (s *Server) Stop() error {
 	return errors.Join(errs...)
 }
 
-// start starts Redis, with settable clocks if there is a compiler to build them.
+// start starts Redis. Its clocks can be set if there is a compiler to build the clock library.
 func (s *Server) start(ctx context.Context, o Options) error {
 	for _, clocks := range []bool{true, false} {
 		with := cluster.Options{RedisServer: o.Binary, Clocks: clocks}
@@ -211,7 +212,7 @@ func (s *Server) Kill(node int, id string) error {
 // 0.
 var flushDB = resp.Request("FLUSHDB")
 
-// Reset restores the beginning of a schedule: no keys, the first primary, and a cache with all scripts seen so far.
+// Reset restores what a schedule begins with: no keys, the first primary, and a cache with all scripts seen so far.
 func (s *Server) Reset() error {
 	if err := s.resumeIfStopped(); err != nil {
 		return err

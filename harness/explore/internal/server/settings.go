@@ -11,7 +11,7 @@ import (
 // This file restores functions and settings that clients have changed. What clients change outside of operations, such
 // as on their first connection, stays, since they do it only once for all schedules.
 
-// settings is what clients have changed. In the zero value nothing was changed.
+// settings is what clients have changed. The zero value says that nothing was changed.
 type settings struct {
 	functions string            // functions that stay, in the format of FUNCTION DUMP; empty: none
 	loaded    bool              // other functions were loaded, or some were deleted
@@ -62,7 +62,7 @@ func (s *Server) KeepSettings(args [][]byte) error {
 	return err
 }
 
-// restoreSettings undoes the changes of the last schedule at the first primary.
+// restoreSettings gives the first primary the functions and settings that it had before the last schedule.
 func (s *Server) restoreSettings() error {
 	if s.changed.loaded {
 		restore := []string{"FUNCTION", "FLUSH"}

@@ -15,7 +15,7 @@ import (
 // placedFault is a fault of a random schedule, and the earliest step at which it happens.
 type placedFault struct {
 	kind  faultKind
-	place int // the smallest number of steps that come before it
+	place int // at least this many steps come before it
 }
 
 // faultKind is what a fault does.
@@ -92,7 +92,7 @@ func (k faultKind) move(rng *rand.Rand, moves []schedule.Move, next interleave.C
 }
 
 // matches reports whether the choice c is a fault of this kind. A fault that concerns a command, such as a lost answer,
-// has to concern the command of the step next.
+// has to concern the command of the step in the parameter next.
 func (k faultKind) matches(c, next interleave.Choice, instants []schedule.Instant) bool {
 	happensToNext := c.Number() == next.Number() && c.Thread() == next.Thread()
 	switch k {

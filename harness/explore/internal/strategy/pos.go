@@ -12,7 +12,7 @@ import (
 // of it then get new priorities. So pos does not keep drawing equivalent orders of independent steps.
 type pos struct {
 	rng      *rand.Rand
-	priority map[int]float64 // by actor, of its next step; missing: not drawn yet
+	priority map[int]float64 // by actor: priority of its next step; missing: not drawn yet
 }
 
 func drawPOS(rng *rand.Rand, _ Shape) sampler { return &pos{rng, map[int]float64{}} }

@@ -65,7 +65,7 @@ func Promises(name string) bool {
 type Random struct {
 	// What the promise of the search depends on: see interleave.Random.
 	Actors   int // number of actors that have been able to take a step
-	Instants int // the largest number of instants among which one kind of fault could choose at any one point
+	Instants int // the largest number of instants that were possible for one kind of fault at one point
 
 	rng     *rand.Rand
 	sampler sampler

@@ -17,7 +17,7 @@ import (
 // Trace writes down the steps of a schedule for people. A nil trace writes nothing.
 type Trace struct {
 	Steps   []interleave.Step
-	Stores  bool             // also write down the store after each step
+	Stores  bool             // the store after each step is written down as well
 	scripts *command.Scripts // names scripts
 	names   command.Names    // short forms of words and scripts in the steps so far
 }
