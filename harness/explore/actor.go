@@ -49,7 +49,7 @@ type actor struct {
 	lastOpSentNothing bool // the last operation sent no command; for clients that share a process
 	records           int  // number of operations that have ended
 
-	// everything that the client has read, if the schedule is learned from or run from memory
+	// everything that the client has read, if the model learns from the schedule or the schedule is run from memory
 	mind       *model.Mind
 	lastEvent  model.Event     // what it read or noticed last
 	acts       []model.Act     // what it has done since then

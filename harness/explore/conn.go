@@ -22,7 +22,7 @@ type conn struct {
 	wire   *resp.Conn
 	hello  []byte // the client's HELLO, sent again on a new connection to Redis; nil: none
 
-	writing sync.Mutex // held by Write, since another goroutine of an adapter's client waits in Read meanwhile
+	writing sync.Mutex // held by Write; if the client is an adapter's, another goroutine waits in Read meanwhile
 
 	unparsed []byte // bytes that the client wrote and that are not a whole command yet
 	unread   []byte // replies that the client has not read

@@ -33,7 +33,7 @@ type execution struct {
 
 	actors      []*actor // the first thread of each client
 	all         []*actor // every thread, in the order in which they started
-	last        *actor   // took the last step; nil: none yet
+	last        *actor   // the actor that took the last step; nil: none yet
 	justStepped bool     // the last choice was a step of that actor
 	hasWaited   bool     // some step was the end of a wait
 
@@ -46,8 +46,9 @@ type execution struct {
 	fingerprint uint64           // hash of choices, command names and their keys
 	trace       *trace.Trace     // nil: steps are not written down
 
-	watch     func(*actor) // called with every actor before each step, and with one whose operation has ended; may be nil
-	finishing bool         // Program.Finally is being called
+	// called for every actor before each step, and for an actor whose operation has ended; may be nil
+	watch     func(*actor)
+	finishing bool // Program.Finally is being called
 
 	findings.Coverage // what the schedule has contained so far
 	virtualTime

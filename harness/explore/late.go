@@ -29,8 +29,9 @@ type lateCommand struct {
 	arrived  bool
 	at       int // length of the schedule when the command was given up
 
-	pending *command.Pending // state of the connection, if the schedule is learned from or run from memory
-	watched []model.Watched  // keys watched on the connection
+	// state of the connection, if the model learns from the schedule or the schedule is run from memory
+	pending *command.Pending
+	watched []model.Watched // keys watched on the connection
 }
 
 // access returns what the commands touch.

@@ -18,7 +18,7 @@ import (
 // which the result depends, except the program: the machine has to have an equal Spec. Doing a piece twice gives equal
 // results. A Piece is encoded as JSON.
 type Piece struct {
-	Plan   string            `json:"plan"` // hash of the search; a PieceRunner refuses pieces of another
+	Plan   string            `json:"plan"` // hash of the search; a PieceRunner refuses pieces of another search
 	Budget interleave.Budget `json:"budget"`
 	First  bool              `json:"first,omitempty"` // the piece ends at its first counterexample
 	// clients are not interchangeable, though the program promises it

@@ -25,7 +25,8 @@ const (
 // errDisturbed marks a schedule that was disturbed in every attempt.
 var errDisturbed = fmt.Errorf("explore: a schedule was disturbed %d times in a row", maxAttempts)
 
-// drive runs a schedule to the end that its strategy chooses, and returns how it ended. v is the strategy's view.
+// drive runs a schedule to the end that its strategy chooses, and returns how it ended. The parameter v is the
+// strategy's view.
 func (ex *execution) drive(ctx context.Context, s strategy.Strategy,
 	v strategy.View) (ended strategy.Decision, err error) {
 	for {

@@ -98,7 +98,7 @@ type search struct {
 	currentPart
 	symmetryTest
 	elapsed       time.Duration // real time of the whole search
-	limitsClients bool          // use fewer clients, since they wait or have threads: see budgets
+	limitsClients bool          // the search uses fewer clients, since its clients wait or have threads: see budgets
 }
 
 // currentPart is the part of a search that is under way, and what earlier parts have left.

@@ -25,18 +25,19 @@ type Spec struct {
 	// number of schedules that are run twice before the search, which ends if a client behaves differently; default 0
 	RunTwice int
 
-	Skew             time.Duration // lead of the last client's clock over the others'; negative: that clock is behind
+	// how far the last client's clock is ahead of the others'; negative: that clock is behind
+	Skew             time.Duration
 	MaxSchedules     int           // schedules after which the search ends; 0: no limit
 	For              time.Duration // real time after which the search ends; 0: no limit
-	First            bool          // end at the first counterexample, which need not be the smallest
-	WithoutReduction bool          // also run schedules that differ only in the order of independent commands
+	First            bool          // the search ends at the first counterexample, which need not be the smallest
+	WithoutReduction bool          // schedules that differ only in the order of independent commands are run as well
 	// goroutines that run schedules, each with its own Redis; default 2. If schedules are run from memory, one runs
 	// them and the others judge
 	Workers       int
-	WithoutMemory bool          // run every schedule live, without memory and without looking up states
-	forgetful     bool          // run every schedule live, but look up states
+	WithoutMemory bool          // every schedule is run live, without memory and without looking up states
+	forgetful     bool          // every schedule is run live, but states are looked up
 	anyNumber     bool          // the user has not asked for a number of clients
-	stuck         chan struct{} // for tests: a client that will not park sends on it, and is not awaited
+	stuck         chan struct{} // for tests: a client that will not park sends on this channel, and is not awaited
 	Redis         string        // path of the redis-server binary; default: the one that cluster.FindRedis finds
 
 	// Pieces makes others do the search in pieces; Workers is ignored then. The result does not depend on who does

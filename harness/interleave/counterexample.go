@@ -27,7 +27,7 @@ type Counterexample struct {
 type Step struct {
 	Number int           `json:"number"` // position in the counterexample, from 1
 	At     time.Duration `json:"at"`     // virtual time since the schedule began
-	Client int           `json:"client"` // client that acts, from 1; 0: none, see Choice
+	Client int           `json:"client"` // client that acts, from 1; 0: no client, see Choice
 	Choice Choice        `json:"choice"` // choice that led to the step
 	// what is sent: "SET lock client-1 NX PX 10000", or what happens: "10 s pass: lock expires"
 	Command string `json:"command"`

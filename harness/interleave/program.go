@@ -20,8 +20,8 @@ type Program struct {
 	Kinds []harness.Kind
 	// Lease is the lease that clients ask for, 1 ms or more.
 	Lease time.Duration
-	// Timeless promises that clients rely on nothing that ends with time. The search then lets time pass the end of a
-	// lease only if a command may have set a TTL.
+	// Timeless promises that clients rely on nothing that ends with time. The search then lets time pass beyond the end
+	// of a lease only if a command may have set a TTL.
 	Timeless bool
 	// Symmetric promises that swapping the names of clients changes nothing: names and tokens are only compared for
 	// equality. Then the search lets clients begin in one order only. A lock that compares tokens by order or by prefix is

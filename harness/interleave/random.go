@@ -24,7 +24,8 @@ type Random struct {
 
 	// Probability is a lower bound of the probability that one schedule finds a bug of Depth that needs no fault.
 	Probability float64 `json:"probability"`
-	// WithFault is this probability for a bug that needs one fault at one place. 0: the budget has no faults.
+	// WithFault is the same as Probability, but for a bug that needs one fault at one place. 0: the budget has no
+	// faults.
 	WithFault float64 `json:"withFault,omitempty"`
 	// Needed is how many schedules it takes to find, with a probability of 99 %, a bug of Depth that needs no fault.
 	Needed float64 `json:"needed"`

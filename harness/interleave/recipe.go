@@ -132,7 +132,6 @@ func refuseRecipe(format string, args ...any) (Recipe, error) {
 	return Recipe{}, fmt.Errorf("%w: %s", ErrRecipe, fmt.Sprintf(format, args...))
 }
 
-// recipe reads a whole recipe.
 func (u *unpacker) recipe() Recipe {
 	r := Recipe{
 		Program: u.text(), Text: u.fingerprint(), Regime: u.text(), Lease: time.Duration(u.signed()),

@@ -20,7 +20,7 @@ type Coverage struct {
 	// a wait could have timed out early, which the search did not try: see maxEarlyWakes
 	WakesCut        bool `json:"wakesCut,omitempty"`
 	Subscribed      bool `json:"subscribed,omitempty"` // an adapter has subscribed
-	AskedForMessage bool `json:"heard,omitempty"`      // such a program has asked for a message
+	AskedForMessage bool `json:"heard,omitempty"`      // an adapter has asked for a message
 	// an operation that was granted without a command, described; empty: none
 	GrantedFree string `json:"grantedFree,omitempty"`
 	Tokens      bool   `json:"tokens,omitempty"` // a grant had a fencing token

@@ -68,10 +68,10 @@ type Stop struct {
 	Joins   int              // for InJoin: the thread that it waits for
 }
 
-// StopKind is a kind of Stop.
+// StopKind is what a thread of a client does when it stops for the scheduler.
 type StopKind uint8
 
-// Kinds of Stop: what a thread of a client does when it stops for the scheduler.
+// Kinds of Stop.
 const (
 	InCommand StopKind = iota // waits for the reply to a command
 	InSleep                   // waits for time to pass, inside an operation
@@ -95,7 +95,7 @@ type Event struct {
 	At       time.Duration // reading of a clock
 }
 
-// EventKind is a kind of Event.
+// EventKind is what is read or noticed in an Event.
 type EventKind uint8
 
 // Kinds of Event.

@@ -42,7 +42,7 @@ func (s *Server) TouchedKeys(keys []string) (touched []string, err error) {
 	return touched, nil
 }
 
-// closeWitnesses closes the connections of WatchKeys, since later ones lead to another primary.
+// closeWitnesses closes the connections of WatchKeys. Later calls of WatchKeys connect to the primary of their time.
 func (s *Server) closeWitnesses() {
 	for _, to := range s.witnesses {
 		to.Close()

@@ -105,7 +105,6 @@ func (r *Random) Next(v View) (c interleave.Choice, decision Decision, err error
 	return r.choose(moves, instants), Take, nil
 }
 
-// choose returns one of the moves.
 func (r *Random) choose(moves []schedule.Move, instants []schedule.Instant) (next interleave.Choice) {
 	r.note(moves, instants)
 	next = r.sampler.pick(r.steps)
