@@ -131,8 +131,8 @@ func countTimers() map[string]int64 {
 	return out
 }
 
-// timerOrigin returns the line of a client's code that started a timer, as the stack of the call shows. It is empty for
-// any other stack, and for a timer that only serves a command.
+// timerOrigin returns the line of a client's code that started a timer, which it finds in the stack of the call. The
+// result is empty for any other stack, and for a timer that only serves a command.
 func timerOrigin(stack []uintptr) string {
 	origin, timer, client := "", "", false
 	for frames := runtime.CallersFrames(stack); ; {

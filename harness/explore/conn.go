@@ -29,7 +29,7 @@ type conn struct {
 	command.Pending
 
 	used      bool     // has carried more than a greeting
-	usedIn    int      // for a pool that a library opened: the last schedule that used it
+	usedIn    int      // for a connection in a library's pool: number of the last schedule that used it
 	ofAdapter bool     // its client is an adapter's
 	unawaited bool     // the client does not wait for confirmations of its subscriptions
 	activity  activity // what the gate's goroutine is doing

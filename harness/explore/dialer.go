@@ -20,7 +20,7 @@ type dialer struct {
 	actor        atomic.Pointer[actor] // the current schedule's client; nil: none, and commands take no step
 	open         atomic.Int64          // open connections
 	greeting     []string              // what the client sends on a new connection: see greetingOf
-	pooled       sync.Map              // of *conn: open connections of pools that libraries opened
+	pooled       sync.Map              // the keys are *conn: open connections in pools that libraries opened
 }
 
 // mostConnections bounds the connections that a client may have open when a schedule begins. Pools are far smaller, and

@@ -1,6 +1,7 @@
 // Package explore runs real clients against a real Redis, one command at a time, through every interleaving up to a
-// bound. The ordinary checkers judge each. A violation comes with its proof: the smallest schedule that shows it, which
-// Replay runs again. If the search finds none, no order of commands within the bound breaks the algorithm.
+// bound. The ordinary checkers judge each interleaving. A violation comes with its proof: the smallest schedule that
+// shows it, which Replay runs again. If the search finds none, no order of commands within the bound breaks the
+// algorithm.
 //
 // # How
 //

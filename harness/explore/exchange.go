@@ -73,7 +73,7 @@ func (s *search) beginAnew() {
 // exchangeTest is a schedule to be run with swapped clients.
 type exchangeTest struct {
 	budget interleave.Budget
-	path   []interleave.Choice // nil: drawn at random
+	path   []interleave.Choice // nil: the schedule is drawn at random
 	number int                 // number of the drawn schedule
 	tried  []places
 }

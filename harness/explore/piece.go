@@ -169,5 +169,5 @@ func (r *PieceRunner) run(ctx context.Context, p Piece) (PieceResult, error) {
 // pieceOver is the reason for ending a piece that reached its number of schedules.
 const pieceOver = "the piece is over"
 
-// stoppedAtFirst reports whether the search ended at its first counterexample, as asked.
+// stoppedAtFirst reports whether the search ended at its first counterexample because its spec asks for that.
 func (s *search) stoppedAtFirst() bool { return s.spec.First && len(s.seen.Counterexamples) > 0 }

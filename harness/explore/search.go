@@ -264,8 +264,8 @@ func (s *search) goThrough(ctx context.Context, w *world, judge func(context.Con
 	}
 }
 
-// next takes the next schedule. It waits while other workers may plan some. ok is false when the part, the round or the
-// search is over.
+// next takes the next schedule. If there is none, it waits as long as other workers may plan more. ok is false when the
+// part, the round or the search is over.
 func (s *search) next() (j frontier.Job, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

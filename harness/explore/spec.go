@@ -44,7 +44,8 @@ type Spec struct {
 	// them. Its counts may differ from those of a search without pieces, and a limit of schedules takes effect when the
 	// piece that reaches it is done. nil: no pieces.
 	Pieces *Pieces
-	// Resume continues a search. MaxSchedules and For count from there. nil: start from the beginning.
+	// Resume continues a search. MaxSchedules and For count only what follows. nil: the search starts from the
+	// beginning.
 	Resume *Checkpoint
 	// OnCheckpoint is called after the last schedule, or when the search ends early, before counterexamples are run
 	// again. In a search in pieces it is also called about every two seconds. An error ends the search. May be nil.

@@ -140,8 +140,8 @@ func (k worker) runFromMemory(ctx context.Context, v *jobRun) (done bool, err er
 // whose number is a power of two are compared as well, since a nondeterministic client usually shows early.
 const comparedOnce = 1000
 
-// compareWithReality runs some of the schedules from memory again, live. The error wraps ErrStopped if the result
-// differs.
+// compareWithReality runs some of the schedules live that were run from memory before. The error wraps ErrStopped if
+// the result differs.
 func (k worker) compareWithReality(ctx context.Context, recalled *execution) error {
 	k.search.memory.Recalled++
 	if n := k.search.memory.Recalled; n%comparedOnce > 0 && n&(n-1) > 0 {

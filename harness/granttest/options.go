@@ -112,7 +112,7 @@ type Random struct {
 	Schedules int    // number of schedules; default none
 	Clients   int    // clients of a schedule, 2 to 16; default 8
 	Strategy  string // "pct" or "pos": see the README of harness/explore; default "pct"
-	Depth     int    // depth of the bugs to look for, 1 to 10; default 3. Not for "pos"
+	Depth     int    // depth of the bugs to look for, 1 to 10; default 3. not used by "pos"
 	Seed      uint64 // the same seed draws the same schedules; default: random, and logged
 }
 
@@ -121,7 +121,7 @@ type Load struct {
 	Skip bool // no load, as with -short
 
 	Topology Topology // the servers; default Standalone
-	Faults   []Fault  // one after the other; default none
+	Faults   []Fault  // faults that happen one after the other; default none
 	Clients  int      // number of clients; default 50
 	// How long the load lasts unless it finds a violation; default 1.5s, or longer if leases or windows need it.
 	Duration time.Duration

@@ -15,7 +15,7 @@ type Access struct {
 	Reads, Writes []string
 	Everything    bool // may touch anything: a script, or a command without an entry in the table touches
 	Scripts       bool // needs the script cache
-	TTL           bool // inside a MULTI: may give a key a TTL
+	TTL           bool // set only for commands in a MULTI: they may give a key a TTL
 }
 
 // touch is how a command uses its arguments as keys.

@@ -34,7 +34,7 @@ func (s *Scripts) ReadsClock(args [][]byte) bool {
 // ttlWords lists the commands whose outcome depends on a key's remaining TTL.
 var ttlWords = []string{"ttl", "pttl", "expiretime", "pexpiretime"}
 
-// quotedTTLWord finds in a Lua script ttlWords, and the options of EXPIRE that compare.
+// quotedTTLWord finds ttlWords in a Lua script, and also the options GT and LT of EXPIRE, which compare TTLs.
 var quotedTTLWord = regexp.MustCompile(`(?i)["'](` + strings.Join(ttlWords, "|") + `|gt|lt)["']`)
 
 // ReadsTTL reports whether the outcome of a command depends on a key's remaining TTL, as far as can be seen. It is true
@@ -52,7 +52,7 @@ func (s *Scripts) ReadsTTL(args [][]byte) bool {
 	}
 }
 
-// quotedIdleTime finds where a Lua script asks how long or how often a key was not used.
+// quotedIdleTime finds where a Lua script asks how long a key was not used, or how often it was used.
 var quotedIdleTime = regexp.MustCompile(`(?i)["']object["']\s*,\s*["'](idletime|freq)["']`)
 
 // ReadsIdleTime reports whether the outcome of a command depends on how long a key was not used, as far as can be seen.

@@ -14,7 +14,7 @@ import (
 type Command struct {
 	Raw       []byte
 	Args      [][]byte
-	Pipelined bool // arrived in one piece with the command before
+	Pipelined bool // arrived together with the command before it
 	Meaning   *Meaning
 	Access
 }

@@ -13,8 +13,8 @@ import (
 
 const (
 	longText  = 160 // limit of the text of a command, in bytes
-	longWord  = 48  // bytes above which a word is shortened
-	shortWord = 36  // bytes of a shortened word, or more where another word would look the same
+	longWord  = 48  // a word with more bytes is shortened
+	shortWord = 36  // bytes of a shortened word; more if another word would look the same
 	longHead  = 40  // limit of the comment or line by which a script is shown, in bytes
 	mostCalls = 4   // limit of the number of commands by which a script is shown
 )
