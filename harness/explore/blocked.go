@@ -86,7 +86,7 @@ func (c *conn) receive() error {
 	return c.poll()
 }
 
-// poll is receive without the PING, for callers that have seen Redis answer a later command already.
+// poll does what receive does, but without the PING, for callers that have seen Redis answer a later command already.
 func (c *conn) poll() error {
 	replies, err := c.wire.Poll()
 	c.inbox = append(c.inbox, replies...)

@@ -22,8 +22,8 @@ import (
 // promise does not hold, the search starts again without it, since it has left out orders that matter.
 
 const (
-	mostExchanges = 160 // schedules with swapped clients that are run after one part
-	drawnToSwap   = 12  // random schedules that are tried after one part
+	mostExchanges = 160 // the largest number of schedules with swapped clients that are run after one part
+	drawnToSwap   = 12  // number of random schedules that are tried after one part
 )
 
 // symmetryTest holds what the search has found out about Program.Symmetric, the promise that clients are

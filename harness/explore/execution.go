@@ -157,7 +157,7 @@ func (ex *execution) abandon() {
 }
 
 // describeNext describes the next command of the client that took the last step. The error about a schedule that does
-// not end names it.
+// not end contains this description.
 func (ex *execution) describeNext() string {
 	if a := ex.last; !a.done && a.subscriptionConn == nil && a.parkedAt.Kind == model.InCommand &&
 		len(a.parkedAt.Pending.Queue) > 0 {

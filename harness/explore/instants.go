@@ -164,8 +164,8 @@ func (ex *execution) moreInstants(ends []time.Duration) ([]time.Duration, error)
 	return all, err
 }
 
-// sixteenths is the number of parts into which schedules of two clients divide a lease. Time passes to one millisecond
-// after the beginning of each part.
+// sixteenths is the number of parts into which schedules of two clients divide a lease. Time may pass to the instant
+// one millisecond after the beginning of each part.
 const sixteenths = 16
 
 // twentiethsBeyond lists instants after the end of a lease, in twentieths of a lease. Most lie close to the end, as do

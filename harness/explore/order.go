@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	mostOrderRuns = 1000            // schedules that are run to reorder one counterexample
+	mostOrderRuns = 1000            // the largest number of schedules that are run to reorder one counterexample
 	orderWithin   = 3 * time.Second // time for reordering one counterexample, counted while this process is awake
 )
 

@@ -94,7 +94,7 @@ func StartPieceRunner(ctx context.Context, spec Spec) (*PieceRunner, error) {
 	return &PieceRunner{spec, w}, nil
 }
 
-// Stop stops the Redis.
+// Stop ends the runner's Redis.
 func (r *PieceRunner) Stop() error { return r.w.stop() }
 
 // Run does a piece. Memory starts empty each time, so the result does not depend on earlier pieces. It returns the

@@ -18,10 +18,10 @@ import (
 // Failure-Inducing Input", IEEE Transactions on Software Engineering 28(2), 2002. Every candidate is run.
 
 const (
-	mostShrinkRuns = 4000 // schedules that are run to shrink one counterexample
+	mostShrinkRuns = 4000 // the largest number of schedules that are run to shrink one counterexample
 	// time for shrinking one counterexample, counted while this process is awake
 	shrinkWithin   = 20 * time.Second
-	mostPolishRuns = 3000 // schedules that are run with the remaining clients and faults
+	mostPolishRuns = 3000 // the largest number of schedules that are run with the remaining clients and faults
 )
 
 // shrinkFound shrinks the counterexamples of random schedules.

@@ -25,7 +25,7 @@ type Budget struct {
 	Late int `json:"late,omitempty"`
 }
 
-// limits lists the counts of what may go wrong with their names: all fields except Clients and Place.
+// limits lists the counts of what may go wrong, each with its name: all fields except Clients and Place.
 func (b *Budget) limits() []limit {
 	return []limit{
 		{&b.Crashes, "crash", "crashes"},

@@ -15,7 +15,7 @@ var clockWords = []string{"time", "expireat", "pexpireat", "expiretime", "pexpir
 var quotedClockWord = regexp.MustCompile(`(?i)["'](` + strings.Join(clockWords, "|") + `|xadd)["']`)
 
 // ReadsClock reports whether the outcome of a command depends on the server's time of day, as far as can be seen. It is
-// true for a function, whose text is unknown.
+// true for a Redis function, whose text is unknown.
 func (s *Scripts) ReadsClock(args [][]byte) bool {
 	switch n := Name(args); {
 	case callsHidden(n):
@@ -38,7 +38,7 @@ var ttlWords = []string{"ttl", "pttl", "expiretime", "pexpiretime"}
 var quotedTTLWord = regexp.MustCompile(`(?i)["'](` + strings.Join(ttlWords, "|") + `|gt|lt)["']`)
 
 // ReadsTTL reports whether the outcome of a command depends on a key's remaining TTL, as far as can be seen. It is true
-// for a function, whose text is unknown.
+// for a Redis function, whose text is unknown.
 func (s *Scripts) ReadsTTL(args [][]byte) bool {
 	switch n := Name(args); {
 	case callsHidden(n):

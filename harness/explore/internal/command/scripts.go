@@ -36,7 +36,7 @@ func (s *Scripts) Hashes() []string { return slices.Sorted(maps.Keys(s.texts)) }
 // TextOf returns the text of the script with the given hash; empty: the script was never seen.
 func (s *Scripts) TextOf(hash string) string { return s.texts[strings.ToLower(hash)] }
 
-// callsHidden reports whether a command calls a function, whose text is unknown.
+// callsHidden reports whether a command calls a Redis function, whose text is unknown.
 func callsHidden(name string) bool { return name == "fcall" || name == "fcall_ro" }
 
 // runsScript reports whether a command runs a script, by its text or by its hash.

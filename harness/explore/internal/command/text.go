@@ -27,7 +27,7 @@ type Names map[string]string // short form to original
 // and the commands that it calls. If its text is unknown, it is shown by the beginning of its hash.
 func (c Command) Text(s *Scripts) string { return c.TextAmong(s, nil) }
 
-// TextAmong is Text with short forms that are unique among names.
+// TextAmong does what Text does, with short forms that are unique in the table names.
 func (c Command) TextAmong(s *Scripts, names Names) string {
 	parts := resp.Words(c.Args)
 	parts[0] = strings.ToUpper(parts[0])
@@ -88,7 +88,6 @@ func (n Names) script(script string, s *Scripts) string {
 	return name
 }
 
-// name returns the name of a script.
 func (s *Scripts) name(body string) string {
 	if title := s.titles[body]; title != "" {
 		return title
