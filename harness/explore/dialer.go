@@ -27,8 +27,8 @@ type dialer struct {
 // Redis and this process have room for some thousands.
 const mostConnections = 256
 
-// checkLeaks returns an error if a client has more than mostConnections open. Such a client leaves connections open in
-// each schedule.
+// checkLeaks returns an error if a client has more connections open than mostConnections. Such a client leaves
+// connections open in each schedule.
 func (w *world) checkLeaks() error {
 	for i, d := range w.dialers {
 		if n := d.open.Load(); n > mostConnections {

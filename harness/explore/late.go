@@ -20,7 +20,8 @@ func (c *conn) giveUp() (late lateCommand, err error) {
 	return late, nil
 }
 
-// lateCommand is a command that its client has given up and Redis may still execute, with the rest of its pipeline.
+// lateCommand is a command that its client has given up and that Redis may still execute, with the rest of its
+// pipeline.
 type lateCommand struct {
 	client   int // client that sent it, from 0
 	wire     *resp.Conn

@@ -31,7 +31,7 @@ func (f *Branches) Plan(all ...strategy.Branch) {
 	f.planned += len(all)
 }
 
-// Planned counts the branches.
+// Planned counts the planned branches.
 func (f *Branches) Planned() int { return f.planned }
 
 // Count counts the branches whose prefix has a choice for which matches returns true.

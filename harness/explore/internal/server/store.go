@@ -17,8 +17,8 @@ const (
 	mostValue = 80 // the largest number of bytes of a value that are shown
 )
 
-// shownScript lists all keys, each with its end in ms and its value, for people. ARGV[1] is the result of endCommand,
-// and ARGV[2] bounds the number of keys. The first element of the list is the number of keys left out.
+// shownScript lists keys, each with its end in ms and its value, for people. ARGV[1] is the result of endCommand, and
+// ARGV[2] is the largest number of keys to list. The first element of the list is the number of keys left out.
 const shownScript = `local keys = redis.call('keys', '*')
 table.sort(keys)
 local out = {math.max(0, #keys - ARGV[2])}
