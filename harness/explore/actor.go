@@ -17,9 +17,9 @@ import (
 // errCrashed is the error that connections return to a client that crashed.
 var errCrashed = errors.New("explore: this client has crashed")
 
-// actor is one thread of a client in one schedule. It is usually a goroutine. Most of the time this is parked: it waits
-// until the scheduler lets it go on. An actor with a subscriptionConn has no goroutine, and each of its steps sends a
-// command of that connection. Only the holder of world.turn may use an actor's fields.
+// actor is one thread of a client in one schedule. It is usually a goroutine. Most of the time this goroutine is
+// parked: it waits until the scheduler lets it go on. An actor with a subscriptionConn has no goroutine, and each of
+// its steps sends a command of that connection. Only the holder of world.turn may use an actor's fields.
 type actor struct {
 	index            int   // number of its client, from 0
 	thread           int   // its number among the client's threads; the client's Step runs in thread 0

@@ -297,8 +297,8 @@ func (w *world) closeSubscriptions() error {
 	return nil
 }
 
-// AwaitMessage serves Program.Observe and Program.Finally. It lets time pass until a message arrives, or until the
-// argument within has passed. If within is 0 or less, it waits for two leases.
+// AwaitMessage serves Program.Observe and Program.Finally. It lets time pass until a message arrives, or until the time
+// within has passed. If within is 0 or less, it waits for two leases.
 func (c harnessClock) AwaitMessage(_ context.Context, within time.Duration) (comes bool, err error) {
 	gate, world := c.ex.w.probeDialer.subscribedOn, c.ex.w
 	if gate == nil {

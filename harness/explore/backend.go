@@ -38,8 +38,8 @@ type backend interface {
 	// answer is lost. The result endedOp is true if an operation ended.
 	endWait(c interleave.Choice, a *actor) (endedOp bool, err error)
 
-	// withWoken returns what a command touches together with the blocked commands that it wakes. The parameter access
-	// is what the command touches by itself.
+	// withWoken returns what a command touches (the parameter access), and what the blocked commands touch that it
+	// wakes.
 	withWoken(access command.Access) command.Access
 
 	// waitAccess returns what a client's blocked commands and subscriptions touch.

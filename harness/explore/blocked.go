@@ -182,8 +182,8 @@ func (c *conn) waitAccess() (a command.Access) {
 	return a
 }
 
-// withWoken returns what a command and the blocked commands that it wakes touch, since Redis executes them together.
-// The parameter a is what the command touches by itself.
+// withWoken returns what a command touches (the parameter a), and what the blocked commands touch that it wakes. Redis
+// executes them together.
 func (ex *live) withWoken(a command.Access) command.Access {
 	if len(ex.waiters) == 0 {
 		return a

@@ -63,8 +63,8 @@ func (c Counterexample) CompletingSteps(clients int) []int {
 }
 
 // stepOfOp returns the index of the step that completes op, or Never. It looks at the client's steps during op,
-// beginning at the index next. It takes the first of these steps that changes what the client believes. If none does,
-// it takes the last of these steps.
+// beginning at the index in the parameter next. It takes the first of these steps that changes what the client
+// believes. If none does, it takes the last of these steps.
 func (c Counterexample) stepOfOp(next, client int, op harness.Op) int {
 	step := Never
 	for i := next; i < len(c.Steps); i++ {

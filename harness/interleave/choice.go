@@ -90,8 +90,8 @@ const perKind = MaxPerKind * MaxThreads
 
 func choice(k Kind, number int) Choice { return Choice(k)*perKind + Choice(number) }
 
-// Of returns the choice for another thread of its client, from 0. Use it for Run, LoseAnswer, LoseCommand, Delay and
-// Slow: a crash ends all threads of a client.
+// Of returns the same choice for a given thread of its client. Threads count from 0. Use it for Run, LoseAnswer,
+// LoseCommand, Delay and Slow: a crash ends all threads of a client.
 func (c Choice) Of(thread int) Choice {
 	return choice(c.Kind(), c.Number()) + Choice(thread)*MaxPerKind
 }

@@ -67,7 +67,7 @@ func (p Part) Who() string {
 }
 
 // Verdict returns Invalid if there is a counterexample. It returns Valid if there is none and the search ran every
-// schedule. It returns Unknown otherwise, and if no schedule was run at all.
+// schedule. It returns Unknown in all other cases, and also if no schedule was run at all.
 func (r Result) Verdict() harness.Verdict {
 	switch {
 	case len(r.Counterexamples) > 0:
