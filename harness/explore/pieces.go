@@ -153,8 +153,9 @@ func (s *search) sizeOfPiece(first, remembers bool) int {
 	return sizes.later
 }
 
-// doPieces does pieces, up to Pieces.Workers at the same time, and calls add with their results in the order of the
-// pieces. It returns when all are done or the search has ended. It drops results that were not added by then.
+// doPieces does pieces, up to Pieces.Workers at the same time, and calls the function add with their results in the
+// order of the pieces. It returns when all are done or the search has ended. It drops results that were not added by
+// then.
 func (s *search) doPieces(ctx context.Context, pieces []Piece, known []byte, add func(PieceResult)) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer s.cancelWhenOver(cancel)()

@@ -168,8 +168,8 @@ func (a *actor) callingActor() *actor {
 	return nil
 }
 
-// awaitMates waits until each goroutine whose wait for another one the last step has ended (see memoryWaits) has
-// parked. Such goroutines may end the waits of others.
+// awaitMates waits for the goroutines whose waits for other goroutines (see memoryWaits) ended in the last step, until
+// each has parked. They may in turn end the waits of others.
 func (ex *live) awaitMates(client int) error {
 	for again := ex.sharesMemory(); again; {
 		again = false

@@ -131,8 +131,8 @@ func (s Spec) withDefaults() (Spec, error) {
 	return s, nil
 }
 
-// symmetric reports whether the clients of a part are interchangeable, as Program.Symmetric promises. They are not if
-// the last client's clock is ahead or behind, or if one client does something else.
+// symmetric reports whether the clients of a part are interchangeable, as Program.Symmetric promises. They are not
+// interchangeable if the last client's clock is ahead or behind, or if one client does something else.
 func (s Spec) symmetric(b interleave.Budget) bool {
 	return s.Program.Symmetric && s.Skew == 0 && !s.isApart(b)
 }
@@ -190,8 +190,8 @@ func (s Spec) replayBudget(c interleave.Counterexample) interleave.Budget {
 	return s.budgets()[0]
 }
 
-// manySchedules is the size of the first part above which later parts are made smaller or left out, so that they do not
-// take too long: see fitToFirstPart and search.stopsApart.
+// manySchedules is a limit for the first part. If the part has more schedules, later parts are made smaller or left
+// out, so that they do not take too long: see fitToFirstPart and search.stopsApart.
 const manySchedules = 3000
 
 // fitToFirstPart returns the budget b of a later part. It lowers the number of clients to two if the part would take

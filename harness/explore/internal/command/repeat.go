@@ -6,8 +6,9 @@ import (
 
 // This file knows which commands have an outcome that follows from the store and the time.
 
-// repeatable lists commands, in addition to those of touches, whose reply and effect follow from the store and the time
-// of day. Those that list a set or a hash are among them, since one server lists it in the same order each time.
+// repeatable lists commands, in addition to those in the table touches, whose reply and effect follow from the store
+// and the time of day. Those that list a set or a hash are among them, since one server lists it in the same order each
+// time.
 var repeatable = setOf("eval evalsha eval_ro evalsha_ro exec time getbit setbit bitcount incrbyfloat hincrbyfloat " +
 	"hstrlen hkeys hvals zincrby zcount zrank zrevrange zrangebyscore zremrangebyscore zremrangebyrank rpushx lpushx " +
 	"linsert lset lpos smove sunion sinter sdiff mset msetnx rename renamenx copy pfadd pfcount wait publish")

@@ -108,7 +108,7 @@ func (s *Server) HearingReplicas() int64 {
 }
 
 // Followers returns the number of replicas that get what is written to the primary. The parameter stopped says that
-// replication to the lagging replica is stopped, and promoted that the successor is the primary.
+// replication to the lagging replica is stopped. The parameter promoted says that the successor is the primary.
 func (s *Server) Followers(stopped, promoted bool) int64 {
 	switch {
 	case len(s.Names) == 1:

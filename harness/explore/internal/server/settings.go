@@ -18,9 +18,9 @@ type settings struct {
 	before    map[string]string // previous values of changed settings
 }
 
-// NoteSettings records what a command changes and has to be restored after the schedule: the script cache, functions
-// and settings. Call it before the command. The parameter stays is true for a command outside of operations, after
-// which only the script cache is restored.
+// NoteSettings records what a command changes and what therefore has to be restored after the schedule: the script
+// cache, functions and settings. Call it before the command. The parameter stays is true for a command outside of
+// operations, after which only the script cache is restored.
 func (s *Server) NoteSettings(args [][]byte, stays bool) error {
 	if command.FlushesScripts(args) {
 		s.Flushed = true
