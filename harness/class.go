@@ -37,7 +37,7 @@ type ClassDoc struct {
 	Meaning  string   // what the class is, in one line without a full stop
 	Harm     string   // what it means in production
 	Remedy   string   // what to do about it
-	MendedBy []string // variants of package workloads that follow the remedies and are named there
+	MendedBy []string // variants of package workloads that follow the remedies; the remedies name them
 
 	// FailoverRemedy is what else to do if a failover may have caused the violation. Empty: nothing else.
 	FailoverRemedy string

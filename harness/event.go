@@ -54,9 +54,9 @@ const (
 	// node answered the group, or none did. Where nodes alternate within 5 ms, such events may be left out.
 	EventAnswers = "answers"
 
-	// EventClockBound: how uncertain times of the generator in Node were since its last event of this kind. Each call
-	// and return of its clients is known to lie between an earliest and a latest time. Detail is the longest distance
-	// between the two, such as "1.2ms".
+	// EventClockBound: how uncertain the times from the generator in Node have been since its last event of this kind.
+	// Each call and return of its clients is known to lie between an earliest and a latest time. Detail is the longest
+	// distance between the two, such as "1.2ms".
 	EventClockBound = "clock-bound"
 	// EventClockUntrusted: the clock of the generator in Node drifted more than allowed. Detail says how. All times of
 	// the run are in doubt.

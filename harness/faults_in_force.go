@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// faultsInForce tracks the faults of a run that are in force, and those that have healed while others in force kept the
-// system from being whole.
+// faultsInForce tracks the faults of a run that are in force. It also keeps the healed faults after which the system
+// was not whole yet, because others were in force.
 type faultsInForce struct {
 	recovering chan struct{} // serves as a lock: no fault begins while the run waits for a whole system
 
 	mu     sync.Mutex
-	faults []*Fault      // in order of Start; read only the Name of a fault that another goroutine runs
+	faults []*Fault      // in order of Start; only the Name may be read of a fault that another goroutine runs
 	fewer  chan struct{} // closed, and replaced, when a fault ends
 	healed []Fault       // healed faults that still lack their End
 	begun  int           // number of faults that have begun so far

@@ -20,7 +20,7 @@ import (
 type Fleet struct {
 	mu     sync.Mutex
 	groups map[int]*fleetGroup
-	epoch  int  // number of starts and ends of loads so far, by which undoOnce knows that its load has ended
+	epoch  int  // number of starts and ends of loads so far; shows undoOnce that its load has ended
 	inUse  bool // whether a run uses the fleet
 }
 
@@ -32,7 +32,7 @@ type fleetGroup struct {
 	members  []*fleetMember
 	watchers []*func(Strike)
 	paused   atomic.Bool  // whether a pause is in force
-	ahead    atomic.Int64 // nanoseconds by which the clocks of its clients are fast
+	ahead    atomic.Int64 // nanoseconds by which the clocks of its clients are ahead
 }
 
 // fleetMember is one client as a fleet sees it. The client that replaces a crashed one is a new member, so that later
@@ -99,7 +99,7 @@ func (f *Fleet) release() {
 	}
 }
 
-// group returns group g. The first call makes it. The caller holds f.mu.
+// group returns the client group with the number g. The first call for g makes it. The caller holds f.mu.
 func (f *Fleet) group(g int) *fleetGroup {
 	if f.groups == nil {
 		f.groups = map[int]*fleetGroup{}
@@ -129,7 +129,7 @@ func (g *fleetGroup) wakeAll() {
 	g.wake = make(chan struct{})
 }
 
-// enlist adds a worker's first client to its group. It returns nil for a nil Fleet.
+// enlist adds a worker's first client to the group with the given number. It returns nil for a nil Fleet.
 func (f *Fleet) enlist(group int) *fleetMember {
 	if f == nil {
 		return nil
@@ -166,8 +166,8 @@ func (f *Fleet) Pause(group int) (resume func()) {
 	return f.undoOnce(func() { g.setPauses(g.pauses - 1) })
 }
 
-// undoOnce returns a function that locks f.mu and calls undo. Its second call does nothing, nor does a call after the
-// load has ended. Call undoOnce itself with f.mu held.
+// undoOnce returns a function that locks f.mu and calls undo. Only the first call of this function has an effect, and
+// only if the load has not ended. The caller of undoOnce itself holds f.mu.
 func (f *Fleet) undoOnce(undo func()) func() {
 	epoch := f.epoch
 	return sync.OnceFunc(func() {
@@ -179,7 +179,7 @@ func (f *Fleet) undoOnce(undo func()) func() {
 	})
 }
 
-// Clients returns the number of clients of the group. It is 0 before the run has opened them, and after its load.
+// Clients returns the number of clients of the group. It is 0 before the run has opened them, and after the run's load.
 func (f *Fleet) Clients(group int) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -208,7 +208,7 @@ func (f *Fleet) Skew(group int, ahead time.Duration) (heal func()) {
 	return f.undoOnce(func() { g.ahead.Add(-int64(ahead)) })
 }
 
-// Ahead returns how fast the clocks of the group's clients are now. It is negative if they are slow.
+// Ahead returns how far the clocks of the group's clients are ahead now. It is negative if they are behind.
 func (f *Fleet) Ahead(group int) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -270,7 +270,7 @@ func (p *fleetMember) bindContext(ctx context.Context) context.Context {
 // Checkpoint lets a nemesis strike the client that ctx belongs to. Workloads call it before each command that they send
 // and after each answer. Commands that are sent concurrently may call it concurrently.
 //
-// It blocks while the client is paused, even after ctx has ended; after that the next command fails. It returns
+// It blocks while the client is paused, even after ctx has ended. In that case the next command fails. It returns
 // ErrCrashed when the client has crashed: the workload must not send anything after that. Without a Fleet it does
 // nothing.
 func Checkpoint(ctx context.Context) error {

@@ -18,9 +18,9 @@ const (
 	Kills                 // the group's clients crash
 )
 
-// OnStrike calls f with each strike at the group of the client that ctx belongs to, until stop is called or the load
-// ends. If the group is paused now, the first call is for Freezes. f must neither wait nor use the Fleet. Without a
-// Fleet f is never called.
+// OnStrike calls f with each strike that hits the client group of ctx's client, until stop is called or the load ends.
+// If the group is paused now, the first call is for Freezes. f must neither wait nor use the Fleet. Without a Fleet f
+// is never called.
 func OnStrike(ctx context.Context, f func(Strike)) (stop func()) {
 	p, ok := ctx.Value(fleetMemberKey{}).(*fleetMember)
 	if !ok {
@@ -36,9 +36,9 @@ func OnStrike(ctx context.Context, f func(Strike)) (stop func()) {
 	return p.fleet.undoOnce(func() { g.removeWatcher(&f) })
 }
 
-// Struck returns a channel that is closed at the next strike at the group of the client that ctx belongs to. Code that
-// waits for something else should wait for this channel as well, and call Checkpoint when it is closed. The channel is
-// nil without a Fleet.
+// Struck returns a channel that is closed when the next strike hits the client group of ctx's client. Code that waits
+// for something else should wait for this channel as well, and call Checkpoint when it is closed. The channel is nil
+// without a Fleet.
 func Struck(ctx context.Context) <-chan struct{} {
 	p, ok := ctx.Value(fleetMemberKey{}).(*fleetMember)
 	if !ok {

@@ -14,7 +14,7 @@ import (
 type Generator interface {
 	// Name returns the generator's name, for errors.
 	Name() string
-	// Open opens the clients of a share. They do not step yet.
+	// Open opens the clients of a share. They take no steps yet.
 	Open(ctx context.Context, share Share) error
 	// Load runs the clients until stop is closed, and passes everything that they record to feed. It returns nil once
 	// feed has the last operation. An error says that the record is incomplete. Load gives up when ctx ends.
@@ -52,9 +52,9 @@ type Feed struct {
 // Record adds operations to the record. It blocks while the writer of the record is behind.
 //
 // The operations of one worker come in the order of their calls. Record moves a Call that is earlier than the worker's
-// previous Call to that time, since a worker's operations follow each other. The caller promises that the operations
-// that it passes to Record later return at the time mark or after it. Record returns an error if an operation breaks an
-// earlier promise.
+// previous Call to that time, since a worker's operations follow each other. The caller promises that every operation
+// of a later call has a Return that is not before mark. Record returns an error if an operation breaks an earlier
+// promise.
 func (f *Feed) Record(ops []Op, mark time.Duration) error {
 	for i := range ops {
 		worker := f.meta.Worker(ops[i].Client)
@@ -144,8 +144,8 @@ type ShareSpec struct {
 	Share Share
 	Clock Clock // the generator's clock
 
-	// Record gets what the clients have recorded, in order of Return on Clock, about 50 times a second. The operations
-	// that it gets later return at the time mark or after it. Record may block. An error of Record ends the load.
+	// Record gets what the clients have recorded, in order of Return on Clock, about 50 times a second. Every operation
+	// of a later call has a Return that is not before mark. Record may block. An error of Record ends the load.
 	Record func(ops []Op, mark time.Duration) error
 
 	Log *slog.Logger // default: silent

@@ -18,13 +18,13 @@ type Meta struct {
 	Kinds   []Kind    `json:"kinds"`   // kinds that the workloads promise to record
 	// Rate is how many steps a second all workers together should begin; 0: as many as they can.
 	Rate   float64           `json:"rate"`
-	Open   bool              `json:"open,omitempty"`   // the load is open-loop: operations have a Due
-	Drift  float64           `json:"drift"`            // fraction by which clocks alone may change a lease
+	Open   bool              `json:"open,omitempty"`   // whether the load is open-loop; if so, operations have a Due
+	Drift  float64           `json:"drift"`            // fraction by which a clock may run too fast or too slow
 	Labels map[string]string `json:"labels,omitempty"` // variant, topology and the like, for reports
 
-	// Widened says that other clocks than the run's measured Calls and Returns (see Generator), and that each interval was
-	// widened by the uncertainty of those clocks. So the intervals of two consecutive operations of a worker may overlap.
-	// A worker's operations still are in order, by their Calls and by their Returns.
+	// Widened says that clocks other than the run's have measured Calls and Returns (see Generator), and that each
+	// interval was widened by the uncertainty of those clocks. So the intervals of two consecutive operations of a
+	// worker may overlap. A worker's operations still are in order, by their Calls and by their Returns.
 	Widened bool `json:"widened,omitempty"`
 
 	Generators int `json:"generators,omitempty"` // number of Generators that drove workers; 0: all ran in the harness

@@ -40,7 +40,7 @@ const (
 	LinkSlowClose   LinkFaultKind = "slow-close"
 )
 
-// Bounds of link faults. Outside of most of them the effect would be too small, or too large, to be observed.
+// Bounds of link faults. Most of them keep out values whose effect would be too small, or too large, to be observed.
 const (
 	leastLatency, mostLatency     = time.Millisecond, time.Minute
 	leastBandwidth, mostBandwidth = 1000, 50_000_000

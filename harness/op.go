@@ -18,7 +18,7 @@ const (
 	Deliver Kind = "deliver" // deliver message Key, which a Claim with ResultFirst obliges its worker to do
 	Confirm Kind = "confirm" // record that message Key was delivered: it stays marked for the window TTL
 	Next    Kind = "next"    // draw a number from sequence Key; Arg is the proposal, Result the decimal number returned
-	Inspect Kind = "inspect" // read the value of Key into Result, "" for none; TTL is what is left, 0 for no end
+	Inspect Kind = "inspect" // read the value of Key into Result, "" if there is none; TTL is the time left, 0: no end
 	Add     Kind = "add"     // add the unique integer Arg to the set Key; Result is the lock owner's token, if any
 	Read    Kind = "read"    // read the whole set Key; Result is an interval list such as "0-7,9"
 )

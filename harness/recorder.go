@@ -11,10 +11,10 @@ import (
 
 const (
 	flushEvery = 20 * time.Millisecond
-	flushAt    = 128     // waiting operations of one worker that wake the writer early
-	slotLimit  = 4096    // operations of one worker that may wait for the writer; with more, the worker waits
-	totalLimit = 1 << 20 // about how many operations of all workers together may wait
-	maxReused  = 1 << 16 // capacity in operations up to which a buffer is kept for reuse
+	flushAt    = 128     // number of waiting operations of one worker at which the writer is woken early
+	slotLimit  = 4096    // number of operations of one worker that may wait for the writer; with more, the worker waits
+	totalLimit = 1 << 20 // rough limit on the waiting operations of all workers together
+	maxReused  = 1 << 16 // largest capacity, in operations, with which a buffer is kept for reuse
 )
 
 // recorder takes operations from many workers and passes them to a Store in order of Return.
@@ -34,18 +34,18 @@ type recorder struct {
 	fail       func(error) // called with the store's first error
 	afterWrite func([]Op)  // called with the operations that were written, in order
 
-	// forward gets the operations if there is no store. After each call it has got all operations that returned before
+	// forward gets the operations if there is no store. After each call it has got all operations with a Return before
 	// mark. nil: there is a store.
 	forward func(ops []Op, mark time.Duration) error
 
-	pending []Op // taken from slots, not yet written; only the writer uses this and the next three fields
+	pending []Op // operations taken from slots, not yet written; only the writer uses this and the next three fields
 	spare   []Op // buffer for the next pending
 	order   []returnedAt
 	ready   []Op
 
 	mu     sync.Mutex // protects the fields below
 	store  Store
-	broken bool // the store has failed: discard all further records
+	broken bool // the store has failed: all further records are discarded
 	counts [3]int64
 	faults []Fault // the latest record of each fault
 }
@@ -53,7 +53,7 @@ type recorder struct {
 // slot holds the operations that one worker has queued for the writer. The writer looks at the first two fields of
 // every slot at each flush.
 type slot struct {
-	completing atomic.Int64 // 1 + a time not later than the Return that the worker is about to take; 0: none
+	completing atomic.Int64 // 1 + a time not later than the Return that the worker is about to take; 0: it takes none
 	filled     atomic.Bool  // whether the slot has operations
 	mu         sync.Mutex
 	drained    sync.Cond
@@ -155,7 +155,7 @@ func (r *recorder) flush(last bool) {
 	}
 }
 
-// writeOps counts operations and passes them to the store. No operation of a later call returns before the time mark.
+// writeOps counts operations and passes them to the store. No operation of a later call has a Return before mark.
 // writeOps returns false if the store has failed.
 func (r *recorder) writeOps(ops []Op, mark time.Duration) bool {
 	r.mu.Lock()
@@ -224,8 +224,8 @@ func reusable(ops []Op) []Op {
 	return ops
 }
 
-// watermark returns a time before which all operations are complete: the time limit, or the earliest time in a slot's
-// field completing if that is earlier.
+// watermark returns a time before which all operations are complete: the earliest time in the field completing of a
+// slot, but at most limit.
 func (r *recorder) watermark(limit time.Duration) time.Duration {
 	mark := limit
 	for i := range r.slots {

@@ -89,7 +89,7 @@ type workerTimeline struct {
 	done   <-chan struct{} // closed when the load ends
 }
 
-// Now returns the time since the start of the run. While the client is frozen it waits, because a paused process reads
+// Now returns the time since the start of the run. While the client is paused Now waits, because a paused process reads
 // no clock.
 func (l *workerTimeline) Now() time.Duration {
 	l.member.checkpointOrCrash()
@@ -118,8 +118,8 @@ func (l *workerTimeline) Sleep(d time.Duration) bool {
 	}
 }
 
-// timeline makes the timeline of a worker that records into slot. The channel done is closed when the worker's load
-// ends.
+// timeline makes the timeline of a worker that records into the slot with the given number. The channel done is closed
+// when the worker's load ends.
 func (r *run) timeline(slot int, member *fleetMember, done <-chan struct{}) *workerTimeline {
 	return &workerTimeline{rec: r.rec, slot: &r.rec.slots[slot], member: member, done: done}
 }

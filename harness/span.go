@@ -55,8 +55,8 @@ type Overlap struct {
 	With int // client of the earlier span
 }
 
-// Overlaps returns the stretches in which two different owners certainly held the lock or message, in the order of
-// Spans. Spans that only touch do not overlap. To is 0 for an overlap without an end.
+// Overlaps returns the stretches in which two different owners certainly held the lock or message, ordered as a.Spans
+// is. Spans that only touch do not overlap. To is 0 for an overlap without an end.
 func (a Anomaly) Overlaps() (both []Overlap) {
 	for i, x := range a.Spans {
 		for _, y := range a.Spans[i+1:] {

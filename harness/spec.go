@@ -20,7 +20,7 @@ type Spec struct {
 	Clients      int           // concurrent clients of Workload; default 10
 	Duration     time.Duration // least duration of the load; faults still in force extend it; default 5s
 	Rate         float64       // steps a second that all clients together aim at; 0: as fast as they can
-	OpenLoop     bool          // true: steps have set times, however late others are; false: clients pause between them
+	OpenLoop     bool          // true: steps have set times, however late others are; false: clients wait between steps
 	Seed         uint64        // seed of every random choice; 0: the run chooses one, see Meta.Seed
 	Riders       []Rider       // further workloads beside the main one
 	FinalTimeout time.Duration // bounds the final reads, which may have to wait for leases to end; default 30s
@@ -30,7 +30,7 @@ type Spec struct {
 	QuietPeriod time.Duration  // load without faults before each fault and after the last; default 2s
 	Fleet       *Fleet         // lets nemeses strike the clients themselves; nil: no nemesis does
 	Generators  []Generator    // each drives its share of the clients elsewhere; empty: all clients are in this process
-	Drift       float64        // fraction by which clocks may change a lease; default 0.01, as in Redlock
+	Drift       float64        // fraction by which a clock may run too fast or too slow; default 0.01, as in Redlock
 
 	// Watchers see the record while it grows, unless they fall far behind. They do not decide the verdict.
 	Watchers []Checker
@@ -40,9 +40,9 @@ type Spec struct {
 	// StopOnFirst ends the load at the first violation that a watcher finds, as if its time were over.
 	StopOnFirst bool
 
-	// Quota returns a watcher that calls enough, from any goroutine, when the load has recorded enough. After that the
-	// load ends once all faults have had their time, and after Duration at the latest. If the watcher is still Lacking
-	// something at the end, the verdict is never valid. nil: the load lasts for Duration.
+	// Quota returns a watcher that calls the function enough, from any goroutine, when the load has recorded enough.
+	// After that the load ends once all faults have had their time, and after Duration at the latest. If the watcher is
+	// still Lacking something at the end, the verdict is never valid. nil: the load lasts for Duration.
 	Quota func(enough func()) Quota
 
 	Labels   map[string]string // copied into Meta
@@ -142,8 +142,8 @@ func (s Spec) meta(clock Clock, groups int) Meta {
 	return m
 }
 
-// First numbers of the seed's streams for sequences of faults and for the Finish of workloads. The stream of a worker
-// has the worker's number.
+// Numbers that rngStream gets for the first sequence of faults and for the first workload's Finish. The others have the
+// numbers after these. The stream of a worker has the worker's number.
 const (
 	nemesisStream = 1 << 63
 	finishStream  = 1<<63 + 1<<32

@@ -9,8 +9,8 @@ import (
 
 // System is the system under test: clients race on it and nemeses break it.
 type System interface {
-	// Start starts the system and returns when it is whole. From then on, until Stop, it calls events with what it
-	// observes, with times on clock.
+	// Start starts the system and returns when it is whole. From then on, until Stop, it passes what it observes to the
+	// function events, with times on the given clock.
 	Start(ctx context.Context, clock Clock, events func(Event), log *slog.Logger) error
 	// AwaitWhole returns when the system is whole: there is one primary, every replica is in sync, and all Sentinels
 	// agree.
@@ -97,9 +97,9 @@ type Injection struct {
 // TimedFault is one fault of a sequence.
 type TimedFault struct {
 	Nemesis Nemesis
-	// After is the calm before the fault, in which this sequence has no fault; 0: Spec.QuietPeriod. It begins with the
-	// load, or with the heal of the previous fault. If that heal left no fault in force, it begins when the system is
-	// whole again.
+	// After is the calm before the fault, in which this sequence has no fault; 0: Spec.QuietPeriod. The calm begins
+	// with the load, or with the heal of the previous fault. If that heal left no fault in force, it begins when the
+	// system is whole again.
 	After time.Duration
 	For   time.Duration // how long the fault stays in force, from the end of Inject to its heal
 }

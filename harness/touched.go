@@ -6,11 +6,11 @@ type Touched struct {
 	Withheld int64 // bytes, and ends of connections, that met a withheld link
 	Waited   int64 // connections that were opened while the link was withheld
 	Reset    int64 // connections that a fault reset or refused
-	Passed   int64 // bytes that met another link fault, such as latency, in a direction that the fault strikes
+	Passed   int64 // bytes that met a fault other than withholding, such as latency, in a direction that it strikes
 	Ended    int64 // connections that a fault, such as a limit, ended in the middle of their bytes
 }
 
-// Minus returns what was touched between two counts, the earlier one and t.
+// Minus returns what faults have touched since the earlier count.
 func (t Touched) Minus(earlier Touched) Touched {
 	return Touched{
 		t.Withheld - earlier.Withheld, t.Waited - earlier.Waited, t.Reset - earlier.Reset,

@@ -56,7 +56,7 @@ func Worst(verdicts ...Verdict) Verdict {
 type Anomaly struct {
 	Class     Class         `json:"class"`
 	Key       string        `json:"key,omitempty"`
-	Count     int           `json:"count,omitempty"` // number of consecutive violations of one kind in it; 0 means 1
+	Count     int           `json:"count,omitempty"` // number of its violations, consecutive and of one kind; 0 means 1
 	Ops       []Op          `json:"ops"`             // the operations that suffice to show it, in order of Call
 	Note      string        `json:"note"`            // the violation in one sentence
 	Certified bool          `json:"certified"`       // porcupine, a second checker, confirmed it by Ops

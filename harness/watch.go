@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	watchOps     = 1 << 18         // operations that may wait for a watcher, unless a single flush wrote more
-	watchBatches = 1 << 12         // batches that may wait for a watcher, each with the operations of one flush
-	watchGrace   = 5 * time.Second // time that watchers have for the rest once the record is complete
+	watchOps     = 1 << 18         // number of operations that may wait for a watcher, unless a single flush wrote more
+	watchBatches = 1 << 12         // number of batches that may wait for a watcher, each with one flush's operations
+	watchGrace   = 5 * time.Second // time that watchers have for the rest of the record once it is complete
 )
 
 // watch shows the record to checkers while it grows, and reports at once what they find.
@@ -38,7 +38,7 @@ type watch struct {
 	// One note for each detached watcher. Until finish is called, only the goroutine that writes the record adds notes.
 	// After that, only finish does.
 	notes []string
-	mu    sync.Mutex // held around onAnomaly and onFirst
+	mu    sync.Mutex // held while onAnomaly or onFirst is called
 }
 
 // feed carries the record to one watcher.

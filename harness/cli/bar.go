@@ -17,11 +17,11 @@ import (
 
 const (
 	barWidth   = 20
-	barEvery   = 200 * time.Millisecond // time between two redraws; a shorter command shows no bar
+	barEvery   = 200 * time.Millisecond // time between two redraws; a command that ends before the first shows no bar
 	barMargin  = 32                     // number of columns for the bar, its percentage and its frame
 	barDefault = 80                     // assumed columns of a terminal of unknown width
 
-	perSearch = time.Second // estimate for one of several searches, whose real length is unknown
+	perSearch = time.Second // estimated length of one of several searches: the real length is unknown
 )
 
 // screen is the standard error of all commands. On a terminal, its last line can be a progress bar. Other output

@@ -88,8 +88,8 @@ func (a *app) listBugs(all []bugs.Match) error {
 	return nil
 }
 
-// bugsOf prints the bugs of arg: a library, a version of a library, or a file that pins versions. An empty arg means
-// all bugs.
+// bugsOf prints the bugs of what arg names: a library, a version of a library, or a file that pins versions. An empty
+// arg means all bugs.
 func (a *app) bugsOf(arg string) error {
 	use, err := bugs.ParseUse(arg)
 	if err != nil {

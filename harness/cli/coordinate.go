@@ -24,7 +24,7 @@ type coordinateFlags struct {
 	natsFlags
 	workers    int           // number of workers in this process
 	lease      time.Duration // how long a worker may be silent before its unit goes to another worker
-	storeLimit int           // most data in the NATS, in MiB; 0: only the server's own limit
+	storeLimit int           // largest amount of data in the NATS, in MiB; 0: only the server's own limit applies
 }
 
 // natsFlags hold the URL of an external NATS, in the field nats. Or they say where this process starts a NATS:

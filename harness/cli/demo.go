@@ -105,7 +105,7 @@ func (a *app) play(ctx context.Context, s plan.Scene) (scene, error) {
 	return now, err
 }
 
-// runCase makes one run of several, and returns its outcome and its row of a table. The exit code becomes 1 if a
+// runCase makes one of several runs, and returns its outcome and its row for a table. The exit code becomes 1 if a
 // variant of the catalogue did not do what is documented.
 func (a *app) runCase(ctx context.Context, c plan.Case, o results.Options) (results.Outcome, reports.Row, error) {
 	out, err := results.Execute(ctx, c.Plan, o)

@@ -130,7 +130,7 @@ func (s story) comparisons(b *strings.Builder) {
 	b.WriteString(wrap("  =>", s.numbers[1].row.First) + "\n")
 }
 
-// stages lists the stages of a failover that the waterfall shows, one in a row.
+// stages lists the stages of a failover that the waterfall shows, each in a row of its own.
 var stages = []struct {
 	is   analysis.Milestone
 	says string

@@ -165,7 +165,7 @@ type searches struct {
 // searchHow says where searches run, where they are saved, and what is printed of their results.
 type searchHow struct {
 	save      string
-	from      *results.Saved                            // search to resume; nil: begin anew
+	from      *results.Saved                            // search to resume; nil: the search begins anew
 	pieces    func(plan.Search, string) *explore.Pieces // nil: this process runs each search as a whole
 	situation string                                    // situation to print step by step; empty: none
 	ready     func(dir string) error                    // called with the results folder of a single search; may be nil

@@ -67,8 +67,8 @@ func (a *app) searchAll(ctx context.Context, searches []plan.Search) (outs []res
 	return outs, nil
 }
 
-// searchRow returns a search's row of a table. The row says the conditions, since one variant may be searched under
-// several conditions.
+// searchRow returns the row of a search for a table. The row names the conditions, since one variant may be searched
+// under several conditions.
 func searchRow(out results.SearchOutcome) reports.Row {
 	row := out.Exploration.Row(filepath.Join(filepath.Base(out.Dir), reports.ReportFile))
 	row.Regime = strings.TrimSuffix("every interleaving, "+out.Search.Conditions(), ", ")

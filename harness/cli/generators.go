@@ -145,7 +145,7 @@ func leadLoad(ctx context.Context, access jetstream.Access, name string, n int) 
 
 const (
 	endLoadWithin    = 20 * time.Second
-	localGiveUpAfter = 20 * time.Second // --give-up-after of generators that this process starts
+	localGiveUpAfter = 20 * time.Second // value of --give-up-after for generators that this process starts
 	killAfter        = 10 * time.Second // time after the run's end at which generators that still run are killed
 	signalAfter      = time.Second      // time after the run's end at which generators that still run are told to end
 )

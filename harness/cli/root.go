@@ -102,7 +102,7 @@ type app struct {
 	format   string // value of -o; empty: the flags could not be parsed
 	json     bool   // whether -o json was given
 	markdown bool   // whether -o markdown was given
-	verbose  bool   // whether -v was given: print statistics, too
+	verbose  bool   // whether -v was given, so that statistics are printed, too
 	place    placeFlags
 	external plan.OnExternal // where plans of topology external run
 	warned   sync.Map        // warnings that have been printed

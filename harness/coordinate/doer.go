@@ -22,7 +22,7 @@ import (
 type Executor struct {
 	Options       results.Options // only Redis, Docker, Warn and Log are used
 	Version       string          // version of this program
-	AllowAdapters bool            // true: run command lines and images that come with a unit; false: refuse such units
+	AllowAdapters bool            // true: a unit's own command line or image is run; false: such units are refused
 
 	// Post carries the messages of shares. If it is nil, shares are refused.
 	Post   generators.Post

@@ -9,9 +9,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// OfferShares puts n shares of a run's clients into the queue. Until ctx ends, it replaces each share that fails or
-// ends by a new one. version is the version of this program. It returns an error if the first n shares cannot be put
-// into the queue.
+// OfferShares puts n shares of a run's clients into the queue. Until ctx ends, it puts a new share in the place of each
+// share that fails or ends. version is the version of this program. It returns an error if the first n shares cannot be
+// put into the queue.
 func OfferShares(ctx context.Context, q workqueue.Queue, version string, n int) error {
 	s := &shares{queue: q, version: version, run: rand.Text()}
 	for range n {

@@ -19,7 +19,7 @@ import (
 // Expectation says which violations a run should show: those that its plan names, or else those documented for its
 // variants. The zero value expects no violation.
 type Expectation struct {
-	// one list for each variant with certain flaws: at least one class of each list has to be found
+	// one list for each variant whose flaws certainly show: at least one class of each list has to be found
 	Must [][]harness.Class `json:"must,omitempty"`
 	May  []harness.Class   `json:"may,omitempty"` // classes that may be found as well
 

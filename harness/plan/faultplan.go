@@ -16,7 +16,7 @@ import (
 // are the defaults named beside them. A parameter that the fault does not take is refused.
 type FaultPlan struct {
 	Fault  string   `yaml:"fault,omitempty"`  // one of FaultDocs, such as "kill-primary"
-	Random []string `yaml:"random,omitempty"` // instead of Fault: a fault is drawn from these each time, by the seed
+	Random []string `yaml:"random,omitempty"` // given instead of Fault: names from which the seed draws a fault each time
 	// How long the load runs before this entry, from the end of the previous entry on. Default: the plan's calm.
 	Start time.Duration `yaml:"start,omitempty" zero:"default"`
 	// how long the fault is in force; default: the fault's own time

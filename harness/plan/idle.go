@@ -12,8 +12,8 @@ import (
 // This file refuses faults that would touch no traffic, as far as that is known before the start. The rest shows during
 // the run: a fault counts what it touches, and one that touched nothing is not proved (see nemesis).
 
-// hasClientsOn reports whether clients connect from the host. A run with few clients has client groups without any. For
-// hosts other than client groups it returns true.
+// hasClientsOn reports whether clients connect from the host. A run with few clients has client groups without clients.
+// For hosts other than client groups it returns true.
 func (b blueprint) hasClientsOn(host string) bool {
 	return b.workers == 0 || slices.Index(b.ClientGroups(), host) < b.workers
 }

@@ -6,10 +6,10 @@ import (
 
 // Durations that a run needs beside its load and its faults, measured on two cores. They are for estimates only.
 const (
-	startAlone   = 500 * time.Millisecond // time of the start of one node
+	startAlone   = 500 * time.Millisecond // time that the start of one node takes
 	startCluster = 3 * time.Second        // time until every Sentinel knows every other
 	recovery     = 2 * time.Second        // time from the heal of a fault until the system works again
-	finalChecks  = time.Second            // time of the final reads and the verdict
+	finalChecks  = time.Second            // time that the final reads and the verdict take
 
 	usuallyThorough = 40 * time.Second // time until each situation has occurred often enough
 )

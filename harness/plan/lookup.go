@@ -9,8 +9,8 @@ import (
 )
 
 // findFault turns the entry into the fault with the given name, with all parameters filled in. It returns an error if
-// the fault is impossible on the topology. Errors mention the entry's field from which the name comes, in the parameter
-// field.
+// the fault is impossible on the topology. The parameter field is the entry's field from which the name was read, for
+// error messages.
 func (f FaultPlan) findFault(field, name string, on blueprint) (FaultPlan, error) {
 	var wrong error
 	for _, e := range nemesis.Find(name) {

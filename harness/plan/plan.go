@@ -21,11 +21,11 @@ type Plan struct {
 	Script   *workloads.Script  `yaml:"script,omitempty"`               // the variant's script, if the catalogue has none
 	Adapter  *workloads.Adapter `yaml:"adapter,omitempty" was:"client"` // the adapter that is the variant
 	With     []string           `yaml:"with,omitempty"`                 // riders, such as "writes/sadd"
-	Resource bool               `yaml:"resource,omitempty"`             // locks guard resources, to which owners write
+	Resource bool               `yaml:"resource,omitempty"`             // whether locks guard resources, to which owners write
 
 	On    string `yaml:"on,omitempty"`    // "process" or "docker"; default process
 	Image string `yaml:"image,omitempty"` // Redis image for docker; default as in cluster.Options
-	// "standalone", "sentinel", "sentinel:N", "masters:N" or "external"; default by variant and faults
+	// "standalone", "sentinel", "sentinel:N", "masters:N" or "external"; the default depends on variant and faults
 	Topology string `yaml:"topology"`
 	Prefix   string `yaml:"prefix,omitempty"` // prefix of all keys on external; default: a unique one
 
@@ -58,8 +58,8 @@ type Plan struct {
 	Thorough bool `yaml:"thorough,omitempty"`
 	// Rate is the target number of operations a second. Default: 20000, or 500 on several masters. Negative: no limit.
 	Rate float64 `yaml:"rate" zero:"default"`
-	// Pacing is "open" or "closed". Open operations are due at fixed times (harness.Spec.OpenLoop). Closed clients
-	// think between operations. Default "closed".
+	// Pacing is "open" or "closed". Open operations are due at fixed times (harness.Spec.OpenLoop). Closed clients wait
+	// between operations. Default "closed".
 	Pacing string `yaml:"pacing,omitempty"`
 	// Keys is the number of locks or sequences. Default: one lock for every ten clients, one sequence of each regime.
 	Keys int           `yaml:"keys,omitempty" zero:"default"`
@@ -70,7 +70,7 @@ type Plan struct {
 	// mean time that a client keeps a lock; default 5ms
 	Hold        time.Duration `yaml:"hold,omitempty" zero:"default"`
 	Rounds      *Rounds       `yaml:"rounds,omitempty"`      // the load of the variant writes/rounds
-	StopOnFirst bool          `yaml:"stopOnFirst,omitempty"` // end the load at the first violation
+	StopOnFirst bool          `yaml:"stopOnFirst,omitempty"` // whether the load ends at the first violation
 	Seed        uint64        `yaml:"seed"`                  // seed of all random choices; default: a random one
 	// Generators is the number of processes that share the clients, at most 64. Default: clients are in this process.
 	Generators int `yaml:"generators,omitempty" zero:"default"`

@@ -153,7 +153,7 @@ func (p Plan) needsFile() bool {
 }
 
 // SuiteCommand returns the command line that runs the given file, a suite with the plan as its only run. The argument
-// redis, and plans on an external Redis, are as in CommandWith.
+// redis, and plans on an external Redis, are treated as in CommandWith.
 func (p Plan) SuiteCommand(file, redis string) string {
 	w := newCommandLine("suite")
 	w.add(file)

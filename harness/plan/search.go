@@ -50,7 +50,7 @@ type Search struct {
 	Depth int    `json:"depth,omitempty" yaml:"depth,omitempty" zero:"default"`
 	Seed  uint64 `json:"seed,omitempty" yaml:"seed,omitempty"` // seed of the random schedules
 
-	// run the first explore.DefaultRunTwice schedules twice
+	// whether the first explore.DefaultRunTwice schedules are run twice
 	Twice    bool `json:"twice,omitempty" yaml:"twice,omitempty"`
 	Unpruned bool `json:"unpruned,omitempty" yaml:"-"` // sets explore.Spec.WithoutReduction
 }
@@ -235,7 +235,7 @@ func (s Search) OwnFilter() bool {
 	return err == nil && s.IsCustom() && v.Family == workloads.Dedup
 }
 
-// atMostOnce reports whether AtMostOnce applies, which it does to users' algorithms only.
+// atMostOnce reports whether the field AtMostOnce is set and applies. It applies to users' algorithms only.
 func (s Search) atMostOnce() bool { return s.IsCustom() && s.AtMostOnce }
 
 // AcceptsLoss reports whether the search accepts that a crash or a lost answer costs a message. spec is the one that
@@ -251,7 +251,7 @@ func (s Search) Check() error {
 	return err
 }
 
-// enoughClients is the number of clients that shows every known flaw.
+// enoughClients is the number of clients with which searches find every known flaw.
 const enoughClients = 3
 
 // Labels returns the conditions of the search of a variant, for reports.
@@ -324,7 +324,8 @@ func (s Search) ReplayCommand() string {
 	return w.String()
 }
 
-// DefaultFor is the time limit of searches that name none in a flag or a suite. A Search whose For is 0 has no limit.
+// DefaultFor is the time limit of a search for which neither a flag nor a suite gives one. A Search whose For is 0 has
+// no limit.
 const DefaultFor = 2 * time.Minute
 
 // CommandWith returns Command's line with the redis-server that the user named, if any.

@@ -211,7 +211,7 @@ const everyRegime = "every regime"
 // Values of Plan.Pacing.
 const (
 	OpenPacing   = "open"   // operations are due at fixed times
-	ClosedPacing = "closed" // clients think between operations
+	ClosedPacing = "closed" // clients wait between operations
 )
 
 // Checkers returns the checkers of the plan's workloads.

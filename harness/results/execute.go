@@ -39,7 +39,7 @@ type Options struct {
 
 	// Save and Resume are for searches only.
 	Save   string // file in which Explore saves the search, to be resumed later; empty: none
-	Resume *Saved // saved search to resume; nil: begin anew
+	Resume *Saved // saved search to resume; nil: the search begins anew
 
 	// Pieces returns how the pieces of a search are handed to workers. It gets the search without its limits For and
 	// MaxSchedules, and the version of this machine's Redis. If Pieces is nil, this process runs the whole search.

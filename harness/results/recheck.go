@@ -117,7 +117,7 @@ func judgeText(ctx context.Context, t Text, dir string) (rep reports.Report, err
 // fastest is the shortest plausible time between operations: no Redis does ten million operations a second.
 const fastest = 100 * time.Nanosecond
 
-// doubtUnits returns a note if operations follow each other so fast that their times are hardly in nanoseconds. If a
+// doubtUnits returns a note if operations follow each other so fast that their times can hardly be in nanoseconds. If a
 // recorder wrote milliseconds by mistake, each lease, which is in nanoseconds, outlasts the whole history.
 func doubtUnits(s analysis.Stats) []string {
 	n, span := s.Totals.All(), s.Last-s.First

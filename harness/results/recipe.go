@@ -32,8 +32,8 @@ func textOf(s *workloads.Script) uint32 {
 }
 
 // searchOf returns the search that found the counterexample of a recipe. The recipe of a user's own algorithm has no
-// script or adapter, so the caller gives it in a. The error wraps plan.ErrUsage if the recipe is of another variant or
-// script.
+// script or adapter, so the caller passes it in the ReplayOptions. The error wraps plan.ErrUsage if the recipe is of
+// another variant or script.
 func searchOf(r interleave.Recipe, a ReplayOptions) (s plan.Search, err error) {
 	variant, script := a.Variant, a.Script
 	if kind, test, ok := strings.Cut(r.Program, " "); ok && !strings.Contains(kind, "/") {

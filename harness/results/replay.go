@@ -66,8 +66,8 @@ func (a ReplayOptions) read() (r recordedCounterexample, err error) {
 	return r, nil
 }
 
-// Replay runs a counterexample a.Times times. The error wraps explore.ErrDiverged if a repetition differs from the
-// record, and plan.ErrUsage if a.From is unusable.
+// Replay runs a counterexample as often as a.Times says. The error wraps explore.ErrDiverged if a repetition differs
+// from the record, and plan.ErrUsage if a.From is unusable.
 func Replay(ctx context.Context, a ReplayOptions, o Options) (Replayed, error) {
 	if a.Times < 1 {
 		return Replayed{}, plan.Usagef("%d replays: ask for 1 or more", a.Times)
@@ -125,8 +125,8 @@ func (r recordedCounterexample) rerun(ctx context.Context, spec explore.Spec, ti
 	return c, err
 }
 
-// otherServer returns a remark if the counterexample was found on another version of the server. The argument here is
-// this machine's version. The remark is empty if the versions are the same, or if the record has no version.
+// otherServer compares the version of the server on which the counterexample was found with this machine's version. It
+// returns a remark if they differ, and "" if they are the same or the record has no version.
 func (r recordedCounterexample) otherServer(here string) string {
 	if r.server == "" || r.server == here {
 		return ""

@@ -153,8 +153,8 @@ func ReadSearch(path string) (Saved, error) {
 	return Saved{Search: h.Search, Checkpoint: c, path: path, head: h}, nil
 }
 
-// checkFits returns an error if the saved search cannot be resumed. The argument now describes this program and
-// machine.
+// checkFits compares the head of the saved search with one that describes this program and machine. It returns an error
+// if the search cannot be resumed here.
 func (f *Saved) checkFits(now savedHead) error {
 	refuse := func(format string, args ...any) error {
 		return plan.Usagef("%s: %w", f.path, fmt.Errorf(format, args...))

@@ -77,8 +77,9 @@ func All() []Skeleton {
 	}
 }
 
-// adapter returns the skeleton of an adapter in the given language. The argument file is the adapter, and command
-// starts it. The commands in build have to run before that.
+// adapter returns the skeleton of an adapter in the given language. The parameter file is the name of the adapter's
+// source file, and command is the command line that starts the adapter. The commands in the list build have to run
+// before that.
 func adapter(language, file, command, change, needs string, build ...string) Skeleton {
 	return Skeleton{
 		Name: language, Change: change, Needs: needs,
@@ -129,7 +130,7 @@ func (s Skeleton) Files(version string) (all []File, err error) {
 	return all, nil
 }
 
-// goVersion is the Go that doublegrant needs.
+// goVersion is the version of Go that doublegrant needs.
 const goVersion = "1.26.0"
 
 // goMod returns the go.mod of a module that tests a lock.

@@ -99,7 +99,8 @@ func (c *Collection) Check(i int, m RemoteResult, worker string) error {
 	return nil
 }
 
-// Add adds a worker's result of repetition i, whose folder is filled. It returns the run as it stands in the results.
+// Add adds a worker's result of repetition i. The caller has filled the repetition's folder. It returns the run as it
+// stands in the results.
 func (c *Collection) Add(i int, m RemoteResult, worker string) tally.Run {
 	r := m.Run
 	r.Pass, r.Expected, r.Worker = 1, c.head.expected(r.Name), worker

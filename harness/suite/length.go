@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// searchEstimate is the assumed time of a search, since the real one is not known in advance. Most need less.
+// searchEstimate is the assumed time of a search, since the real one is not known in advance. Most searches need less.
 const searchEstimate = 2 * time.Second
 
 // Estimate estimates how long each run of the suite takes, in order. The result all is the time of a whole pass, with

@@ -100,7 +100,7 @@ func (m RemoteResult) Claim() string {
 
 // repetitionResult is the result of a repetition on this machine.
 type repetitionResult struct {
-	run  tally.Run // the run, without its pass and expectation
+	run  tally.Run // the run, before the number of its pass and its expectation are filled in
 	dirs []string  // results folders of the repetition
 }
 

@@ -51,8 +51,8 @@ func readShard(dir string) (s shardRecord, err error) {
 	return s, nil
 }
 
-// addRun adds the run that a line of the record holds, if that run ended. The argument was has what the record says up
-// to this line.
+// addRun adds the run that a line of the record holds, if that run ended. The first parameter holds what the record
+// says up to this line.
 func (s *shardRecord) addRun(was recorded, l recordLine) error {
 	if l.Suite != nil {
 		return l.Suite.checkShard()

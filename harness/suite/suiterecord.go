@@ -20,7 +20,7 @@ const (
 
 	recordSchema = 1 // number that is raised when older programs can no longer read a record
 
-	keptOfEach = 10 // number of runs of each case and ending whose whole folders a soak keeps
+	keptOfEach = 10 // for each case and ending, the number of runs whose whole folders a soak keeps
 )
 
 // record writes suite.jsonl while the suite runs, so that a killed soak leaves its results.

@@ -22,9 +22,9 @@ type Options struct {
 	results.Options
 	// how long to repeat all runs with new seeds; the first pass is always finished; 0: one pass
 	For      time.Duration
-	Resume   string // results folder of an interrupted suite to resume, for the time of its own For; "": begin anew
+	Resume   string // results folder of an interrupted suite to resume, for the time of its own For; "": none
 	Version  string // version of the program; only the same version can resume a suite
-	FailFast bool   // end after the first run that is not as expected
+	FailFast bool   // whether the suite ends after the first run that is not as expected
 	Begin    func(Position)
 	End      func(Position, tally.Run)
 }
@@ -295,7 +295,7 @@ func (r *suiteRunner) tidy(dir string, run *tally.Run) error {
 	return nil
 }
 
-// progress passes on a run's progress and samples the harness's memory. It is called about once a second.
+// progress passes a run's progress on, and samples the harness's memory. It is called about once a second.
 func (r *suiteRunner) progress(p harness.Progress) {
 	s := measureProcess(r.since())
 	r.out.Memory.UnderLoad(s)

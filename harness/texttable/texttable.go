@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	gap       = 2  // spaces between two columns
+	gap       = 2  // number of spaces between two columns
 	narrowest = 10 // width in runes below which no column is shrunk
 
-	usual = 80 // columns of running text for output other than a terminal
-	least = 20 // columns of running text on a terminal with fewer columns
+	usual = 80 // width of running text in columns, for output other than a terminal
+	least = 20 // width of running text in columns, on a terminal with fewer columns
 )
 
 // Width returns the width of the terminal w in columns. It returns 0 if w is not a terminal, since lines may have any
@@ -112,9 +112,9 @@ func longestPiece(cell string) (n int) {
 	return n
 }
 
-// shrink narrows columns until the table fits into width, each time the widest column that may still become narrower.
-// It reports whether the table fits. No column becomes narrower than its entry in the list lowest, or than the constant
-// narrowest.
+// shrink narrows columns until the table fits into width. Each time it takes the widest column that may still become
+// narrower. It reports whether the table fits. No column becomes narrower than its entry in the list lowest, or than
+// the constant narrowest.
 func shrink(widths, lowest []int, width int) bool {
 	total := gap * (len(widths) - 1)
 	for _, w := range widths {

@@ -9,7 +9,7 @@ import (
 
 const (
 	tick = 50 * time.Millisecond // longest time from one reading of a Clock to the next, while the process is awake
-	step = 2 * tick              // longest time that one reading adds
+	step = 2 * tick              // longest time that one reading adds to the time awake
 
 	// Standstill is the shortest time between two readings that counts as a standstill of the process.
 	Standstill = 500 * time.Millisecond
@@ -74,7 +74,7 @@ func (c *Clock) Longest() time.Duration {
 	return c.longest
 }
 
-// readAfter takes a reading. The argument now is the time since the clock was started. The caller holds c.mu.
+// readAfter takes a reading at the given time, which counts from the start of the clock. The caller holds c.mu.
 func (c *Clock) readAfter(now time.Duration) (awake time.Duration, standstills int) {
 	gap := now - c.readAt
 	c.readAt = now

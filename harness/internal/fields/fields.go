@@ -84,7 +84,7 @@ func Read(file string, r io.Reader, into any) error {
 	return Reader{file}.Fill(doc.Content[0], reflect.ValueOf(into).Elem())
 }
 
-// hint suggests a correction for a line with two colons. Users mostly write such a line for the field expect.
+// hint suggests a correction for a line with two colons. Most such lines are those of the field named expect.
 func hint(err error) string {
 	if !strings.Contains(err.Error(), "mapping values are not allowed") {
 		return ""
