@@ -11,11 +11,11 @@ import (
 // heals and ends. So a run that is killed leaves what was known at that moment. Start is always set. Active, Heal and
 // End are 0 until they happen.
 type Fault struct {
-	Number  int           `json:"number,omitempty"` // numbered from 1 by start; 0: recorded by an older program
+	Number  int           `json:"number,omitempty"` // number in order of Start, from 1; 0: recorded by an older program
 	Name    string        `json:"name"`
 	Effects Effects       `json:"effects,omitempty"` // what it does to its targets; 0: not declared
 	Targets []string      `json:"targets,omitempty"` // names of the nodes or links that it strikes
-	Start   time.Duration `json:"start"`             // just before the first action
+	Start   time.Duration `json:"start"`             // time just before the first action
 	Active  time.Duration `json:"bit"`               // when a probe had shown that it acts; 0: the record stops earlier
 	Heal    time.Duration `json:"heal"`              // when the heal began; 0: the record stops earlier
 	End     time.Duration `json:"end"`               // when the system was whole again; 0: this was never seen

@@ -236,7 +236,8 @@ func (r *recorder) watermark(limit time.Duration) time.Duration {
 	return mark
 }
 
-// write runs f, which writes to the store, unless the store has failed before. The caller holds r.mu.
+// write runs f, a function that writes to the store. If the store has failed before, it does not run f. The caller
+// holds r.mu.
 func (r *recorder) write(f func() error) {
 	if r.broken {
 		return

@@ -328,8 +328,8 @@ func (r *run) finish(runCtx context.Context) error {
 // finalGrace bounds how long the final reads of an interrupted run may still wait, such as for leases to end.
 const finalGrace = 3 * time.Second
 
-// endOfWaits returns a channel that is closed when the final reads must stop waiting: when the context final ends, or
-// finalGrace after runCtx has ended.
+// endOfWaits returns a channel that is closed when the final reads must stop waiting: when their own context has ended,
+// or finalGrace after runCtx has ended.
 func endOfWaits(final, runCtx context.Context) <-chan struct{} {
 	ctx, cancel := context.WithCancel(final)
 	context.AfterFunc(runCtx, func() { time.AfterFunc(finalGrace, cancel) })

@@ -87,7 +87,7 @@ func complete(root *cobra.Command) {
 	visit(root)
 }
 
-// argumentCompletions returns the completion of each command's arguments. A key is the words of a command, such as
+// argumentCompletions returns the completion of each command's arguments. Each key has the words of a command, such as
 // "coordinate suite".
 func argumentCompletions() map[string]cobra.CompletionFunc {
 	return map[string]cobra.CompletionFunc{

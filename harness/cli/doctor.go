@@ -248,8 +248,8 @@ func interpreters() (used []string, replacements map[string]string) {
 	return slices.Compact(used), replacements
 }
 
-// withInterpreters adds both results of interpreters to a finding. An interpreter that lacks a library is a warning,
-// since users may start their own adapters with it.
+// withInterpreters adds both results of the function interpreters to a finding. An interpreter that lacks a library is
+// a warning, since users may start their own adapters with it.
 func withInterpreters(f finding, used []string, replacements map[string]string) finding {
 	if len(used) > 0 {
 		f.Is += "; looked at " + units.And(used)

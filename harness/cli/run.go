@@ -195,7 +195,7 @@ func (a *app) printJSON(document interface{ DocumentKind() reports.Kind }) error
 	return reports.WriteJSON(a.out, document)
 }
 
-// exactArgs accepts n arguments and refuses any other number. The argument what describes the n arguments, for the
+// exactArgs accepts n arguments and refuses any other number. The text in what describes the n arguments, for the
 // error.
 func exactArgs(n int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {

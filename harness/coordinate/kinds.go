@@ -53,8 +53,8 @@ func newUnit(kind, program, server string, body any) (workqueue.Unit, error) {
 	return workqueue.Unit{Kind: kind, Program: program, Server: server, Body: b}, nil
 }
 
-// decode reads one JSON value into a variable, to which the argument into points. It rejects unknown fields, and
-// anything after the value.
+// decode reads one JSON value. The parameter into points to the variable that gets the value. Unknown fields, and
+// anything after the value, are errors.
 func decode(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()

@@ -13,7 +13,7 @@ type Work struct {
 	takes time.Duration     // expected time of all units on one worker
 }
 
-// add adds a unit, unless its id was added before. The argument takes is the unit's expected time; 0: unknown.
+// add adds a unit, unless its id was added before. The unit's expected time is in takes; 0: unknown.
 func (w *Work) add(id, name string, takes time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 //go:embed published/*.yaml
 var published embed.FS
 
-// files lists the files in published, in the order in which All returns their experiments.
+// files names the experiments' files, in the order in which All returns their experiments.
 var files = []string{"jepsen", "redis", "redlock", "guards"}
 
 // All lists the published results that can be repeated, and then the project's own measurement of protections.

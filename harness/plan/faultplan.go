@@ -16,7 +16,7 @@ import (
 // are the defaults named beside them. A parameter that the fault does not take is refused.
 type FaultPlan struct {
 	Fault  string   `yaml:"fault,omitempty"`  // one of FaultDocs, such as "kill-primary"
-	Random []string `yaml:"random,omitempty"` // given instead of Fault: names from which the seed draws a fault each time
+	Random []string `yaml:"random,omitempty"` // in place of Fault: names from which the seed draws one each time
 	// How long the load runs before this entry, from the end of the previous entry on. Default: the plan's calm.
 	Start time.Duration `yaml:"start,omitempty" zero:"default"`
 	// how long the fault is in force; default: the fault's own time
@@ -190,7 +190,7 @@ func (t *timetable) append(track string, s FaultPlan) {
 	t.tracks[track] = append(t.tracks[track], s)
 }
 
-// all lists every fault, track by track.
+// all returns every fault, track by track.
 func (t *timetable) all() (all []FaultPlan) {
 	if t == nil { // not resolved yet
 		return nil

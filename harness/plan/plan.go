@@ -21,7 +21,7 @@ type Plan struct {
 	Script   *workloads.Script  `yaml:"script,omitempty"`               // the variant's script, if the catalogue has none
 	Adapter  *workloads.Adapter `yaml:"adapter,omitempty" was:"client"` // the adapter that is the variant
 	With     []string           `yaml:"with,omitempty"`                 // riders, such as "writes/sadd"
-	Resource bool               `yaml:"resource,omitempty"`             // whether locks guard resources, to which owners write
+	Resource bool               `yaml:"resource,omitempty"`             // locks guard resources, to which owners write
 
 	On    string `yaml:"on,omitempty"`    // "process" or "docker"; default process
 	Image string `yaml:"image,omitempty"` // Redis image for docker; default as in cluster.Options

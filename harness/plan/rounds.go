@@ -9,6 +9,6 @@ const RoundsVariant = "writes/rounds"
 type Rounds struct {
 	Count  int           `yaml:"count,omitempty" zero:"default"`  // number of rounds of each client; default 400
 	Every  time.Duration `yaml:"every,omitempty" zero:"default"`  // period of a client's rounds; default 100ms
-	Locks  bool          `yaml:"locks,omitempty"`                 // whether all clients try to take one lock in each round
+	Locks  bool          `yaml:"locks,omitempty"`                 // whether all clients try for one lock in each round
 	Within time.Duration `yaml:"within,omitempty" zero:"default"` // how long a WAIT may take; default 20ms
 }

@@ -137,7 +137,7 @@ func longestElapsed(shards []shardRecord) (most time.Duration) {
 // folder returns the name of the shard's folder within the merged suite's folder.
 func (s shardRecord) folder() string { return fmt.Sprintf("shard-%d", s.head.Shard.Number) }
 
-// copyFolder creates the folder into, and copies the content of the folder from to it. It skips links and other special
+// copyFolder copies one folder (the parameter from) to a new one (the parameter into). It skips links and other special
 // files.
 func copyFolder(ctx context.Context, into, from string) error {
 	root, err := filepath.EvalSymlinks(from) // WalkDir follows no link, not even the root

@@ -9,7 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
-// part says of which whole suite a suite is a part, and which part it is.
+// part says to which whole suite a shard belongs, and which shard of it this is.
 type part struct {
 	recordShard
 	fingerprint string // fingerprint of the whole suite

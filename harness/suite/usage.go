@@ -10,8 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
-// measureProcess samples this process. The argument at is the time since the start of the suite. Without /proc, memory
-// and files are 0, which means not measured.
+// measureProcess samples this process, at the given time since the start of the suite. Without /proc, memory and files
+// are 0, which means not measured.
 func measureProcess(at time.Duration) tally.Sample {
 	s := tally.Sample{At: at, RSS: residentMemory(), Goroutines: runtime.NumGoroutine()}
 	if d, err := os.Open("/proc/self/fd"); err == nil {

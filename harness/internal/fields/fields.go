@@ -64,7 +64,7 @@ type Placed interface{ Put(Place) }
 // yamlLine matches the beginning of the parser's messages.
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// Read fills a struct from r, which holds one YAML mapping. The argument into points to the struct. Errors begin with
+// Read fills a struct from r, which holds one YAML mapping. The parameter into points to the struct. Errors begin with
 // the name of the file and the line.
 func Read(file string, r io.Reader, into any) error {
 	dec := yaml.NewDecoder(r)
