@@ -27,7 +27,7 @@ func newFaultsInForce() *faultsInForce {
 }
 
 // begin sets the fault's Start and Number and adds it to the faults in force. If the run is waiting for the system to
-// be whole, begin waits until it is.
+// be whole, begin waits as well.
 func (o *faultsInForce) begin(f *Fault, clock Clock) {
 	o.recovering <- struct{}{}
 	defer func() { <-o.recovering }()

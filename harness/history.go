@@ -12,9 +12,9 @@ type Meta struct {
 	Name    string    `json:"name"`
 	Seed    uint64    `json:"seed"`
 	Started time.Time `json:"started"`
-	Workers int       `json:"workers"` // concurrent clients, riders included
-	Groups  int       `json:"groups"`  // client groups; worker w is in group w mod Groups
-	Clients int       `json:"clients"` // workers of the main workload; the rest are riders
+	Workers int       `json:"workers"` // number of concurrent clients, riders included
+	Groups  int       `json:"groups"`  // number of client groups; worker w is in group w mod Groups
+	Clients int       `json:"clients"` // number of workers of the main workload; the rest are riders
 	Kinds   []Kind    `json:"kinds"`   // kinds that the workloads promise to record
 	// Rate is how many steps a second all workers together should begin; 0: as many as they can.
 	Rate   float64           `json:"rate"`

@@ -144,7 +144,7 @@ type judge struct {
 	faults   []Influence
 	mu       sync.Mutex
 	found    map[Class]int   // number of anomalies by class, including those beyond maxAnomalies
-	findings map[Finding]int // number of double grants and lost writes; in the keys Count is 0
+	findings map[Finding]int // number of double grants and lost writes, by a Finding whose Count is 0
 	Judged
 }
 

@@ -59,7 +59,7 @@ type run struct {
 	watch   *watch
 	quota   Quota // nil: no quota
 	inForce *faultsInForce
-	notes   []string              // for Result.Notes
+	notes   []string              // remarks that become Result.Notes
 	failed  atomic.Pointer[error] // the first client that panicked
 	workers []*worker
 

@@ -42,9 +42,9 @@ func (s *Session) Client() int { return s.id }
 // Now returns the time on the run's clock.
 func (s *Session) Now() time.Duration { return s.time.Now() }
 
-// Invoke records one operation and returns it as recorded. It sets the client and the Call, runs do, and sets the
-// Return. The function do performs the operation and sets Outcome, Result and Err. If it panics, the operation is
-// recorded as Info, since it is not known how far it came.
+// Invoke records one operation and returns it as recorded. It sets the client and the Call, runs the function do, and
+// sets the Return. That function performs the operation and sets Outcome, Result and Err. If it panics, the operation
+// is recorded as Info, since it is not known how far it came.
 func (s *Session) Invoke(op Op, do func(*Op)) Op {
 	op.Client = s.id
 	op.Due, s.due = s.due, 0

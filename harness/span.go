@@ -2,7 +2,7 @@ package harness
 
 import "time"
 
-// Span is a stretch of time that a checker judged. Kind says what it means.
+// Span is a stretch of time that a checker judged. Its field Kind says what it means.
 type Span struct {
 	Client int           `json:"client"`         // client of the grant with which the span begins
 	Owner  int           `json:"owner"`          // number of the owner, from 0: spans of one owner have the same number

@@ -17,7 +17,7 @@ type Spec struct {
 	Workload Workload
 	Checkers []Checker
 
-	Clients      int           // concurrent clients of Workload; default 10
+	Clients      int           // number of concurrent clients of Workload; default 10
 	Duration     time.Duration // least duration of the load; faults still in force extend it; default 5s
 	Rate         float64       // steps a second that all clients together aim at; 0: as fast as they can
 	OpenLoop     bool          // true: steps have set times, however late others are; false: clients wait between steps

@@ -100,9 +100,9 @@ func (g Judgement) InDoubt() bool { return g.Verdict == Unknown && !g.NotNeeded 
 // Checker judges a history.
 type Checker interface {
 	Name() string
-	// Check ranges over h.Ops, in order, and calls found for every violation, as soon as it is certain. The first pass
-	// is shared with the other checkers. Each further one reads the history again. While a run goes on there is only
-	// one pass: after it h.Ops is empty.
+	// Check ranges over h.Ops, in order, and calls the function found for every violation, as soon as it is certain.
+	// The first pass is shared with the other checkers. Each further one reads the history again. While a run goes on
+	// there is only one pass: after it h.Ops is empty.
 	//
 	// Check is pure: the same history gives the same answer, whether it is read from a store or comes from a run. It
 	// skips operations of kinds that it does not know. When ctx ends first, the verdict is Unknown unless a violation

@@ -26,7 +26,7 @@ type exploreFlags struct {
 	searchFlags
 	pieces    pieceFlags
 	replay    replayFlags
-	all       bool   // true: search the whole catalogue
+	all       bool   // whether the whole catalogue is searched
 	situation string // situation to print step by step
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 type replayFlags struct {
-	from  string // path of a file, or a recipe
+	from  string // path of a counterexample's file, or a recipe
 	times int
 }
 

@@ -195,8 +195,8 @@ func (a *app) printJSON(document interface{ DocumentKind() reports.Kind }) error
 	return reports.WriteJSON(a.out, document)
 }
 
-// exactArgs accepts n arguments and refuses any other number. The text in what describes the n arguments, for the
-// error.
+// exactArgs accepts n arguments and refuses any other number. The error describes the n arguments with the words of the
+// parameter what.
 func exactArgs(n int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != n {

@@ -13,7 +13,7 @@ type Work struct {
 	takes time.Duration     // expected time of all units on one worker
 }
 
-// add adds a unit, unless its id was added before. The unit's expected time is in takes; 0: unknown.
+// add adds a unit and its expected time (0: unknown), unless a unit with this id was added before.
 func (w *Work) add(id, name string, takes time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -157,7 +157,7 @@ type part int
 const (
 	untilPromotion part = iota // until a Sentinel announces the promotion
 	whileFollowing             // while clients may still have to follow the new primary
-	untilHeal                  // from then on, while the partition lasts
+	untilHeal                  // after clients have followed, while the partition lasts
 	afterHeal
 )
 

@@ -54,7 +54,7 @@ type arm struct {
 // Repetition says how an experiment is repeated. Zero values stand for the defaults.
 type Repetition struct {
 	Trials   int    // number of trials of each arm; default: the experiment's number
-	Parallel int    // trials that run at the same time, each on a cluster of its own; default 1
+	Parallel int    // number of trials that run at the same time, each on a cluster of its own; default 1
 	Seed     uint64 // seed of the first trial; each later trial adds 1; default: random
 	On       string // "process" or "docker"; default process
 	Image    string // Redis image for docker

@@ -40,7 +40,7 @@ type Tour struct {
 	Failovers []Scene // runs in which a replica becomes the primary
 }
 
-// Scenes lists all of the tour, in order.
+// Scenes lists all scenes of the tour, in order.
 func (t Tour) Scenes() []Scene { return slices.Concat(t.Pairs, t.Numbers, t.Failovers) }
 
 // Demo returns the tour.

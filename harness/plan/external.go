@@ -15,7 +15,7 @@ import (
 
 // OnExternal says where plans of topology external run. The zero value runs none.
 type OnExternal struct {
-	Target    *external.Target // nil: no target was given
+	Target    *external.Target // the external Redis; nil: none was given
 	Confirmed string           // hosts that the user agreed to put under load (--i-may-load); must equal Target.Hosts()
 	Note      func(string)     // receives remarks for the user after the run; nil: remarks are dropped
 	OnNotSent func(error)      // see external.Options

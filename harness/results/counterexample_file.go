@@ -20,7 +20,7 @@ type counterexampleFile struct {
 	Counterexample interleave.Counterexample `json:"counterexample"`
 }
 
-// olderFormat is the start of a file of a version before 0.1.0. Later files start with a reports.Head.
+// olderFormat is the start of a file that a version before 0.1.0 wrote. Later files start with a reports.Head.
 type olderFormat struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"`

@@ -22,7 +22,7 @@ type Options struct {
 	results.Options
 	// how long to repeat all runs with new seeds; the first pass is always finished; 0: one pass
 	For      time.Duration
-	Resume   string // results folder of an interrupted suite to resume, for the time of its own For; "": none
+	Resume   string // results folder of an interrupted suite to resume, whose own For applies; "": none
 	Version  string // version of the program; only the same version can resume a suite
 	FailFast bool   // whether the suite ends after the first run that is not as expected
 	Begin    func(Position)

@@ -140,7 +140,7 @@ func (t Threshold) compare(b bound, all []tally.Failover) (tally.Ending, string)
 }
 
 // lasted returns a clause about the time that b limits, such as "the first write of a client came 1.4 s after the
-// fault". The argument took is the length of that time, in words.
+// fault". The parameter took has the length of that time, in words.
 func (b bound) lasted(took string) string {
 	switch b.name {
 	case string(analysis.Accepted):

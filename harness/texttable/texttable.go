@@ -197,8 +197,8 @@ func writeRow(b *strings.Builder, row []string, widths []int) {
 }
 
 // Wrap breaks text into lines of at most width runes. It breaks lines between words or, where a word is too long, after
-// a dash, slash or comma. A part that is still too long has a line of its own. Wrap does not change a text that fits,
-// nor any text if width is 0.
+// a dash, slash or comma. A part that is still too long has a line of its own. Wrap does not change a text that fits.
+// If width is 0, every text fits.
 func Wrap(text string, width int) (lines []string) {
 	if width <= 0 || utf8.RuneCountInString(text) <= width {
 		return []string{text}
