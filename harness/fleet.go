@@ -40,7 +40,7 @@ type fleetGroup struct {
 type fleetMember struct {
 	fleet           *Fleet
 	group           *fleetGroup
-	struck          atomic.Bool // the client is about to die, or has died
+	struck          atomic.Bool // whether the client is about to die, or has died
 	checkpointsLeft int         // number of checkpoints until the client dies; 0: no death is planned
 	dead            bool
 	standing        int // number of the client's goroutines that wait at a checkpoint

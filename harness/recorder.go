@@ -45,7 +45,7 @@ type recorder struct {
 
 	mu     sync.Mutex // protects the fields below
 	store  Store
-	broken bool // the store has failed: all further records are discarded
+	broken bool // whether the store has failed; if so, all further records are discarded
 	counts [3]int64
 	faults []Fault // the latest record of each fault
 }

@@ -29,7 +29,7 @@ const (
 type screen struct {
 	out      io.Writer
 	terminal bool
-	ascii    bool // the locale has no UTF-8
+	ascii    bool // whether the locale lacks UTF-8
 
 	mu  sync.Mutex
 	bar *progressBar // the bar, if one is shown; nil: none

@@ -24,7 +24,7 @@ type blueprint struct {
 
 	downAfter time.Duration // down-after of the Sentinels; 0: usualDownAfter
 	workers   int           // number of clients, riders included; 0: enough for every group
-	external  bool          // somebody else runs it: faults can strike only clients and their links
+	external  bool          // whether somebody else runs it; if so, faults can strike only clients and their links
 }
 
 var _ nemesis.Topology = blueprint{}

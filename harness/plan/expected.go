@@ -17,7 +17,7 @@ import (
 // Expected is the expectation that a plan states for its run. The zero value states none: see Plan.Expect. In a file it
 // is "valid", "documented", or a mapping such as {invalid: [double-grant]}.
 type Expected struct {
-	Valid   bool            // there may be no violation, except of the classes in May
+	Valid   bool            // true: there may be no violation, except of the classes in the field May
 	Invalid []harness.Class // each of these classes has to be found
 	May     []harness.Class // these classes may be found as well
 }

@@ -43,7 +43,7 @@ type Plan struct {
 	Acks int `yaml:"acks,omitempty" zero:"default"`
 
 	Nemesis []string `yaml:"nemesis,omitempty"`               // faults, one after the other; the short form of Faults
-	Repeat  int      `yaml:"repeat,omitempty" zero:"default"` // how often to go through Nemesis; default 1
+	Repeat  int      `yaml:"repeat,omitempty" zero:"default"` // how often the run goes through Nemesis; default 1
 	// How long each fault of Nemesis is in force; default: the fault's own time, usually 5s.
 	FaultFor time.Duration `yaml:"faultFor,omitempty" zero:"default"`
 	Faults   []FaultPlan   `yaml:"faults,omitempty"` // the timetable, instead of Nemesis

@@ -28,7 +28,7 @@ type ReplayOptions struct {
 // Replayed is the result of a replay.
 type Replayed struct {
 	Variant        string                    `json:"variant"`
-	Times          int                       `json:"times"` // requested repetitions; all had the same result
+	Times          int                       `json:"times"` // number of requested repetitions; all had the same result
 	Counterexample interleave.Counterexample `json:"counterexample"`
 
 	Exploration reports.Exploration `json:"-"` // a search with this counterexample alone, for reports
