@@ -46,7 +46,7 @@ type feed struct {
 	name     string
 	batches  chan []Op
 	queued   atomic.Int64 // number of operations that wait in batches
-	detached atomic.Bool  // whether the watcher fell too far behind; if so, it sees no more, and its findings are ignored
+	detached atomic.Bool  // whether the watcher is too far behind; if so, it sees no more, and its findings are ignored
 	cancel   context.CancelFunc
 	done     chan struct{} // closed when its watcher has stopped
 }

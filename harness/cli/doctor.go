@@ -31,7 +31,7 @@ type finding struct {
 	Is   string `json:"is"` // what was found; if not OK, often with the remedy
 
 	Do    string         `json:"do,omitempty"`      // remedy; empty: none is needed, or the field Is contains it
-	Warn  bool           `json:"warning,omitempty"` // whether the machine is OK, but perhaps not for every run
+	Warn  bool           `json:"warning,omitempty"` // true: OK is true as well, but perhaps not for every run
 	Limit *cluster.Check `json:"limit,omitempty"`
 }
 
