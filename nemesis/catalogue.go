@@ -86,7 +86,7 @@ type Acting int
 
 const (
 	OnAnyNode       Acting = iota
-	OnSomePrimary          // clients talk to primaries only: on replicas alone it would touch nothing
+	OnSomePrimary          // clients talk to primaries only: on replicas alone the fault would touch nothing
 	OnPrimariesOnly        // the fault cannot act on a replica
 )
 
@@ -96,7 +96,7 @@ type Consequences uint
 
 const (
 	MayLose    Consequences = 1 << iota // after a failover the new primary may lack what the old one acknowledged
-	Loses                               // under a steady load it certainly lacks some, unless a setting prevents that
+	Loses                               // as MayLose, and under a steady load certainly, unless a setting prevents it
 	Forgets                             // a node comes back without its data, unless there is an append-only file
 	AtOnce                              // a node comes back before any lease ends
 	Evicts                              // a node drops keys with a TTL

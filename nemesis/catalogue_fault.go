@@ -116,8 +116,8 @@ func (f Configured) Ends() (from, to Target) { return f.from, f.to }
 // that has a shape.
 func (f Configured) CheckShape(on Topology) error { return f.shape.Check(on) }
 
-// Can reports whether the fault can have any of the consequences in what. A fault that strikes only replicas or
-// Sentinels ends no lease early, drops no key and loses no acknowledged write.
+// Can reports whether the fault can have any of the given consequences. A fault that strikes only replicas or Sentinels
+// ends no lease early, drops no key and loses no acknowledged write.
 func (f Configured) Can(what Consequences) bool {
 	spared := func(host string) bool {
 		host = strings.TrimSpace(host)

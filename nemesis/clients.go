@@ -82,7 +82,7 @@ func (m populated) ClientGroups() []string {
 // String lists the groups.
 func (s struckGroups) String() string { return strings.Join(s.names, ", ") }
 
-// sum adds up what count returns for each group.
+// sum adds up the results of the function count for the groups.
 func (s struckGroups) sum(count func(group int) int) (n int) {
 	for _, g := range s.groups {
 		n += count(g)

@@ -58,7 +58,7 @@ type finder struct {
 	mutants  []mutant
 }
 
-// find returns the mutants of a file, numbered from first, and their sites.
+// find returns the mutants of a file and their sites. The parameter first is the number of the first mutant.
 func find(
 	fset *token.FileSet, info *types.Info, file *ast.File, name string, src []byte, first int,
 ) ([]mutant, []site) {
@@ -130,7 +130,7 @@ var comparisons = map[token.Token][]token.Token{
 
 var sums = map[token.Token]token.Token{token.ADD: token.SUB, token.SUB: token.ADD}
 
-// binary moves the boundary of comparisons, negates comparisons, and swaps + and - in numbers and times.
+// binary moves comparisons to the other side of equality, negates them, and swaps + and - in numbers and times.
 func (f *finder) binary(e *ast.BinaryExpr) {
 	if f.constant(e) {
 		return
@@ -166,7 +166,7 @@ func (f *finder) atom(e ast.Expr) {
 	}
 }
 
-// steps swaps += and -=, ++ and --.
+// steps replaces += by -= and ++ by --, and the other way round.
 func (f *finder) steps(list []ast.Stmt) {
 	for _, s := range list {
 		switch s := s.(type) {

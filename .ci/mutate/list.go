@@ -13,8 +13,8 @@ import (
 // list holds, by key, the reason for each mutant that behaves like the original.
 type list map[string]string
 
-// readList reads a list. It has a line for each mutant, as mutate prints it, and below one or more of them an indented
-// reason. Empty lines and lines that begin with # are skipped. A missing file is an empty list.
+// readList reads a list. The file has a line for each mutant, as mutate prints it. An indented reason follows one or
+// more such lines. Empty lines and lines that begin with # are skipped. A missing file is an empty list.
 func readList(path string) (list, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

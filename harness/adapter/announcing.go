@@ -19,7 +19,7 @@ type announcing struct {
 	cmd       *exec.Cmd
 	lastWords *cluster.LastWords
 	ended     chan struct{}      // closed when the process has ended and was waited for
-	killed    chan struct{}      // closed by kill, as when its client crashes
+	killed    chan struct{}      // closed by the method kill, for example because the client has crashed
 	clock     *clock             // nil: the process has no preloaded clock
 	begun     atomic.Bool        // the process has announced something
 	failed    chan error         // why its clock broke down; buffers one error

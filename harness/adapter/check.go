@@ -165,8 +165,8 @@ func (t *trial) askOnce(c workloads.Adapter) {
 	t.checkHeard()
 }
 
-// checkHeard is a step that fails unless commands of the program have reached Redis. Of several masters, most must have
-// got commands.
+// checkHeard is a step that fails unless commands of the program have reached Redis. If there are several masters,
+// commands must have reached most of them.
 func (t *trial) checkHeard() {
 	names := "its commands come to the Redis that init names"
 	if len(t.to) > 1 {

@@ -16,9 +16,9 @@ type lines struct {
 	spare   []byte // the next buffer for waiting lines
 }
 
-// write writes line to a process, or leaves it to a goroutine that is already writing. If others is true, write first
-// lets other goroutines run, so that one write takes all their lines. It ignores errors: a process that has closed its
-// input is about to end, and the process's output tells why.
+// write passes line to a process, or leaves it to a goroutine that is already writing. If the parameter others is true,
+// other goroutines run first, so that one write takes all their lines. Errors are ignored: a process that has closed
+// its input is about to end, and the process's output tells why.
 func (l *lines) write(to io.Writer, line []byte, others bool) {
 	if !l.add(line) {
 		return
@@ -66,7 +66,7 @@ func (c *process) send(r request) (chan answer, error) {
 }
 
 // register makes the channel for the answers to r, and gives r the next id. A request for a thread keeps the thread's
-// id. others is true if further requests wait for answers.
+// id. The result others says whether further requests wait for answers.
 func (c *process) register(r *request) (answers chan answer, others bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

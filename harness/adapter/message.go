@@ -25,7 +25,7 @@ const page = "see workloads/adapters/README.md"
 const (
 	doInit  = "init"
 	doReset = "reset"
-	doRun   = "run" // makes a thread run that the program has asked for
+	doRun   = "run" // runs a thread that the program has asked for
 
 	askNow   = "now"
 	askSleep = "sleep"
@@ -83,7 +83,7 @@ type answer struct {
 	Clients   int      `json:"clients"` // how many clients one process serves at the same time; 0: any number
 	Reset     bool     `json:"reset"`   // the program wants to be told of every new schedule
 	Symmetric bool     `json:"symmetric"`
-	Masters   int      `json:"masters"` // least number of independent masters that it asks; 0: it uses one Redis
+	Masters   int      `json:"masters"` // least number of independent masters that it uses; 0: it uses one Redis
 
 	Clock workloads.AdapterClock `json:"clock"`
 }

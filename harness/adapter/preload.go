@@ -95,7 +95,7 @@ type clock struct {
 	l         net.Listener
 	owner     timekeeper
 	questions chan timeQuestion // questions during an operation
-	over      chan struct{}     // closed by close
+	over      chan struct{}     // closed by the method close
 	loaded    atomic.Bool       // the library has said hello
 	shown     atomic.Int64      // the time of day in its latest answer, in nanoseconds since 1970; 0: none yet
 }

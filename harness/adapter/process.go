@@ -206,8 +206,8 @@ func (c *process) operationOver() {
 	}
 }
 
-// await waits for the answer to a request; do is that request's Do. Meanwhile it answers the questions of the process.
-// For patience see ask.
+// await waits for the answer to a request. Meanwhile it answers the questions of the process. The parameter do is the
+// request's field Do. For patience see ask.
 func (c *process) await(ctx context.Context, answers chan answer, do string, patience time.Duration) (answer, error) {
 	var alarm <-chan time.Time
 	var questions <-chan timeQuestion
@@ -257,9 +257,10 @@ func (c *process) await(ctx context.Context, answers chan answer, do string, pat
 	}
 }
 
-// answerQuestion answers the question q, which the process asked during a request; do is that request's Do. After a
-// sleep an operation also gets the time. A thread does not, since for a thread reading the time is a step of the
-// schedule. If the process may not ask this question, answerQuestion sends no answer and returns an error.
+// answerQuestion answers the question q, which the process asked during a request. The parameter do is the request's
+// field Do. After a sleep an operation also gets the time. A thread does not get it, since a thread that reads the time
+// takes a step of the schedule. If the process may not ask this question, answerQuestion sends no answer and returns an
+// error.
 func (c *process) answerQuestion(ctx context.Context, q answer, do string) (err error) {
 	told := request{ID: q.ID, Thread: q.Thread}
 	switch q.Ask {

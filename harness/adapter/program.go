@@ -35,7 +35,7 @@ type Runner struct {
 	beside     map[redis.UniversalClient]*loadClient // the clients that Observer has returned
 	clocks     clocks                                // preloaded clocks
 
-	trying sync.Mutex // guards direct, also while the program is tried
+	trying sync.Mutex // guards the field direct, also during the first try
 	direct directRoute
 }
 
@@ -163,7 +163,7 @@ func (p *Runner) startOnce(init request, preload bool) (*process, error) {
 
 // SearchClient returns the operations of the client whose gate is at address, for one schedule of a search. If the
 // process cannot be started, it returns an error that wraps interleave.ErrAdapter. If the process ends later or breaks
-// the protocol, it abandons the search with an error that wraps interleave.ErrAdapter.
+// the protocol, the search is abandoned with an error that wraps interleave.ErrAdapter.
 func (p *Runner) SearchClient(address string) (workloads.Operations, error) {
 	c, err := p.atGate(address)
 	if err != nil {

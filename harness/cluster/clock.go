@@ -46,7 +46,7 @@ const (
 
 	// Positions of the second and the third field in clockFile, in bytes.
 	clockFixedAt = 8  // the time of Set
-	clockThenAt  = 16 // the time of SetDuring: after a request, the node sees it from its fourth look at its clock on
+	clockThenAt  = 16 // the time of SetDuring, which the node sees from its fourth look at its clock after a request
 
 	clockFileSize = 24 // size of clockFile in bytes
 )

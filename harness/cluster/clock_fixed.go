@@ -16,7 +16,8 @@ import (
 // monotonic clocks run on: nodes measure intervals by them, such as a turn of the event loop. FixClocks makes it.
 type FixedClock struct{ pages [][]byte }
 
-// ErrClock says that nodes' clocks cannot be fixed, for example because their redis-server loads no library.
+// ErrClock says that the nodes' clocks cannot be set, for example because their redis-server does not load the clock
+// library.
 var ErrClock = errors.New("the nodes' clocks cannot be set")
 
 // FixClocks stops the clocks of all Redis nodes at the given time, and checks that each node shows this time. It needs

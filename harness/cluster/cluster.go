@@ -53,7 +53,7 @@ type Cluster struct {
 type topology struct {
 	name                string
 	primaries           int
-	replicas, sentinels int  // numbers of the primary's replicas and Sentinels; 0 if there are several primaries
+	replicas, sentinels int  // how many replicas and Sentinels the primary has; 0 if there are several primaries
 	quickSync           bool // see node.quickSync
 }
 
@@ -62,7 +62,7 @@ var _ harness.System = (*Cluster)(nil)
 // Standalone makes one Redis node without replicas.
 func Standalone(o Options) *Cluster { return newCluster(o, topology{name: "standalone", primaries: 1}) }
 
-// Sentinel makes a primary with replicas and Sentinels: two and three by default.
+// Sentinel makes a primary with replicas and Sentinels, by default two replicas and three Sentinels.
 func Sentinel(o Options) *Cluster {
 	o.Replicas, o.Sentinels = cmp.Or(o.Replicas, 2), cmp.Or(o.Sentinels, 3)
 	return newCluster(o, topology{name: "sentinel", primaries: 1, replicas: o.Replicas, sentinels: o.Sentinels})

@@ -61,8 +61,9 @@ enable-debug-command yes
 	return b.String()
 }
 
-// replicationTimeout returns the silence after which a primary drops a replica, and a replica its primary. The result
-// is longer than min-replicas-max-lag, so that a primary notices the lag of its replicas before it drops them.
+// replicationTimeout returns how long a primary and its replica may hear nothing from each other before they give up
+// their connection. The result is longer than min-replicas-max-lag, so that a primary notices the lag of its replicas
+// before it drops them.
 func (o Options) replicationTimeout() time.Duration {
 	if o.MinReplicas > 0 {
 		return max(usualReplicationTimeout, o.MaxLag+5*time.Second)

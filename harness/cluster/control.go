@@ -66,8 +66,8 @@ func (c *Cluster) AwaitPromotion(ctx context.Context, old string) (promoted stri
 	return promoted, err
 }
 
-// Patience returns how long to wait until Sentinels have replaced a primary that is gone. Measured with a DownAfter of
-// 1 s: 18 of 18 were replaced after 1.4 to 2.7 s.
+// Patience returns how long to wait until Sentinels have replaced a primary that is gone. In measurements with a
+// DownAfter of 1 s, all 18 primaries were replaced, after 1.4 to 2.7 s.
 func (c *Cluster) Patience() time.Duration { return c.opts.DownAfter + 3*time.Second }
 
 // MasterName returns the name by which Sentinels know the primary.

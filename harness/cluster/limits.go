@@ -24,10 +24,10 @@ const (
 	bytesReserved  = 256 << 20
 )
 
-// redisClients returns the maxclients of a node. It is larger than the number of clients: clients that time out dial
-// again while the node still has, or has not yet accepted, their old connections. Measured after a pause of 8 s: 500
-// clients had 2008 connections, and a node with a maxclients of 968 refused 2865. The backlog bounds the connections
-// that wait to be accepted.
+// redisClients returns the maxclients of a node. It is larger than the number of clients: a client that has timed out
+// dials again while the node still has, or has not yet accepted, the client's old connection. Measured after a pause of
+// 8 s: 500 clients had 2008 connections, and a node with a maxclients of 968 refused 2865. The backlog bounds the
+// connections that wait to be accepted.
 func redisClients(clients int64) int64 { return min(8*clients+1000, clients+redisBacklog+904) }
 
 // redisFiles returns the number of files that a node may open: what it needs, but at most this process's hard limit.
@@ -146,8 +146,9 @@ const (
 	memory      = "memory"
 )
 
-// mostClients returns the largest number of clients for which the amount have is enough. The function need returns what
-// that many clients need. The result is math.MaxInt64 if the amount is enough for any number.
+// mostClients returns the largest number of clients for which the amount in the parameter have is enough. The function
+// need returns the amount that a number of clients needs. The result is math.MaxInt64 if the amount is enough for any
+// number.
 func mostClients(have int64, need func(clients int64) int64) int64 {
 	n := sort.Search(math.MaxInt32, func(i int) bool { return need(int64(i)) > have })
 	if n == math.MaxInt32 {

@@ -31,9 +31,9 @@ func (c *Cluster) prober(from, to string) (clients.Prober, error) {
 	return clients.Prober{From: from, To: to, Addr: target.announced(), Dial: dial}, nil
 }
 
-// dialer returns the dialer for probes of the links on which from, a node or client group, opens connections. It dials
-// as from does: a node through the kernel, a client group through [fabric.Fabric.DialFrom]. The source address is one
-// of the harness, so that probes do not count as traffic of from.
+// dialer returns the dialer for probes of the links of a node or client group, named by the parameter from. It dials as
+// that node or group does: a node through the kernel, a client group through [fabric.Fabric.DialFrom]. The source
+// address is one of the harness, so that probes do not count as traffic of the node or group.
 func (c *Cluster) dialer(from string) (clients.Dialer, error) {
 	for g := range c.Groups() {
 		if GroupName(g) == from {

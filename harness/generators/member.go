@@ -263,8 +263,8 @@ func (m *member) widen(op *harness.Op) {
 	}
 }
 
-// reportBound records the uncertainty of the clock, at most once a second. If over is true, the last record has come,
-// and the uncertainty is recorded at once.
+// reportBound records the uncertainty of the clock, at most once a second. The parameter over says that the last record
+// has come. In that case the uncertainty is recorded at once.
 func (m *member) reportBound(over bool) {
 	now := m.feed.Now()
 	if m.widest == 0 || !over && now-m.boundReported < boundEvery && m.boundReported > 0 {

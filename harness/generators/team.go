@@ -25,7 +25,7 @@ type Team struct {
 	cachedTask []byte     // nil: the task is not made yet
 
 	mu       sync.Mutex
-	members  []*member     // in order of their numbers; nil: this one has not joined yet
+	members  []*member     // in order of their numbers; an element is nil until that member has joined
 	complete bool          // all generators have joined
 	all      chan struct{} // closed when the last generator has joined
 	joined   func(name string, number int)
@@ -122,8 +122,8 @@ func (t *Team) admit(message []byte, reply func([]byte)) {
 	}
 }
 
-// assignPlace gives a generator its number, or says in refused why it gets none. A generator that asks again gets the
-// same number. Until all generators have joined, a new generator may get the number of a lost one.
+// assignPlace gives a generator its number, or says in the result refused why it gets none. A generator that asks again
+// gets the same number. Until all generators have joined, a new generator may get the number of a lost one.
 func (t *Team) assignPlace(h hello) (number int, refused string, isNew bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

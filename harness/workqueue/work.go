@@ -154,8 +154,9 @@ func (w Worker) do(ctx context.Context, job Job) (res Result, err error) {
 	return res, err
 }
 
-// afterStandstill returns the error of a try during which the process may have stood still for the duration still. It
-// returns err, or an error that wraps errStoodStill if the standstill is long enough to be the reason.
+// afterStandstill returns the error of a try during which the process may have stood still, for the time in the
+// parameter still. It returns err, or an error that wraps errStoodStill if the standstill is long enough to be the
+// reason.
 func afterStandstill(still time.Duration, res Result, err error) error {
 	if still < stoodStill || err == nil && res.Claim != "" || errors.Is(err, ErrRefused) {
 		return err

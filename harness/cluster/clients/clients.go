@@ -174,7 +174,7 @@ const (
 	// and the next operation would begin a new handshake. The price comes after a partition: each connection to the old
 	// primary times out once.
 	warmClients = 1000
-	warmWithin  = 10 * time.Second // time limit for opening them; the remaining connections are opened when needed
+	warmWithin  = 10 * time.Second // time limit for opening connections in advance; the others are opened when needed
 )
 
 // openConnections opens all connections of a group in advance. Otherwise a load would open thousands of connections

@@ -19,7 +19,7 @@ type Deployment struct {
 	Masters    int    `json:",omitempty"` // number of independent primaries, which come first in Nodes; 0 or 1: one
 
 	Username         string `json:",omitempty"` // ACL user of the Redis nodes; empty: the default user
-	Password         string `json:",omitempty"` // empty: there is none
+	Password         string `json:",omitempty"` // empty: no password
 	SentinelUsername string `json:",omitempty"`
 	SentinelPassword string `json:",omitempty"`
 	Database         int    `json:",omitempty"` // number of the database, for SELECT

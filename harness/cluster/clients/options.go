@@ -17,8 +17,9 @@ type Options struct {
 	Retries     int           // how often a command without an answer is sent again; default: not at all
 	OwnSentinel bool          // group g asks only Sentinel g mod Sentinels; default: group g asks all
 
-	// GroupIP returns the source address, without a port, of a group's connections. LookIP returns the source address of
-	// the connections that probe the group's links. If the function is nil or returns "", the kernel chooses the address.
+	// GroupIP returns the source address, without a port, of a group's connections. LookIP returns the source address
+	// of the connections that probe the group's links. If such a function is nil or returns "", the kernel chooses the
+	// address.
 	GroupIP, LookIP func(group int) string
 
 	// OnServes is called with the first node that serves a group, and whenever another node takes over. kind is

@@ -46,8 +46,8 @@ func (f *imageFiles) addProgram(ctx context.Context, name, binary string) {
 	}
 }
 
-// addFile adds the file source to the image, as name. All users may run it. If source is a link, addFile adds the file
-// that the link points to.
+// addFile adds the file at the path source to the image, under the given name. All users may run it. If source is a
+// link, addFile adds the file that the link points to.
 func (f *imageFiles) addFile(name, source string) {
 	b, err := os.ReadFile(source)
 	if err != nil && f.err == nil {
@@ -56,7 +56,7 @@ func (f *imageFiles) addFile(name, source string) {
 	f.add(tar.Header{Name: name, Mode: 0o755, Typeflag: tar.TypeReg}, b)
 }
 
-// addFolder adds an empty folder that all users may write to, as to /tmp.
+// addFolder adds an empty folder that all users may write to, like /tmp.
 func (f *imageFiles) addFolder(name string) {
 	const sticky = 0o1000 // only its owner removes a file
 	f.add(tar.Header{Name: name, Mode: sticky | 0o777, Typeflag: tar.TypeDir}, nil)
@@ -80,7 +80,7 @@ func (f *imageFiles) add(h tar.Header, content []byte) {
 }
 
 // sharedLibraries returns the paths of a binary's shared libraries, as the loader finds them, and of the loader itself.
-// It is empty for a static binary.
+// A static binary has none of them.
 func sharedLibraries(ctx context.Context, binary string) ([]string, error) {
 	out, err := exec.CommandContext(ctx, "ldd", binary).CombinedOutput()
 	said := string(out)

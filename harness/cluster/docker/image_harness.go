@@ -41,7 +41,7 @@ type BuiltImage struct {
 	Name   string
 	Redis  string // version of Redis
 	Size   int    // size of the image's files, in bytes
-	Clocks bool   // clocks of nodes can be set in it: this machine has the C compiler that this needs
+	Clocks bool   // nodes' clocks can be set in the image, since this machine has a C compiler
 }
 
 // BuildHarnessImage makes an image of this program and of a redis-server of this machine, with the shared libraries

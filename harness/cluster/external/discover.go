@@ -84,8 +84,8 @@ func askSentinel(ctx context.Context, l *nodeClients, i int, seeds clients.Deplo
 	return d, nil
 }
 
-// named returns the given nodes, followed by a new node for each address that none of them has. A new node is called
-// letter and a number, such as "r3".
+// named returns the given nodes, followed by a new node for each address that none of them has. The name of a new node
+// is the given letter and a number, such as "r3".
 func named(letter string, nodes []clients.Node, addresses []string) []clients.Node {
 	nodes = slices.Clone(nodes)
 	for _, addr := range addresses {

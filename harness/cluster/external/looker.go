@@ -93,7 +93,8 @@ func (l *nodeClients) primaryAddress(ctx context.Context, sentinel int, master s
 	return net.JoinHostPort(fmt.Sprint(parts[0]), fmt.Sprint(parts[1])), nil
 }
 
-// knownPeers returns the addresses that the Sentinel l.nodes[sentinel] lists. list is REPLICAS or SENTINELS.
+// knownPeers returns the addresses that the Sentinel l.nodes[sentinel] lists. The parameter list is REPLICAS or
+// SENTINELS.
 func (l *nodeClients) knownPeers(ctx context.Context, sentinel int, list, master string) (all []string, err error) {
 	reply, err := l.do(ctx, sentinel, "SENTINEL", list, master)
 	if err != nil {

@@ -32,7 +32,7 @@ func (f *Fabric) relay(opener *net.TCPConn, from Source, to hostPlace) {
 	sending.Wait()
 }
 
-// openerEnded ends c after its opener's connection has ended; err is nil if that was in an orderly way. If c has not
+// openerEnded ends c after its opener's connection has ended; err is nil if it ended in an orderly way. If c has not
 // reached its host yet, it is closed, so that such connections do not pile up: a Sentinel that has lost a node connects
 // to it ten times a second.
 func (c *dialed) openerEnded(err error) {

@@ -37,7 +37,7 @@ type held struct {
 	ends   bool                  // the time in free already includes the delay of the connection's end
 }
 
-// add appends data as a piece that may pass at the time due, but not before the pieces ahead of it.
+// add appends data as a piece. The piece may pass at the time in due, but not before the pieces ahead of it.
 func (h *held) add(data []byte, due time.Time) {
 	h.free = latest(h.free, due)
 	h.pieces = append(h.pieces, &stream.StreamChunk{Timestamp: h.free, Data: data})

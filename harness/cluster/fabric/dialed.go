@@ -29,20 +29,20 @@ type dialed struct {
 
 	mu      sync.Mutex
 	changed chan struct{} // closed at the next change; nil: no goroutine waits for one
-	tcp     *net.TCPConn  // the socket; nil: opened on a withheld link, the connection has not reached the host yet
+	tcp     *net.TCPConn  // the socket; nil: the connection was opened on a withheld link and has not reached the host
 	route   route
 	using   int // number of our reads and writes on the socket that are under way
-	writing int // number of the opener's writes among them
+	writing int // number of the opener's writes on the socket that are under way
 
 	in     []byte // bytes from the host that the opener has not read yet
 	inEnd  error  // error that the opener reads after these bytes; nil: none yet
 	out    []byte // bytes that the opener has written and that are not sent yet
 	outEnd bool   // the opener's direction ends after these bytes
-	sender bool   // a goroutine is sending these bytes
+	sender bool   // a goroutine is sending the bytes of the opener
 
 	closed          bool      // the opener has closed the connection
 	broken          error     // why the connection failed for both sides; nil: it has not failed
-	readBy, writeBy time.Time // deadlines of the opener; zero: there is none
+	readBy, writeBy time.Time // deadlines of the opener; zero: none
 	detour          detour
 }
 
@@ -186,7 +186,7 @@ func (c *dialed) connectLater(real string) {
 }
 
 // Close returns at once. The connection ends when all written bytes are sent. A connection that has not reached the
-// host yet never will.
+// host yet will never reach it.
 func (c *dialed) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -33,7 +33,7 @@ type Fabric struct {
 	server *toxiproxy.ApiServer
 
 	mu        sync.Mutex
-	hosts     map[string]Source    // who dials from an address, by the address
+	hosts     map[string]Source    // host that dials from an address, by the address
 	places    map[string]hostPlace // host to which an announced address leads, by the address
 	links     map[pair]*Link
 	listeners []net.Listener
@@ -112,9 +112,9 @@ func (f *Fabric) listen(dst, at, real string) (address string, err error) {
 	return address, nil
 }
 
-// Announce declares that the host dst announces the address announced, and is reached at the address real. The fabric
-// does not listen at announced, so only [Fabric.DialFrom] reaches the host by it. A later Announce or
-// Listen for the same announced address replaces this one.
+// Announce declares the address that the host dst announces, and the real address of that host. The fabric does not
+// listen at the announced address, so only [Fabric.DialFrom] reaches the host by it. A later Announce or Listen for the
+// same announced address replaces this one.
 func (f *Fabric) Announce(dst, announced, real string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

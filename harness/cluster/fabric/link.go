@@ -27,7 +27,7 @@ type Link struct {
 
 	server *toxiproxy.ApiServer
 	proxy  *toxiproxy.Proxy
-	gate   atomic.Pointer[chan struct{}] // nil: the link is not withheld; else closed when it flows again
+	gate   atomic.Pointer[chan struct{}] // closed when the withheld link flows again; nil: the link is not withheld
 	made   atomic.Int64                  // counts connections and toxics, so that each gets a new name in toxiproxy
 
 	traffic traffic
@@ -42,7 +42,7 @@ type Link struct {
 	pipelines           map[*pipeline]struct{} // pipelines in toxiproxy
 	torn                []*pipeline            // pipelines that may be torn: see pipeline
 
-	dialedMu    sync.Mutex           // locked after all others, also after a dialed connection's
+	dialedMu    sync.Mutex           // locked after all other mutexes, also after a dialed connection's
 	dialedConns map[*dialed]struct{} // all connections that have reached the host
 }
 

@@ -37,8 +37,8 @@ func (l *Link) start(name string, from io.Reader, to sink, conn *dialed, d strea
 	l.proxy.Toxics.StartLink(l.server, name+" "+d.String(), source{from, p}, destination{to, p}, d)
 }
 
-// noteTorn records the pipelines that may be torn after a toxic was removed: those whose source has ended. If all is
-// true, these are all pipelines, since the removal ends connections.
+// noteTorn records the pipelines that may be torn after a toxic was removed: those whose source has ended. If the
+// parameter all is true, all pipelines may be torn, since the removal ends connections.
 func (l *Link) noteTorn(all bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

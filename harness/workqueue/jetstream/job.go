@@ -284,8 +284,9 @@ func (j *job) begin(ctx context.Context) ([]oneTry, error) {
 	})
 }
 
-// changeTries replaces the unit's recorded tries by what change returns; nil leaves them as they are. others are the
-// tries without this one. last is true if this try is the latest on record.
+// changeTries replaces the unit's recorded tries by the result of the function change; if that is nil, they stay as
+// they are. The argument others holds the tries without this one, and last says whether this try is the latest on
+// record.
 func (j *job) changeTries(ctx context.Context,
 	change func(others []oneTry, last bool) []oneTry) (all []oneTry, err error) {
 	err = j.q.try(ctx, "record a try", attemptTime, func(ctx context.Context) error {

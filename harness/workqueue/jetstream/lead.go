@@ -21,9 +21,9 @@ type Sizes struct {
 	MostStored int64         // size limit of the object store, in bytes; default: the server's limit
 }
 
-// Lead begins the coordination called name, or takes over one whose coordinator has ended or was killed. The string as
-// names this coordinator, and head describes the work. Lead returns the head with which the coordination was begun,
-// including its Seed.
+// Lead begins the coordination called name, or takes over one whose coordinator has ended or was killed. The parameter
+// as is the name of this coordinator, and head describes the work. Lead returns the head with which the coordination
+// was begun, including its Seed.
 //
 // The error wraps ErrTaken if another coordinator of that name answers, and ErrOther if the name belongs to other work
 // than head's. Two coordinators that begin at the same moment do the same work, which counts once.

@@ -54,7 +54,7 @@ type Queue struct {
 	stop   context.CancelFunc // ends the watch
 	watch  sync.WaitGroup
 
-	answers *nats.Subscription // subscription to other members' questions who has a role
+	answers *nats.Subscription // subscription to other members' questions about who has a role
 	ending  chan struct{}      // for a worker: gets a value when the coordinator announces the end
 }
 
@@ -158,7 +158,8 @@ type notYet struct{ why string }
 
 func (e notYet) Error() string { return e.why }
 
-// retryIfGone replaces an error that says that something is missing by notYet, so that try tries again.
+// retryIfGone returns notYet in place of an error that says that something is missing, so that the method try repeats
+// its attempt.
 func retryIfGone(err error, why string) error {
 	if isGone(err) {
 		return notYet{why}
@@ -166,7 +167,7 @@ func retryIfGone(err error, why string) error {
 	return err
 }
 
-// token replaces each character of a name that NATS does not allow in a key by an underscore.
+// token puts an underscore in place of each character that NATS does not allow in a key.
 func token(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {

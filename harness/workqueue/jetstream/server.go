@@ -26,11 +26,11 @@ type Server struct {
 	log  storeLog
 }
 
-// Serve starts an embedded NATS at listen, a host:port; an empty port or 0 means a free one. Its store, address and
-// random token are kept in the folder dir. A later Serve with that folder uses the same store and token, and the same
-// address if listen names the same host and no port. The error wraps ErrAccess if listen is not an address, ErrTaken if
-// another process serves from dir, and ErrFolder if other files are in it. If Serve fails in a folder without earlier
-// state, it leaves nothing behind.
+// Serve starts an embedded NATS at the address in listen, a host and a port; an empty port or 0 means a free one. Its
+// store, address and random token are kept in the folder dir. A later Serve with that folder uses the same store and
+// token, and the same address if listen names the same host and no port. The error wraps ErrAccess if listen is not an
+// address, ErrTaken if another process serves from dir, and ErrFolder if other files are in it. If Serve fails in a
+// folder without earlier state, it leaves nothing behind.
 func Serve(dir, listen string) (*Server, error) {
 	host, port, err := splitAddress(listen)
 	if err != nil {

@@ -255,7 +255,7 @@ func aLateResultOfAUnitGivenUp(t *testing.T, open Open) {
 }
 
 // cutOff opens a queue with one unit. The worker takes the unit and then falls silent, so the next worker gets it when
-// the lease ends. The result late is the silent worker's job.
+// the lease ends. The result called late is the silent worker's job.
 func cutOff(t *testing.T, open Open,
 	worker string) (as func(string) workqueue.Queue, q workqueue.Queue, late workqueue.Job) {
 	t.Helper()
