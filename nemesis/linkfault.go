@@ -100,7 +100,7 @@ func tellResets(t harness.Touched) string {
 	return fmt.Sprintf("reset or refused %d connections", t.Reset)
 }
 
-// closedLate checks that the end of a connection takes at least delay to pass.
+// closedLate checks that the end of a connection takes at least the given delay to pass.
 func closedLate(ctx context.Context, c harness.LinkControl, l harness.Link, delay time.Duration) (string, error) {
 	took, err := timeTaken(func() error { return c.Hangup(ctx, l.From, l.To) })
 	if err != nil {
@@ -123,9 +123,10 @@ func unanswered(ctx context.Context, c harness.LinkControl, l harness.Link) (str
 // slack bounds the time that a busy machine may add to an echo.
 const slack = 500 * time.Millisecond
 
-// answersLate checks that an answer takes at least latency. It asks again if an answer takes longer than limit, since
-// another fault or a busy machine may be the cause. It also asks again if an answer comes too early: a round trip takes
-// twice the latency on average, but jitter may shorten it. The fifth early answer is an error.
+// answersLate checks that an answer takes at least the given latency. It asks again if an answer takes longer than the
+// parameter limit, since another fault or a busy machine may be the cause. It also asks again if an answer comes too
+// early: a round trip takes twice the latency on average, but jitter may shorten it. The fifth early answer is an
+// error.
 func answersLate(
 	ctx context.Context, c harness.LinkControl, l harness.Link, latency, limit time.Duration,
 ) (seen string, err error) {
@@ -147,7 +148,7 @@ func answersLate(
 
 var errStalled = errors.New("another fault or a busy machine delays it for longer than this one can")
 
-// echoTakes checks that an echo of size bytes takes at least the shortest duration.
+// echoTakes checks that an echo of the given size takes at least the time in the parameter shortest.
 func echoTakes(
 	ctx context.Context, c harness.LinkControl, l harness.Link, size int, shortest time.Duration,
 ) (string, error) {

@@ -103,8 +103,8 @@ func (a *primaryAsked) Primary(ctx context.Context) (string, error) {
 	return p, err
 }
 
-// replaceablePrimary returns the primary if it is one of hosts and Sentinels can promote a node outside of hosts.
-// Otherwise it returns "".
+// replaceablePrimary returns the primary if it is one of the given hosts and Sentinels can promote a node that is not
+// one of them. Otherwise it returns "".
 func replaceablePrimary(ctx context.Context, c nodes, hosts []string) string {
 	p, err := c.Primary(ctx)
 	outside := func(node string) bool { return !slices.Contains(hosts, node) }
@@ -211,7 +211,7 @@ func awaitAnswer(ctx context.Context, c probed, from, to string) error {
 	return pollUntil(ctx, func() error { return c.Probe(ctx, from, to) })
 }
 
-// pollUntil polls cond until it returns nil.
+// pollUntil calls the function cond again and again until it returns nil.
 func pollUntil(ctx context.Context, cond func() error) error {
 	return poll(ctx, func() (bool, error) { err := cond(); return err != nil, err })
 }

@@ -98,7 +98,7 @@ func beginFailover(ctx context.Context, c Watched, sentinel string) error {
 	})
 }
 
-// repliesWith reports whether an error in err's chain is a reply of Redis that begins with code.
+// repliesWith reports whether an error in err's chain is a reply of Redis that begins with the given code.
 func repliesWith(err error, code string) bool {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if strings.HasPrefix(err.Error(), code+" ") {

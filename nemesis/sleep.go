@@ -18,11 +18,11 @@ type DebugSleeper interface {
 // shortestSleep is longer than a probe waits for its answer.
 const shortestSleep = 500 * time.Millisecond
 
-// Sleep makes Redis nodes execute nothing for d, at least half a second, as a slow command does (DEBUG SLEEP). The
-// sleep begins before the bite, and nothing can wake the node. The node answers again after d. If the fault is in force
-// for d, that is a moment before the heal. The node then executes what was sent during the sleep, including commands of
-// clients that have given up. Even a primary that was replaced meanwhile does so, until it learns of its successor.
-// Sentinels replace a primary that sleeps for longer than their patience.
+// Sleep makes Redis nodes execute nothing for the time d, at least half a second, as a slow command does (DEBUG SLEEP).
+// The sleep begins before the bite, and nothing can wake the node. The node answers again after d. If the fault is in
+// force for the time d, that is a moment before the heal. The node then executes what was sent during the sleep,
+// including commands of clients that have given up. Even a primary that was replaced meanwhile does so, until it learns
+// of its successor. Sentinels replace a primary that sleeps for longer than their patience.
 //
 // The bite: a PING gets no answer. If no probe saw the node asleep, because the machine was busy, the node is sent to
 // sleep again. The heal waits for the end of the sleep.

@@ -62,7 +62,7 @@ func (c *call) finish(op *harness.Op, err error) bool {
 // tracer is a go-redis hook that notes the commands of each call. If several workloads share a client, each may install
 // a tracer; the one that sees a command first decides.
 type tracer struct {
-	master  int  // the master that the client leads to, from 1; 0: there is only one
+	master  int  // number of the master that the client leads to, from 1; 0: there is only one master
 	retries bool // the client resends commands without an answer, so no error proves that nothing was executed
 }
 

@@ -18,9 +18,9 @@ import (
 //	         script: if id:lock holds the token, DEL id:lock
 //
 // Source: "Atomic operations by Lua", which names a lock as an alternative. A worker that cannot get the lock assumes
-// that the owner delivers the message, and is told "seen". So the message is lost if the owner crashes, even before it
-// has marked the message. The filter is as good as its lock: if the lease ends between GET and SET, two workers are
-// first.
+// that the owner delivers the message, and is told "seen". So the message is lost if the owner crashes before it has
+// delivered the message, whether or not it has marked it. The filter is as good as its lock: if the lease ends between
+// GET and SET, two workers are first.
 func dedupLockGetSet() Variant {
 	return dedupVariant("dedup/lock-get-set", newDedupLockGetSet, Variant{
 		Doc:    "GET; if absent SET EX: under a lock (SET NX PX, compare-and-delete script)",

@@ -16,8 +16,9 @@ import (
 
 // Locker is a lock under test. One Locker serves one client, from one goroutine.
 type Locker interface {
-	// Acquire tries once to take the lock key for ttl. owner is a token that no other attempt ever uses. It returns
-	// false without an error if somebody else has the lock. An error leaves open whether the lock was taken.
+	// Acquire tries once to take the lock called key for the time ttl. owner is a token that no other attempt ever
+	// uses. It returns false without an error if somebody else has the lock. An error leaves open whether the lock was
+	// taken.
 	Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error)
 	// Release releases the lock. It returns false without an error if the lock was no longer owner's.
 	Release(ctx context.Context, key, owner string) (bool, error)
@@ -26,8 +27,8 @@ type Locker interface {
 // Extender is a Locker whose lease can be renewed while it is held.
 type Extender interface {
 	Locker
-	// Extend renews the lease of owner's lock, to ttl from now. It returns false without an error if the lock was no
-	// longer owner's. An error leaves open whether it was renewed.
+	// Extend makes the lease of owner's lock end ttl from now. It returns false without an error if the lock was no
+	// longer owner's. An error leaves open whether the lease was renewed.
 	Extend(ctx context.Context, key, owner string, ttl time.Duration) (bool, error)
 }
 
@@ -234,8 +235,9 @@ func (c *lockClient) hold(ctx context.Context, s *harness.Session, granted harne
 	s.Sleep(until - s.Now())
 }
 
-// probe tries the lock until it is granted, at most probes times. One try may fail for other reasons: after a fault, a
-// connection may fail once before it is replaced, and an algorithm may repair a lock while it refuses a client.
+// probe tries the lock until it is granted, at most probes times. One try may fail although the lock is not stuck:
+// after a fault, a connection may fail once before it is replaced, and an algorithm may repair a lock while it refuses
+// a client.
 func (c *lockClient) probe(ctx context.Context, s *harness.Session, key string) {
 	for range probes {
 		owner := c.newOwner(s)

@@ -118,7 +118,8 @@ func (l *redissonLock) Extend(ctx context.Context, key, owner string, ttl time.D
 	return saysYes(l.extendScript.Run(ctx, l.redis, []string{key}, ttl.Milliseconds(), owner))
 }
 
-// Release undoes one acquire of the re-entrant lock. It returns true even if the owner still holds the lock by others.
+// Release undoes one acquire of the re-entrant lock. It returns true even if the owner still holds the lock by other
+// acquires.
 func (l *redissonLock) Release(ctx context.Context, key, owner string) (bool, error) {
 	err := l.releaseScript.Run(ctx, l.redis, []string{key, redissonChannel(key)}, l.lease.Milliseconds(), owner).Err()
 	if err == redis.Nil {

@@ -64,7 +64,7 @@ type masterState int
 
 const (
 	masterKnown    masterState = iota + 1 // the last command was answered, so the algorithm knows what it left there
-	masterOutdated                        // the same, but a later command was not executed
+	masterOutdated                        // a command was answered, but a later one was not executed
 	masterUnknown                         // a command without an answer may have been executed
 )
 

@@ -63,7 +63,7 @@ const (
 	growingLag    = 20 // how far behind the newest number a caller of Growing may be
 
 	steppedBack = 0.05             // share of ClockBack's proposals from a clock that has stepped back
-	stepBack    = 10 * time.Second // the largest such step
+	stepBack    = 10 * time.Second // the largest step back of such a clock
 
 	twoTo53  = 1 << 53 // 9007199254740992: up to here a double holds every integer
 	below53  = 100     // how far below 2^53 the numbers of Beyond53 begin

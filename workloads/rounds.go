@@ -73,7 +73,7 @@ type rounds struct {
 // participant is a worker's place in the experiment. A worker keeps its place when its client crashes and its next
 // client has another id.
 type participant struct {
-	number  int // the w of Rounds; opts.Clients: all places were taken, so this worker does nothing
+	number  int // the w of Rounds; if it is opts.Clients, all places were taken and this worker does nothing
 	round   int // number of the next round
 	firstAt time.Duration
 }

@@ -52,7 +52,7 @@ type luaText struct {
 	noErrors   []string // beginnings of error replies that mean no
 }
 
-// isNoError reports whether err is an error reply by which the text says no.
+// isNoError reports whether err is an error reply that means no, such as RATELIMITED: see Script.NoErrors.
 func (t *luaText) isNoError(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply) && slices.ContainsFunc(t.noErrors, func(begin string) bool {

@@ -12,8 +12,8 @@ import (
 
 // Sequencer is a number generator under test. One Sequencer serves one client, from one goroutine.
 type Sequencer interface {
-	// Next draws a number from the sequence key: a decimal number that nobody else gets, larger than any drawn before.
-	// proposed is a number that the caller would like; generators may ignore it.
+	// Next draws a number from the sequence called key: a decimal number that nobody else gets, larger than any drawn
+	// before. proposed is a number that the caller would like; generators may ignore it.
 	Next(ctx context.Context, key, proposed string) (string, error)
 }
 

@@ -89,8 +89,8 @@ type Variant struct {
 	// parts of them. Then it matters which client has which name.
 	ComparesNames bool
 
-	// Retries is how often at most the callers' Redis client resends a command without an answer: 0, as for all clients of
-	// this project, or go-redis's default.
+	// Retries is how many times at most the callers' Redis client resends a command without an answer: 0, as for all
+	// clients of this project, or go-redis's default.
 	Retries int
 
 	// Explored is the number of clients in a search of the whole catalogue, if 3 are too many; 0 means 3.
@@ -179,11 +179,11 @@ func (v Variant) Close() {
 
 // Under lists the classes of anomaly that the variant may show under a condition, according to its documentation.
 //
-// A variant on one node declares what a failover does to it. Everything else that makes Redis forget an acknowledged
-// write does the same. A node that comes back without its data forgets everything. A node that evicts keys forgets only
-// what has a TTL: locks and marks, and the numbers of scripts that expire them after a month, but no counters and no
-// sets. A node whose clock steps forward forgets locks and marks. Variants on several masters declare each of these
-// conditions themselves.
+// A variant on one node declares what a failover does to it. Under derives from that what happens when Redis forgets
+// acknowledged writes for another reason, as far as it forgets the same things. A node that comes back without its data
+// forgets everything. A node that evicts keys forgets only keys with a TTL: locks, marks, and the sequences of scripts
+// that set a TTL of a month, but no counters and no sets. A node whose clock steps forward forgets locks and marks.
+// Variants on several masters declare each of these conditions themselves.
 func (v Variant) Under(c Condition) (classes []harness.Class) {
 	for _, f := range v.Flaws {
 		if f.When == c || v.Masters == 0 && f.When == Failover && v.forgetsAsFailover(c, f.Class) {

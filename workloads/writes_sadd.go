@@ -69,7 +69,7 @@ func (c *saddClient) Step(ctx context.Context, s *harness.Session) {
 	}
 }
 
-// add adds n to the set key and records it.
+// add adds n to the set called key, and records the operation.
 func add(
 	ctx context.Context, s *harness.Session, r redis.UniversalClient, w waitArguments, key string, n int64,
 ) harness.Op {

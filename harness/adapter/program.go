@@ -35,7 +35,7 @@ type Runner struct {
 	beside     map[redis.UniversalClient]*loadClient // the clients that Observer has returned
 	clocks     clocks                                // preloaded clocks
 
-	trying sync.Mutex // guards the field direct, also during the first try
+	trying sync.Mutex // guards the field direct, also while the program is tried
 	direct directRoute
 }
 

@@ -18,7 +18,7 @@ const (
 	stallTime = 30 * time.Second // an attempt ends if no part of a body has arrived for this long
 	bodyTime  = time.Hour        // longest time of one attempt to move a body, even if it makes progress
 
-	mostUnit = workqueue.MostBytes/3*4 + 1<<20 // most bytes of a unit in the object store, with its body in base64
+	mostUnit = workqueue.MostBytes/3*4 + 1<<20 // size limit in bytes of a stored unit, whose body is in base64
 	window   = 8                               // number of pieces of a body, each 128 KiB, that are requested at a time
 )
 
