@@ -21,7 +21,7 @@ type nodeClaim struct{ cluster, node any }
 
 // breakExclusively claims the nodes, so that no other fault breaks them meanwhile. It calls the function check for each
 // of them and, if all checks pass, the function act for each. Without the claims, two faults could both take the death
-// of one node for their own work. c is the cluster.
+// of one node for their own work. The parameter c is the cluster.
 //
 // It returns the injection and the first error of act. If it never called act, it returns an empty Injection and
 // errNotBegun: a heal would undo another fault.

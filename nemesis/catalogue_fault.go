@@ -51,7 +51,7 @@ func Custom(e Entry, make func(Subject) harness.Nemesis) Configured {
 // MakesNothing reports whether the fault has no Nemesis, so that Make must not be called. The zero value has none.
 func (f Configured) MakesNothing() bool { return f.Entry.make == nil }
 
-// defaultsOn returns the entry's defaults. masters says that the topology has several masters.
+// defaultsOn returns the entry's defaults. The parameter masters says that the topology has several masters.
 func (e Entry) defaultsOn(masters bool) Parameters {
 	d := e.Defaults
 	if masters && d.Host == "primary" {
@@ -129,8 +129,8 @@ func (f Configured) Can(what Consequences) bool {
 	return f.Does&what != 0
 }
 
-// checkBounds returns an error, and the field's name, if the value is not between least and most. Outside of these
-// bounds the effect of the fault could not be seen.
+// checkBounds returns an error, and the field's name, if the value is not between the bounds least and most. Outside of
+// these bounds the effect of the fault could not be seen.
 func checkBounds(field string, value, least, most time.Duration) (string, error) {
 	if value < least || value > most {
 		return field, fmt.Errorf("%s is %v: ask for %v to %v", field, value, least, most)

@@ -70,7 +70,8 @@ func proofOf(f harness.LinkFault) linkProof {
 	return actsOnAllBytes("lost", unanswered) // drop, drop-replies
 }
 
-// actsOnAllBytes returns the proof of a fault that acts on all bytes. verb is the word for what the fault does to them.
+// actsOnAllBytes returns the proof of a fault that acts on all bytes. The parameter verb is the word for what the fault
+// does to them.
 func actsOnAllBytes(verb string,
 	bites func(context.Context, harness.LinkControl, harness.Link) (string, error)) linkProof {
 	return linkProof{
@@ -162,7 +163,8 @@ func echoTakes(
 	return fmt.Sprintf("an echo of %d B on %v took %v", size, l, took.Round(time.Millisecond)), nil
 }
 
-// connectionEnds checks that a connection, once open, ends before more than limit bytes have passed.
+// connectionEnds checks that a connection, once open, ends before more bytes have passed than the parameter limit
+// allows.
 func connectionEnds(ctx context.Context, c harness.LinkControl, l harness.Link, limit int64) (string, error) {
 	err := c.Echo(ctx, l.From, l.To, int(limit)+1)
 	var dial *net.OpError

@@ -33,8 +33,8 @@ type primary interface {
 	Patience() time.Duration
 }
 
-// awaitPromoted waits until a node other than old is primary and most Sentinels name this node. If old comes back
-// before that, old may become primary again.
+// awaitPromoted waits until a node other than the parameter old is primary and most Sentinels name this node. If the
+// old primary comes back before that, it may become primary again.
 func awaitPromoted(ctx context.Context, c primary, old string) (string, error) {
 	name, err := c.AwaitPromotion(ctx, old)
 	if err != nil {
@@ -184,8 +184,8 @@ func awaitReachable(ctx context.Context, c probed, node string) error {
 	})
 }
 
-// checkSilent checks that the node does not answer the first client group. reason is the clause of the error that says
-// why the node should be silent.
+// checkSilent checks that the node does not answer the first client group. The parameter reason is the clause of the
+// error that says why the node should be silent.
 func checkSilent(ctx context.Context, c probed, node, reason string) error {
 	if c.Probe(ctx, c.ClientGroups()[0], node) == nil {
 		return fmt.Errorf("%s answers although %s", node, reason)

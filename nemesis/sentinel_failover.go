@@ -53,9 +53,9 @@ func (f sentinelFailover) inject(ctx context.Context, rng *rand.Rand) (harness.I
 	}, beginFailover(ctx, f.c, s)
 }
 
-// askAgain asks the Sentinel for a failover each time that the Sentinel has given one up, until ctx ends. address is
-// the old primary's. A failover that has succeeded is not repeated: while it is under way the Sentinel says so, and
-// after it the Sentinel names another address.
+// askAgain asks the Sentinel for a failover each time that the Sentinel has given one up, until ctx ends. The parameter
+// address is the old primary's. A failover that has succeeded is not repeated: while it is under way the Sentinel says
+// so, and after it the Sentinel names another address.
 func (f sentinelFailover) askAgain(ctx context.Context, sentinel, address string) {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()

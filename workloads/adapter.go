@@ -232,9 +232,9 @@ func (c Adapter) adapterProgram(
 	}, kill)
 }
 
-// gatedProgram returns p with clients that each get an address and connect to it as if it were Redis. There the search
-// holds back each command until the schedule lets it pass. openAt makes client i, counted from 0, which connects to
-// address. kill kills its process.
+// gatedProgram returns p with clients that each get an address and connect to it as if it were Redis. At this address
+// the search holds back each command until the schedule lets it pass. The function openAt makes client i, counted from
+// 0, which connects to the given address. The function kill kills the client's process.
 func (c Adapter) gatedProgram(
 	p interleave.Program, openAt func(i int, address string) (harness.Client, error), kill func(address string),
 ) interleave.Program {

@@ -17,9 +17,9 @@ import (
 
 // AnnouncingProcess is a process that announces its operations, in one schedule.
 type AnnouncingProcess interface {
-	// Next lets the process go on until its next announcement, and returns that announcement. more is false if the process
-	// has ended instead. Meanwhile a process with a preloaded clock gets its time from ctx. The error says why the process
-	// can no longer be used.
+	// Next lets the process go on until its next announcement, and returns that announcement. The result more is false
+	// if the process has ended instead. Meanwhile a process with a preloaded clock gets its time from ctx. The error
+	// says why the process can no longer be used.
 	Next(ctx context.Context) (text string, more bool, err error)
 }
 
@@ -89,8 +89,8 @@ func (a *announcer) step(ctx context.Context, s *harness.Session, d AnnouncingPr
 
 const announcedPage = "see workloads/adapters/README.md"
 
-// parseInvocation returns the operation that text announces, such as "invoke acquire lock-1". A lease in milliseconds
-// may follow the name.
+// parseInvocation returns the operation that the text announces, such as "invoke acquire lock-1". A lease in
+// milliseconds may follow the name.
 func (a *announcer) parseInvocation(text string) (op harness.Op, err error) {
 	w := strings.Fields(text)
 	if len(w) < 3 || len(w) > 4 || w[0] != "invoke" {

@@ -41,8 +41,8 @@ type Inspector interface {
 	Inspect(ctx context.Context, id string) (marked bool, remaining time.Duration, err error)
 }
 
-// Dedups lets workers claim messages from a filter that newDeduper makes. A worker that is told that a message is new
-// delivers it at once.
+// Dedups lets workers claim messages from a filter that the function newDeduper makes. A worker that is told that a
+// message is new delivers it at once.
 //
 //   - Each message comes to FanOut workers at about the same time, as a queue would push it.
 //   - One delivery in twenty repeats an earlier message, most often just before its window ends: see dedup_again.go.
@@ -183,8 +183,8 @@ func (c *dedupClient) confirm(ctx context.Context, s *harness.Session, id string
 	})
 }
 
-// receive returns the number of the message that the caller gets next. again is true if the message repeats an earlier
-// one.
+// receive returns the number of the message that the caller gets next. The result again is true if the message repeats
+// an earlier one.
 func (d *dedups) receive(s *harness.Session) (number int64, again bool) {
 	if s.Rand.Float64() < redelivered {
 		if number, ok := d.drawRepeated(s); ok {

@@ -20,7 +20,7 @@ const (
 	placeComesBack // number of the client that comes back after its lease or window
 )
 
-// habits returns places, the numbers of clients, if the options ask for Habits. Otherwise it returns none.
+// habits returns the given numbers of clients if the options ask for Habits, and none otherwise.
 func habits(asked bool, places ...int) []int {
 	if !asked {
 		return nil
@@ -52,8 +52,8 @@ func lockHabits(o Options, newLocker func(redis.UniversalClient) Locker) []int {
 // name, and no other client uses it.
 func otherName(name string) string { return name + "-2" }
 
-// IsOtherName reports whether name is the second lock or message that one client of a search uses. No other client uses
-// it.
+// IsOtherName reports whether the name is that of the second lock or message that one client of a search uses. No other
+// client uses it.
 func IsOtherName(name string) bool {
 	return name == otherName(exploredLock) || name == otherName(exploredMessage)
 }

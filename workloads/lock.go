@@ -223,9 +223,9 @@ func (c *lockClient) Step(ctx context.Context, s *harness.Session) {
 // hardly any other renewal.
 const renewsOneIn = 8
 
-// hold keeps a lock until the given time. granted is the acquire that took the lock. In one of renewsOneIn holds the
-// owner renews its lease half way. After a refused renewal the owner keeps the lock all the same, so that the load
-// shows whether others are refused meanwhile.
+// hold keeps a lock until the given time. The operation granted is the acquire that took the lock. In one of
+// renewsOneIn holds the owner renews its lease half way. After a refused renewal the owner keeps the lock all the same,
+// so that the load shows whether others are refused meanwhile.
 func (c *lockClient) hold(ctx context.Context, s *harness.Session, granted harness.Op, until time.Duration) {
 	if _, extender := c.lock.(Extender); extender && s.Rand.IntN(renewsOneIn) == 0 {
 		if s.Sleep((until - s.Now()) / 2) {

@@ -18,8 +18,8 @@ type watchedLease struct {
 	end   time.Duration // its approximate end
 }
 
-// watch tells the other clients that owner holds the lock until end. Then they can try to take the lock in that
-// instant.
+// watch tells the other clients that an owner holds the lock until the time end, so that they can try to take the lock
+// in that instant.
 func (k *lockKeyState) watch(owner string, end time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -128,7 +128,7 @@ func nameLike(owner string, n int) string {
 	return owner + "." + strconv.Itoa(n)
 }
 
-// inOtherCase returns letters, all lower-case, with letter i in upper case wherever bit i of bits is set.
+// inOtherCase returns the given letters, all lower-case, with letter i in upper case wherever bit i of bits is set.
 func inOtherCase(letters string, bits int) string {
 	out := []byte(letters)
 	for i := range out {

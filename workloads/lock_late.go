@@ -158,7 +158,7 @@ const lastInstant = 1500 * time.Microsecond
 
 // aroundEnd draws when to renew a lease, relative to the lease's end; negative: before the end. Half of the times are
 // up to 6 ms before the end, since timers may be late by that much. The other half is close to the end on either side.
-// trip is how long a request takes.
+// The parameter trip is how long a request takes.
 func aroundEnd(rng *rand.Rand, trip time.Duration) time.Duration {
 	if rng.IntN(2) == 0 {
 		return -drawPart(rng, lastInstant, 0, 4)

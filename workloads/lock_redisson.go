@@ -84,7 +84,8 @@ func (l *redissonLock) Acquire(ctx context.Context, key, owner string, ttl time.
 	}
 }
 
-// try tries once. If the lock is refused, leaseLeft is how long the holder's lease still lasts, at least a millisecond.
+// try tries once. If the lock is refused, the result leaseLeft is how long the holder's lease still lasts, at least a
+// millisecond.
 func (l *redissonLock) try(ctx context.Context, key, owner string, ttl time.Duration) (
 	granted bool, leaseLeft time.Duration, err error,
 ) {

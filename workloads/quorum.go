@@ -18,8 +18,8 @@ type QuorumConnector interface {
 	ConnectAll(group int) ([]redis.UniversalClient, error)
 }
 
-// quorumLocks is [Locks] for a lock that asks several masters, and needs at least minMasters. newLocker gets a client
-// for each master. The Locker answers for all masters together.
+// quorumLocks is [Locks] for a lock that asks several masters, and needs at least minMasters. The function newLocker
+// gets a client for each master. The Locker answers for all masters together.
 //
 // A no counts as a fail only if it is known what the operation left on every master: the last command to the master was
 // answered, or no command can have been executed there. Otherwise the no counts as info. A SET that got no answer, or

@@ -55,8 +55,8 @@ func (r *guardedResource) drawNumber() int64 {
 	return r.nextNumber - 1
 }
 
-// read returns the value that a lock guards. ok is false if the resource has seen a larger token than this one. It has
-// then refused the caller's update, so the caller must not write.
+// read returns the value that a lock guards. The result ok is false if the resource has seen a larger token than this
+// one. In that case it has refused the caller's update, so the caller must not write.
 func (r *guardedResource) read(lock, token string) (latest *guardedUpdate, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

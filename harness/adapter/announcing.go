@@ -43,8 +43,8 @@ var (
 )
 
 // StartAnnouncing starts a process for one schedule, and waits until the process has made its first announcement or has
-// ended. The process sends its announcements to address. Every error wraps interleave.ErrAdapter, including the errors
-// that the process's Next returns.
+// ended. The process sends its announcements to the given address. Every error wraps interleave.ErrAdapter, including
+// the errors that the process's Next returns.
 func (p *Runner) StartAnnouncing(address string, environment ...string) (workloads.AnnouncingProcess, error) {
 	command, err := p.prepared()
 	if err != nil {
@@ -66,7 +66,7 @@ func (p *Runner) StartAnnouncing(address string, environment ...string) (workloa
 	return d, nil
 }
 
-// launch starts the process of d. From then on d gets the announcements that its client sends to address.
+// launch starts the process of d. From then on d gets the announcements that its client sends to that address.
 func (p *Runner) launch(address string, d *announcing) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,7 +148,7 @@ func (d *announcing) underWay() <-chan struct{} {
 	return d.ended
 }
 
-// breakDown implements timekeeper. It makes Next return the error why.
+// breakDown implements timekeeper. It makes Next return the given error.
 func (d *announcing) breakDown(why error) {
 	select {
 	case d.failed <- why:
@@ -156,8 +156,8 @@ func (d *announcing) breakDown(why error) {
 	}
 }
 
-// Next lets the process go on and returns its next announcement. more is false if the process has ended instead. While
-// Next waits, it answers the process's questions about the time with the clock of ctx.
+// Next lets the process go on and returns its next announcement. The result more is false if the process has ended
+// instead. While Next waits, it answers the process's questions about the time with the clock of ctx.
 func (d *announcing) Next(ctx context.Context) (text string, more bool, err error) {
 	if d.open != nil {
 		close(d.open.heard)

@@ -23,8 +23,8 @@ var answerWithin = 3 * time.Second
 // Servers returns Redis clients of count independent servers. If replicated is true, each server has replicas.
 type Servers func(count int, replicated bool) ([]redis.UniversalClient, error)
 
-// Check tries everything that the adapter c says that it can do. It calls say after each step, with a nil error if the
-// step went well. It returns c completed by the adapter's description of itself, and the first error.
+// Check tries everything that the adapter c says that it can do. It calls the function say after each step, with a nil
+// error if the step went well. It returns c completed by the adapter's description of itself, and the first error.
 //
 // The first try is on one Redis. If the adapter needs several masters, Check tries it again on as many. If a step
 // failed after the adapter had sent WAIT, Check tries it again with replicas. The keys of the check begin with
@@ -293,8 +293,8 @@ func withOperation(r request, do string) request {
 	return r
 }
 
-// want asks for an operation. The answer has to be ok if expected is true, and otherwise not ok. Any other answer is an
-// error.
+// want asks for an operation. The parameter expected says whether the answer has to be ok or not ok. Any other answer
+// is an error.
 func (t *trial) want(expected bool, r request) error {
 	a, err := t.processOf(r.Client).ask(t.ctx, r, answerWithin)
 	if err != nil {

@@ -44,9 +44,9 @@ func Missing(v workloads.Variant) error {
 }
 
 // Interpreter returns the command that runs the adapter of a library's variant, such as /usr/bin/python3: the first of
-// Library.Interpreters that has the library. skipped is the first interpreter in the list if that one lacks the
-// library, and otherwise empty. Both results are empty if no interpreter has the library, or if v is not a library's
-// variant.
+// Library.Interpreters that has the library. The result skipped is the first interpreter in the list if that one lacks
+// the library, and otherwise empty. Both results are empty if no interpreter has the library, or if v is not a
+// library's variant.
 func Interpreter(v workloads.Variant) (command, skipped string) {
 	l, ok := v.Library()
 	if !ok {

@@ -80,7 +80,7 @@ func (f *FixedClock) Set(now time.Time) {
 // older version ignore it.
 func (f *FixedClock) SetDuring(commandTime time.Time) { f.store(clockThenAt, commandTime.UnixNano()) }
 
-// store writes one field of every node's clock file. field is its position in bytes.
+// store writes one field of every node's clock file. The parameter field is its position in bytes.
 func (f *FixedClock) store(field int, value int64) {
 	for _, page := range f.pages {
 		atomic.StoreInt64((*int64)(unsafe.Pointer(&page[field])), value) // the page is aligned, and each field in it

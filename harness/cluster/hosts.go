@@ -48,7 +48,7 @@ func (c *Cluster) removeHosts() error {
 }
 
 // removeUnfinishedHosts removes all hosts that remain: those whose removal failed, and those that were still being made
-// when a start gave up. errs are the errors of the removals so far. They do not matter if no host remains in the end.
+// when a start gave up. The errors of the removals so far, errs, do not matter if no host remains in the end.
 func (c *Cluster) removeUnfinishedHosts(errs []error) error {
 	err := c.site.RemoveAll(context.Background(), c.dir)
 	if err == nil { // all are gone, so errs do not matter

@@ -56,9 +56,9 @@ func RemoveOrphans(ctx context.Context, sites ...Site) ([]Leftover, error) {
 	return removeOrphans(ctx, sites, subnet{})
 }
 
-// removeOrphans does the work of RemoveOrphans. It removes hosts first, since they write into the folders. own is the
-// subnet that the caller has claimed, or the zero value. Hosts in own can be orphans although the subnet is locked,
-// since the caller holds that lock.
+// removeOrphans does the work of RemoveOrphans. It removes hosts first, since they write into the folders. The
+// parameter own is the subnet that the caller has claimed, or the zero value. Hosts in that subnet can be orphans
+// although the subnet is locked, since the caller holds that lock.
 func removeOrphans(ctx context.Context, sites []Site, own subnet) (removed []Leftover, err error) {
 	var errs []error
 	for _, s := range sites {
@@ -85,7 +85,7 @@ func removeOrphanHosts(ctx context.Context, s Site, own subnet) (removed []Lefto
 	return removed, errors.Join(err, failed)
 }
 
-// removeUnowned calls the function remove for each orphan in the list. It returns the orphans that are gone then.
+// removeUnowned calls the function remove for each orphan in the list. It returns the orphans that are gone afterwards.
 func removeUnowned(all []Leftover, remove func(Leftover) (gone bool, err error)) (removed []Leftover, failed error) {
 	for _, l := range all {
 		if l.Owned {
@@ -140,7 +140,7 @@ func removeOrphanFolder(ctx context.Context, path string) (gone bool, err error)
 	return f.removeOurs(ctx)
 }
 
-// hostLeftovers lists the hosts of clusters on the site, with Owned set. own is as in removeOrphans.
+// hostLeftovers lists the hosts of clusters on the site, with Owned set. For the parameter own see removeOrphans.
 func hostLeftovers(ctx context.Context, s Site, own subnet) (all []Leftover, err error) {
 	found, err := s.Leftovers(ctx)
 	for _, l := range found {

@@ -9,8 +9,8 @@ import (
 )
 
 // hostOwned reports whether the host has an owner: the folder is locked, the process lives, or the subnet is locked.
-// The files and processes of an owner in another container may not be visible here, but its lock of the subnet is. own
-// is the subnet that the caller itself has locked, so that lock does not count.
+// The files and processes of an owner in another container may not be visible here, but its lock of the subnet is. The
+// parameter own is the subnet that the caller itself has locked, so that lock does not count.
 func hostOwned(c Leftover, own subnet) bool {
 	owned, err := folderOwned(c.Run)
 	if owned && !errors.Is(err, fs.ErrNotExist) || processLives(c.Process) {

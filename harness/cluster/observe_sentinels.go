@@ -109,7 +109,7 @@ type missedMessages struct {
 	complete bool
 }
 
-// accept returns a received message as an event. isNew is false if the message was already read in the log.
+// accept returns a received message as an event. The result isNew is false if the message was already read in the log.
 func (u *missedMessages) accept(kind, detail string) (e harness.Event, isNew bool) {
 	key := [2]string{kind, detail}
 	now := u.now()
@@ -166,8 +166,9 @@ func (u *missedMessages) tail() string {
 // zones lists the time zones in which a log may be: processes log in local time, containers in UTC.
 var zones = []*time.Location{time.Local, time.UTC}
 
-// read lists the messages that were missed. complete is false if there may be more, because the log was truncated or
-// the Sentinel's clock was changed: the log lacks the last message that was received, or times in it cannot be right.
+// read lists the messages that were missed. The result complete is false if there may be more, because the log was
+// truncated or the Sentinel's clock was changed: the log lacks the last message that was received, or times in it
+// cannot be right.
 func (u *missedMessages) read() (missed []harness.Event, complete bool) {
 	info, err := os.Stat(u.path)
 	if err != nil {
@@ -207,7 +208,8 @@ func (u *missedMessages) firstMissed(all []harness.Event) int {
 }
 
 // plausible returns the messages in front of the first implausible time. A time is implausible if it is earlier than
-// the time of the preceding message, or later than now. complete is true if all times are plausible.
+// the time of the preceding message, or later than the present, the parameter now. The result complete is true if all
+// times are plausible.
 func (u *missedMessages) plausible(all []harness.Event, now time.Duration) (first []harness.Event, complete bool) {
 	before := u.last.At - deliveredWithin
 	for i, e := range all {
@@ -236,8 +238,8 @@ const deliveredWithin = 500 * time.Millisecond
 // logged matches the lines of a Sentinel's log that are published messages.
 var logged = regexp.MustCompile(`^\d+:X (\d+ \w+ \d+ [\d:.]+) [*#] ([+-]\S+) ?(.*)$`)
 
-// messagesIn lists the messages in a Sentinel's log, with times on the run's clock. now and wall are the same moment,
-// on the run's clock and as a time of day. zone is the time zone of the log.
+// messagesIn lists the messages in a Sentinel's log, with times on the run's clock. The parameters now and wall are the
+// same moment, on the run's clock and as a time of day. The parameter zone is the time zone of the log.
 func messagesIn(log string, zone *time.Location, wall time.Time, now time.Duration) (all []harness.Event) {
 	for line := range strings.Lines(log) {
 		m := logged.FindStringSubmatch(strings.TrimRight(line, "\r\n"))

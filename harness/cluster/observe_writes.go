@@ -24,7 +24,8 @@ const (
 // or delayed, like any other write.
 const probeWrite = "*2\r\n$3\r\nDEL\r\n$23\r\ndoublegrant:write-probe\r\n"
 
-// watchWrites reports when the node starts and stops accepting writes. When it stops, it also calls onUnwritable.
+// watchWrites reports when the node starts and stops accepting writes. When it stops, it also calls the function
+// onUnwritable.
 func (n *node) watchWrites(
 	ctx context.Context, clock harness.Clock, events func(harness.Event), onUnwritable func(node string),
 ) {

@@ -77,7 +77,8 @@ func (c *Cluster) allReplicasOnline(ctx context.Context, primary *node) error {
 	return nil
 }
 
-// sentinelAgrees returns nil if the Sentinel s considers primary the primary, and all nodes up.
+// sentinelAgrees returns nil if the Sentinel s takes the node in the parameter primary for the primary, and considers
+// all nodes up.
 func (c *Cluster) sentinelAgrees(ctx context.Context, s, primary *node) error {
 	m, err := s.sentinelClient.Master(ctx, masterName).Result()
 	if err != nil {

@@ -44,7 +44,8 @@ func (s *server) begin() error {
 // recordOps is the largest number of operations in one record, so that a record fits into a message.
 const recordOps = 4000
 
-// sendOps sends operations to the coordinator, in records of at most recordOps. mark is the Mark of the last record.
+// sendOps sends operations to the coordinator, in records of at most recordOps. The parameter mark becomes the Mark of
+// the last record.
 func (s *server) sendOps(ops []harness.Op, mark time.Duration) error {
 	for len(ops) > recordOps {
 		if err := s.send(record{Mark: ops[recordOps-1].Return, ops: ops[:recordOps]}); err != nil {

@@ -28,7 +28,7 @@ type Worker struct {
 }
 
 // Work does units until none are needed, and then returns nil. If ctx is canceled, it gives its unit back and returns
-// the error of ctx. name has to be unique in the queue. The error wraps ErrBarred if the worker fails where others
+// the error of ctx. The name has to be unique in the queue. The error wraps ErrBarred if the worker fails where others
 // succeed.
 func (w Worker) Work(ctx context.Context, q Queue, name string) error {
 	p := probation{queue: q, name: name, failed: map[string]string{}}

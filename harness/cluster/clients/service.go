@@ -55,8 +55,8 @@ func (all services) forgetWriter(node string) {
 	}
 }
 
-// acknowledged records that n acknowledged a write. changes is the value of s.changes when the write was sent. If
-// s.changes has grown since, another node has become the writer, and the answer is ignored as out of date.
+// acknowledged records that n acknowledged a write. The parameter changes is the value of s.changes when the write was
+// sent. If s.changes has grown since, another node has become the writer, and the answer is ignored as out of date.
 func (s *service) acknowledged(n *knownNode, changes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

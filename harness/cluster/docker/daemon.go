@@ -170,8 +170,8 @@ func ask[T any](ctx context.Context, within time.Duration, call func(context.Con
 	return a.it, a.err
 }
 
-// callWithin makes one call without a result, and waits for at most d.change. what is the purpose of the call, for the
-// error.
+// callWithin makes one call without a result, and waits for at most d.change. The parameter what says in the error what
+// the call was for.
 func (d *daemon) callWithin(ctx context.Context, what string, call func(context.Context) error) error {
 	_, err := ask(ctx, d.change, func(ctx context.Context) (struct{}, error) { return struct{}{}, call(ctx) })
 	if err != nil {

@@ -57,7 +57,7 @@ func findServer(named string) (binary, version string, err error) {
 
 // importImage makes the image called name from files and from lines of a Dockerfile. It does nothing if an identical
 // image has that name. If an older image thereby loses its only name, importImage removes that image, unless a
-// container uses it. size is the size of the files in bytes.
+// container uses it. The parameter size is the size of the files in bytes.
 func (d *daemon) importImage(
 	ctx context.Context, name string, files *imageFiles, lines []string,
 ) (size int, err error) {

@@ -73,8 +73,8 @@ func BuildHarnessImage(ctx context.Context, h Harness) (BuiltImage, error) {
 	return made, err
 }
 
-// files gathers the files of the image. redis is the path of redis-server. clocks is the clock library, or nil for an
-// image without one.
+// files gathers the files of the image. The parameter redis is the path of redis-server. The parameter clocks is the
+// clock library, or nil for an image without one.
 func (h Harness) files(ctx context.Context, redis string, clocks []byte) *imageFiles {
 	files := newImageFiles()
 	files.addFolder("/tmp/")

@@ -152,8 +152,8 @@ func (d *daemon) RemoveAll(ctx context.Context, folder string) error {
 	return d.removeContainers(ctx, folder, 0)
 }
 
-// removeContainers removes a cluster's containers. It returns when it has seen no container for the duration quiet. A
-// container that was being made when its maker gave up or died may appear late.
+// removeContainers removes a cluster's containers. It returns when it has seen no container for the time in the
+// parameter quiet. A container that was being made when its maker gave up or died may appear late.
 func (d *daemon) removeContainers(ctx context.Context, folder string, quiet time.Duration) error {
 	const every = 100 * time.Millisecond
 	quietSince := time.Now()

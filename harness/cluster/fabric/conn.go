@@ -12,8 +12,8 @@ import (
 const copyBuffer = 8 << 10
 
 // relay carries an accepted connection to the host that the other side asked for. It opens a connection to that host,
-// copies bytes both ways, and returns when both connections have ended. opener is the socket of the accepted
-// connection.
+// copies bytes both ways, and returns when both connections have ended. The parameter opener is the socket of the
+// accepted connection.
 func (f *Fabric) relay(opener *net.TCPConn, from Source, to hostPlace) {
 	ctx, cancel := context.WithTimeout(context.Background(), dialWithin)
 	defer cancel()

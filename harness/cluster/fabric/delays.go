@@ -95,8 +95,8 @@ func (delaying) Cleanup(stub *toxics.ToxicStub) {
 }
 
 // delay runs a delaying toxic on one direction of a connection, until toxiproxy interrupts it or the connection ends.
-// For each chunk of bytes it calls hold, which adds them to what is held back. The end of the connection passes after
-// all bytes, and is delayed by at least endsAfter.
+// For each chunk of bytes it calls the function hold, which adds them to what is held back. The end of the connection
+// passes after all bytes, and is delayed by at least endsAfter.
 func (delaying) delay(stub *toxics.ToxicStub, hold func(*held, *stream.StreamChunk), endsAfter time.Duration) {
 	h := stub.State.(*held)
 	for h.pass(stub) {

@@ -99,8 +99,8 @@ func (f *Fabric) DialFrom(ctx context.Context, from Source, announced string) (n
 	return c, nil
 }
 
-// open opens a connection from one host to another. opener is the socket of an accepted connection whose bytes the new
-// one carries; nil: there is none.
+// open opens a connection from one host to another. The parameter opener is the socket of an accepted connection whose
+// bytes the new one carries; nil: there is none.
 func (f *Fabric) open(ctx context.Context, from Source, to hostPlace, opener *net.TCPConn) (*dialed, error) {
 	link := f.Link(from.Host, to.name)
 	c := &dialed{
@@ -225,7 +225,7 @@ func (c *dialed) reset() {
 	c.fail(syscall.ECONNRESET)
 }
 
-// fail ends the connection for both sides with a reset. The opener's reads and writes then return the error why. The
+// fail ends the connection for both sides with a reset. The opener's reads and writes then return the given error. The
 // caller holds c.mu.
 func (c *dialed) fail(why error) {
 	if c.broken != nil {

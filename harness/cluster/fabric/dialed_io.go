@@ -45,8 +45,8 @@ func (c *dialed) Read(b []byte) (int, error) {
 	}
 }
 
-// readSocket reads from the socket. ok is false if during the read the connection ended, or a fault began that keeps
-// its bytes. Then n and err do not count, and the caller checks the connection again.
+// readSocket reads from the socket. The result ok is false if the connection ended during the read, or if a fault began
+// that keeps the connection's bytes. In that case n and err do not count, and the caller checks the connection again.
 func (c *dialed) readSocket(b []byte) (n int, err error, ok bool) {
 	n, err = c.withSocket(func(tcp *net.TCPConn) (int, error) { return tcp.Read(b) })
 	if c.broken != nil || c.closed {
@@ -102,8 +102,8 @@ func (c *dialed) Write(b []byte) (int, error) {
 	}
 }
 
-// isDirect reports whether bytes go straight to the socket. gate is what link.restored returned: nil if the link is not
-// withheld. The caller holds c.mu.
+// isDirect reports whether bytes go straight to the socket. The parameter gate is what link.restored returned: nil if
+// the link is not withheld. The caller holds c.mu.
 func (c *dialed) isDirect(gate <-chan struct{}) bool {
 	return c.route == direct && c.tcp != nil && gate == nil
 }

@@ -25,7 +25,7 @@ func (l *Link) Touched() harness.Touched {
 	}
 }
 
-// countToxic counts a toxic that comes (change is 1) or goes (change is -1).
+// countToxic counts a toxic that comes (the parameter change is 1) or goes (-1).
 func (t *traffic) countToxic(of toxic, change int32) {
 	for _, d := range of.dirs {
 		t.acting[direction(d)].Add(change)
@@ -39,8 +39,8 @@ func direction(d stream.Direction) int {
 	return 1
 }
 
-// countWithheld counts bytes that a withheld link holds up. The end of a connection counts as one byte. withheld is a
-// result of link.restored: if it is nil, the link is not withheld, and nothing is counted.
+// countWithheld counts bytes that a withheld link holds up. The end of a connection counts as one byte. The parameter
+// withheld is a result of link.restored: if it is nil, the link is not withheld, and nothing is counted.
 func (c *dialed) countWithheld(withheld <-chan struct{}, bytes int) {
 	if withheld != nil && !c.uncounted {
 		c.link.traffic.withheld.Add(max(1, int64(bytes)))

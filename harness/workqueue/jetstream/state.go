@@ -29,8 +29,8 @@ var ErrFolder = errors.New("the state folder contains other files")
 // mostClaims is how often a process tries to claim a folder in which other processes start and end.
 const mostClaims = 100
 
-// claim creates the state folder, marks it as ours and locks the mark. isNew is true if the folder has no earlier
-// state.
+// claim creates the state folder, marks it as ours and locks the mark. The result isNew is true if the folder has no
+// earlier state.
 func claim(dir string) (lock *os.File, isNew bool, err error) {
 	mark := filepath.Join(dir, markFile)
 	for range mostClaims {

@@ -66,8 +66,9 @@ type request struct {
 	TTL      int64    `json:"ttl_ms"`
 }
 
-// Serve answers requests until standard input ends. open makes the Lock, Filter or Sequence of one client. urls has one
-// URL of Redis, or one for each master. The methods of T tell which operations the program can do.
+// Serve answers requests until standard input ends. The function open makes the Lock, Filter or Sequence of one client.
+// Its argument urls has one URL of Redis, or one for each master. The methods of T tell which operations the program
+// can do.
 func Serve[T any](says Says, open func(urls []string) (T, error)) {
 	var kind T
 	s := &server{says: says, kind: kind, clients: map[int]any{}}

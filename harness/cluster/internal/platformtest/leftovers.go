@@ -68,8 +68,8 @@ func (p Platform) NothingIsLeftOfAKilledHarness(t *testing.T) {
 }
 
 // OrphansAreRemovedAndNothingElse kills harnesses together with their watchdogs. It checks that RemoveOrphans, and the
-// next start, remove what the harnesses leave behind. kinds lists the values of Leftover.Kind that RemoveOrphans must
-// find.
+// next start, remove what the harnesses leave behind. The parameter kinds lists the values of Leftover.Kind that
+// RemoveOrphans must find.
 func (p Platform) OrphansAreRemovedAndNothingElse(t *testing.T, kinds ...string) {
 	c, own := p.bystander(t)
 	p.killBoth(t, own)
@@ -114,8 +114,8 @@ func (p Platform) orphans(t *testing.T) []cluster.Leftover {
 		func(l cluster.Leftover) bool { return l.Owned || filepath.Dir(l.Run) != os.TempDir() })
 }
 
-// killBoth starts a harness with six nodes, and kills it together with its watchdogs. own is the folder of the test's
-// own cluster.
+// killBoth starts a harness with six nodes, and kills it together with its watchdogs. The parameter own is the folder
+// of the test's own cluster.
 func (p Platform) killBoth(t *testing.T, own string) {
 	t.Helper()
 	v := NewVictim(t, idle) // a busy one may be done when we come to kill it

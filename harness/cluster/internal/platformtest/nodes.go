@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// Trials returns how often to repeat a measurement: $DOUBLEGRANT_TRIALS, or usual.
+// Trials returns how often to repeat a measurement: $DOUBLEGRANT_TRIALS, or the given number.
 func Trials(usual int) int {
 	n, err := strconv.Atoi(os.Getenv("DOUBLEGRANT_TRIALS"))
 	if err != nil {

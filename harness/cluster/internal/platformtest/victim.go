@@ -29,7 +29,7 @@ const (
 )
 
 // Main runs the tests, or the victim's task in a process that NewVictim has started. It ends the process. TestMain
-// calls it. more has further tasks, by name, that only this test binary has. A task returns its exit code.
+// calls it. The map more has further tasks, by name, that only this test binary has. A task returns its exit code.
 func (p Platform) Main(m *testing.M, more map[string]func() int) {
 	switch as := os.Getenv(asHarness); as {
 	case "":
@@ -74,8 +74,8 @@ type Victim struct {
 	tmp string
 }
 
-// NewVictim prepares a victim without starting it. task is busy, idle or one of the other tasks of Main. The victim is
-// killed when the test ends.
+// NewVictim prepares a victim without starting it. The task is "busy", "idle" or one of the other tasks of Main. The
+// victim is killed when the test ends.
 func NewVictim(t *testing.T, task string) Victim {
 	t.Helper()
 	v := Victim{exec.Command(os.Args[0]), os.TempDir()}
