@@ -14,7 +14,7 @@ import (
 type Entry struct {
 	Name     string
 	Doc      string
-	Takes    []string      // names of the parameters that a plan can give it
+	Takes    []string      // names of the parameters that a plan can give the fault
 	Defaults Parameters    // values of the parameters that a plan leaves out
 	For      time.Duration // how long the fault stays in force if a plan does not say; 0: 5 s
 	// Strikes lists the kinds of hosts that Parameters.Host may name: r (Redis nodes), s (Sentinels), g (client
@@ -22,7 +22,7 @@ type Entry struct {
 	Strikes string
 	Needs   Need
 	Acts    Acting
-	Does    Consequences // its consequences; parameters may add more: see Configured.Does
+	Does    Consequences // consequences of the fault; parameters may add more: see Configured.Does
 
 	// least returns how long the fault must stay in force so that it can be proved. nil: any time will do.
 	least func(Configured, Outlook) time.Duration
@@ -41,7 +41,7 @@ type Parameters struct {
 	Shape string `yaml:"sides,omitempty"` // who is cut off from whom: see ParseShape
 	How   string `yaml:"how,omitempty"`   // hold, drop, drop-replies or refuse
 	From  string `yaml:"from,omitempty"`  // who opens the connections of the links
-	To    string `yaml:"to,omitempty"`    // the hosts that those connections lead to
+	To    string `yaml:"to,omitempty"`    // the hosts that the connections of the links lead to
 
 	Latency   time.Duration `yaml:"latency,omitempty" zero:"default"`
 	Jitter    time.Duration `yaml:"jitter,omitempty"`

@@ -14,7 +14,7 @@ import (
 // struckGroups holds the client groups that a fault strikes.
 type struckGroups struct {
 	fleet  *harness.Fleet
-	names  []string // such as "g0"
+	names  []string // names of the groups, such as "g0"
 	groups []int
 }
 

@@ -26,7 +26,7 @@ import (
 type primary interface {
 	// Primary returns the node that most Sentinels name as primary.
 	Primary(ctx context.Context) (string, error)
-	// AwaitPromotion waits until a node other than old says that it is primary, and returns its name.
+	// AwaitPromotion waits until a node other than the old primary says that it is primary, and returns its name.
 	AwaitPromotion(ctx context.Context, old string) (string, error)
 	// Patience returns the time after which Sentinels have certainly replaced a primary that is gone. They may do so
 	// earlier.
@@ -61,7 +61,7 @@ type nodes interface {
 // targets holds the nodes that a fault strikes.
 type targets struct {
 	nodes []string
-	// old is the primary if it is one of nodes and Sentinels can promote another node; otherwise "".
+	// old is the primary if the fault strikes it and Sentinels can promote another node; otherwise "".
 	old string
 }
 

@@ -38,9 +38,9 @@ type Adapter struct {
 	// user sets Clock.
 	Can       []string `json:"can,omitempty" yaml:"can,omitempty"`
 	Symmetric bool     `json:"symmetric,omitempty" yaml:"symmetric,omitempty"` // compares tokens for equality only
-	// Masters is the least number of independent masters that a lock needs; 0: it uses one Redis.
+	// Masters is the least number of independent masters that a lock needs; 0: the lock uses one Redis.
 	Masters int          `json:"masters,omitempty" yaml:"masters,omitempty"`
-	Clock   AdapterClock `json:"clock,omitempty" yaml:"clock,omitempty"` // the clock that it reads in a search
+	Clock   AdapterClock `json:"clock,omitempty" yaml:"clock,omitempty"` // the clock that the program reads in a search
 }
 
 // AdapterClock says which clock an adapter reads in a search, by its name in the protocol. The zero value is

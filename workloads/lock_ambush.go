@@ -15,7 +15,7 @@ import (
 // watchedLease is a lease whose end clients wait for. The zero value stands for none.
 type watchedLease struct {
 	owner string
-	end   time.Duration // its approximate end
+	end   time.Duration // approximate end of the lease
 }
 
 // watch tells the other clients that an owner holds the lock until the time end, so that they can try to take the lock

@@ -44,7 +44,7 @@ type lockKeyState struct {
 
 	mu      sync.Mutex
 	turn    int           // number of the next late hold, by which its lateWay is chosen
-	turned  bool          // turn has its first value
+	turned  bool          // the field turn has its first value
 	lateDue time.Duration // when the next late hold may begin, or the deadline of the current one
 	late    bool          // a late hold is under way
 	watched watchedLease

@@ -63,7 +63,7 @@ const (
 	growingLag    = 20 // how far behind the newest number a caller of Growing may be
 
 	steppedBack = 0.05             // share of ClockBack's proposals from a clock that has stepped back
-	stepBack    = 10 * time.Second // the largest step back of such a clock
+	stepBack    = 10 * time.Second // the largest step back of a clock
 
 	twoTo53  = 1 << 53 // 9007199254740992: up to here a double holds every integer
 	below53  = 100     // how far below 2^53 the numbers of Beyond53 begin
@@ -148,5 +148,5 @@ func (r Regime) sample(client, call int) string {
 
 const (
 	sample17 = 16081817202494579 // the sample of "Unique serial numbers"
-	second17 = 100 * 1000        // one second in numbers of that form, as long as the minute stays the same
+	second17 = 100 * 1000        // one second in numbers of Timestamp17, as long as the minute stays the same
 )

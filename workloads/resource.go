@@ -21,7 +21,7 @@ import (
 // another owner has written since, that owner's update is not in the new chain: it is lost.
 type guardedResource struct {
 	mu         sync.Mutex
-	values     map[string]*guardedValue // by lock
+	values     map[string]*guardedValue // values by lock
 	nextNumber int64                    // the next number to draw
 }
 

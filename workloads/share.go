@@ -11,7 +11,7 @@ import (
 // Share is the part of a load that one of several generators has. The zero value is the whole load.
 type Share struct {
 	Number, Of int     // the generator's number, from 0, and the number of generators; Of is 0 for the whole load
-	Rate       float64 // steps per second of all generators together; 0: as fast as they can
+	Rate       float64 // steps per second of all generators together; 0: as many as they can do
 	Clients    int     // number of clients of all generators together; 0: enough for Rate
 
 	// Ahead returns roughly how far the run's clock is ahead of this generator's. Generators use it to give out the

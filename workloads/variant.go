@@ -110,8 +110,8 @@ type Variant struct {
 	// OwnKeys says that the variant uses keys or channels whose names do not begin with the given key.
 	OwnKeys bool
 
-	Acks    int           // number of replicas whose acknowledgement it waits for, and so needs
-	Masters int           // least number of independent masters, such as 3 for lock/redlock; 0: it uses one
+	Acks    int           // number of replicas whose acknowledgement the variant waits for, and so needs
+	Masters int           // least number of independent masters, such as 3 for lock/redlock; 0: the variant uses one
 	Lease   time.Duration // lease or window that the explorer asks for; 0: the family's default
 
 	// inspect sets the result of an Inspect operation to what is stored for the sequence. It is nil if nobody knows how
@@ -127,7 +127,7 @@ type Variant struct {
 
 	texts map[string]string // Lua texts that are not in package lua, by file name
 
-	// One of these makes the algorithm, according to Family; build makes the load of the family Writes.
+	// One of these functions makes the algorithm, according to Family; build makes the load of the family Writes.
 	newLocker    func(redis.UniversalClient) Locker
 	newQuorum    func([]redis.UniversalClient) Locker // in place of newLocker, for a lock on several masters
 	newDeduper   func(redis.UniversalClient) Deduper
@@ -138,14 +138,14 @@ type Variant struct {
 	// makes that lock.
 	newExplored func(redis.UniversalClient) Locker
 
-	waiting func(acks int) Variant // makes the variant with another number of acknowledgements; nil: it has no WAIT
+	waiting func(acks int) Variant // makes the variant with another number of acknowledgements; nil: no WAIT
 
 	// runner runs the variant's adapter, and program says what the adapter's clients do under the explorer. Both are nil
 	// for every variant that is not an adapter.
 	runner  AdapterRunner
 	program func(Options) interleave.Program
 
-	library Library  // the library of another language that is the algorithm; zero: there is none
+	library Library  // the library of another language that is the algorithm; zero: none
 	can     []string // what the library's adapter can do, by the names of the protocol
 }
 

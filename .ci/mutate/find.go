@@ -33,7 +33,7 @@ type site struct {
 	from, to     token.Pos
 	kind         siteKind
 	mutants      []int    // numbers of the site's mutants
-	replacements []string // code of each of these mutants
+	replacements []string // code of each mutant of the site
 }
 
 type siteKind int

@@ -32,7 +32,7 @@ type trial struct {
 type stage struct {
 	tests   []string
 	limit   time.Duration // a mutant whose tests take longer counts as noticed, since it may never end
-	maxTest time.Duration // longest time of one of these tests without a mutant
+	maxTest time.Duration // longest time of any of the tests without a mutant
 }
 
 // survivor is the start of the line that mutate prints for a mutant that survives.

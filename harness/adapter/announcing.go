@@ -22,12 +22,12 @@ type announcing struct {
 	killed    chan struct{}      // closed by the method kill, for example because the client has crashed
 	clock     *clock             // nil: the process has no preloaded clock
 	begun     atomic.Bool        // the process has announced something
-	failed    chan error         // why its clock broke down; buffers one error
+	failed    chan error         // gets the reason if the process's clock breaks down; buffers one error
 	comes     chan *announcement // announcements that come from the gate
 	first     *announcement      // the announcement that StartAnnouncing has waited for; nil once Next has returned it
 	// open is the announcement that Next returned last, as long as the process waits for the reply to it; nil: none.
 	open *announcement
-	inOp bool // its last announcement was an invoke, not a return
+	inOp bool // the process's last announcement was an invoke, not a return
 }
 
 // announcement is a text that an announcing process has sent by ECHO. The process waits for the reply to its ECHO until

@@ -78,7 +78,7 @@ func (to endpoints) close() {
 type directRoute struct {
 	to    func(redis.UniversalClient) string // the argument of ConnectDirectly; nil: processes use relays
 	tried bool                               // the program was tried once through relays: see ConnectDirectly
-	heard bool                               // in that try its commands came to the Redis that it was told to use
+	heard bool                               // in the try, commands came to the Redis that the program was told to use
 }
 
 // ConnectDirectly implements workloads.AdapterRunner. Nobody sees the commands on a direct connection, so the program

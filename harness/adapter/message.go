@@ -83,7 +83,7 @@ type answer struct {
 	Clients   int      `json:"clients"` // how many clients one process serves at the same time; 0: any number
 	Reset     bool     `json:"reset"`   // the program wants to be told of every new schedule
 	Symmetric bool     `json:"symmetric"`
-	Masters   int      `json:"masters"` // least number of independent masters that it uses; 0: it uses one Redis
+	Masters   int      `json:"masters"` // least number of independent masters that the program uses; 0: one Redis
 
 	Clock workloads.AdapterClock `json:"clock"`
 }

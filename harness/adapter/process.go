@@ -26,7 +26,7 @@ var startWithin = 10 * time.Second
 // process is a running program: a process that doublegrant has started, or a connection to one that it has not. It
 // serves several operations at a time, and may answer them in any order.
 type process struct {
-	cmd       *exec.Cmd // nil: this is a connection
+	cmd       *exec.Cmd // nil: the process is a connection
 	in        io.WriteCloser
 	lines     lines // what goes to the program's input
 	out       io.ReadCloser

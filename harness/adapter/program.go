@@ -26,11 +26,11 @@ type Runner struct {
 	mu     sync.Mutex
 	remove func() error // removes what prepare has made; nil: prepare has made nothing
 	closed bool
-	// logs is the folder for the standard error of processes. Empty: it is not kept.
+	// logs is the folder for the standard error of processes. Empty: nothing is kept.
 	logs       string
 	started    int                                   // number of processes started so far
 	gates      map[string]*process                   // processes of searches, by address of the gate
-	announcing map[string]*announcing                // the same for programs that drive themselves
+	announcing map[string]*announcing                // processes that drive themselves, by address of the gate
 	groups     map[redis.UniversalClient]*group      // groups by their first master, for loads and for Observer
 	beside     map[redis.UniversalClient]*loadClient // the clients that Observer has returned
 	clocks     clocks                                // preloaded clocks

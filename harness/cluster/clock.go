@@ -38,7 +38,7 @@ func HasClockLibrary() bool {
 var clockSource []byte
 
 const (
-	clockLibrary = "clock.so" // name of the library in the cluster's folder, and of its copy in each node's
+	clockLibrary = "clock.so" // name of the library in the cluster's folder, and of its copy in each node's folder
 	// clockFile is a file in the node's folder. It has three fields of 8 bytes: the offset of SetClock, and the times of
 	// FixedClock.Set and FixedClock.SetDuring.
 	clockFile = "clock"

@@ -16,7 +16,7 @@ const mostLastWords = 4 << 10
 type LastWords struct {
 	mu    sync.Mutex
 	kept  []byte
-	cause string // the first line that says why a Go program ends; empty: there was none yet
+	cause string // the first line that says why a Go program ends; empty: none yet
 }
 
 // Write implements io.Writer. It never fails.

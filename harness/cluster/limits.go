@@ -41,9 +41,9 @@ type Check struct {
 	Clients int    `json:"clients"`          // number of clients that Need is for
 	Masters int    `json:"masters"`          // number of masters; each client has a connection to each
 	Need    int64  `json:"need"`             // what the cluster needs; in bytes for memory, a count for other limits
-	Have    int64  `json:"have"`             // what the machine has, in the same unit
+	Have    int64  `json:"have"`             // what the machine has, in the unit of Need
 	Most    int64  `json:"most"`             // number of clients for which Have is enough; math.MaxInt64: any number
-	Fatal   bool   `json:"stops"`            // no cluster starts if the limit is too low; false: it gets a warning
+	Fatal   bool   `json:"stops"`            // no cluster starts if the limit is too low; false: there is a warning
 	Effect  string `json:"effect,omitempty"` // what may happen if the limit is too low; only set if Fatal is false
 	Raise   string `json:"raise"`            // how to raise the limit to Need
 

@@ -15,7 +15,7 @@ const (
 // Platform is something that nodes can run on, such as Docker. A nil Platform stands for processes of this machine.
 // This package imports no platform: a program imports the ones that it wants.
 type Platform interface {
-	// String returns its name in plans, such as OnDocker.
+	// String returns the platform's name in plans, such as OnDocker.
 	String() string
 	// Find checks that nodes can run on the platform now. It fetches what they run from, such as an image, if that is
 	// missing. It may log a choice that could surprise. Its errors say what to do.

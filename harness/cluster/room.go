@@ -37,7 +37,7 @@ func TempRoom() error {
 type Reach struct {
 	Port          int   // port of Redis nodes
 	IsDefaultPort bool  // Port is Redis's default
-	Err           error // ErrLimit, with the remedy; nil: there are addresses
+	Err           error // ErrLimit, with the remedy; nil: addresses are available
 }
 
 // Addresses checks whether nodes can have addresses on this machine. It keeps none of them.

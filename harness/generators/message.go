@@ -38,7 +38,7 @@ type hello struct {
 // welcome is the answer to a hello.
 type welcome struct {
 	place
-	Refused string `json:"refused,omitempty"` // why the generator cannot join; empty: it has joined
+	Refused string `json:"refused,omitempty"` // why the generator cannot join; empty: the generator has joined
 }
 
 // order is a request of the coordinator to a generator. Do says which of the other fields count. The coordinator
@@ -61,7 +61,7 @@ type order struct {
 // The values of Do.
 const (
 	doOpen        = "open"        // open the clients of Share, of the run Task
-	doBegin       = "begin"       // let these clients begin their operations
+	doBegin       = "begin"       // let the clients begin their operations
 	doStop        = "stop"        // end the load
 	doImpair      = "impair"      // apply Fault to Links
 	doHeal        = "heal"        // undo the doImpair order whose number is Heals
@@ -146,7 +146,7 @@ func unpackRecord(packed []byte) (r record, err error) {
 
 // recordAck is the answer to a record.
 type recordAck struct {
-	Error string `json:"error,omitempty"` // why the record was refused, as all later ones will be; empty: it was taken
+	Error string `json:"error,omitempty"` // why the record was refused, as all later ones will be; empty: the record was taken
 }
 
 // encode returns v as JSON. It panics if that fails, which only a defect can cause.

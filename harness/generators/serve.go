@@ -29,7 +29,7 @@ type Generator struct {
 type Assignment struct {
 	Task   []byte        // what Options.Task returned
 	Number int           // number of this generator, from 1
-	Share  harness.Share // which clients it drives
+	Share  harness.Share // share of the clients that this generator drives
 	Clock  harness.Clock
 
 	// Ahead returns roughly how far the run's clock is ahead of Clock. It returns 0 until the load begins.
@@ -44,7 +44,7 @@ type Assignment struct {
 
 // Setup is what Generator.Build has built: the load of one generator, and the links of its clients.
 type Setup struct {
-	Load  harness.ShareSpec   // its fields Share, Clock and Record stay empty, since Serve sets them
+	Load  harness.ShareSpec   // the load, whose fields Share, Clock and Record stay empty, since Serve sets them
 	Links harness.LinkControl // controls the links from client groups to nodes
 	Close func() error        // ends all that was built; may be nil
 }

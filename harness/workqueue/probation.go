@@ -22,10 +22,10 @@ type probation struct {
 	queue Queue
 	name  string
 
-	failed   map[string]string // reasons why it failed units that no other worker has tried yet, by the unit's ID
-	since    time.Time         // time of its last failure
-	failures int               // number of units in a row that it failed and another worker did
-	why      string            // the reason for the last of these failures
+	failed   map[string]string // reasons why the worker failed units that no other worker has tried yet, by the unit's ID
+	since    time.Time         // time of the worker's last failure
+	failures int               // number of units in a row that the worker failed and another worker did
+	why      string            // reason for the last failure in this row
 }
 
 // noteFailure records that the worker has failed a unit.

@@ -42,7 +42,7 @@ type Queue interface {
 // UnitState is the state of a unit.
 type UnitState struct {
 	Tries  []Try  // tries that had no result or are under way, in order
-	Worker string // worker that did the unit; empty: none has done it
+	Worker string // worker that did the unit; empty: nobody has done it
 	Over   bool   // the unit has an outcome: it was done or given up
 }
 
@@ -58,7 +58,7 @@ type OpenUnit struct {
 	ID     string
 	Worker string    // worker that holds the unit; empty: the unit waits for its next try
 	Since  time.Time // when the current state became known
-	Failed []string  // what became of its tries so far
+	Failed []string  // what became of the unit's tries so far
 }
 
 // Job is a unit held by a worker. Done, Fail or GiveBack ends it.

@@ -14,7 +14,7 @@ type Unit struct {
 	Kind    string `json:"kind"`             // tells which code can do the unit, for example "piece"
 	Program string `json:"program"`          // version of doublegrant
 	Server  string `json:"server,omitempty"` // server to run on, for example "Redis 7.0.15"; empty: any server
-	Body    []byte `json:"body"`             // the work, in the format of its kind; at most MostBytes
+	Body    []byte `json:"body"`             // the work, in the format of the unit's kind; at most MostBytes
 }
 
 // ID names a unit by its content. It consists of letters and digits.

@@ -64,7 +64,7 @@ type Build struct {
 
 // Upstream says what the maintainers know.
 type Upstream struct {
-	// Issues lists issues such as redis/go-redis#2985; empty: none is known.
+	// Issues lists issues such as redis/go-redis#2985; empty: no issue is known.
 	Issues []string `yaml:"issues,omitempty" json:"issues,omitempty"`
 	// Searched says where, and by which words, issues were searched for.
 	Searched string `yaml:"searched,omitempty" json:"searched,omitempty"`

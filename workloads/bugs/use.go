@@ -21,7 +21,7 @@ import (
 // zero value stands for every library.
 type Use struct {
 	name     string            // the library's name, as the user wrote it; empty: any library
-	language string            // language of the packages in versions; empty: any
+	language string            // language of the packages in versions; empty: any language
 	versions map[string]string // versions by the name of the package or of the library; empty: any version
 }
 

@@ -29,7 +29,7 @@ type Deployment struct {
 // Node is one Redis node or Sentinel.
 type Node struct {
 	Name      string // such as "r1" or "s1"
-	Announced string // host:port that clients and Sentinels use for it
+	Announced string // host:port that clients and Sentinels use for the node
 	Real      string `json:",omitempty"` // host:port to dial; empty: the one in Announced
 }
 

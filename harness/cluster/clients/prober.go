@@ -79,7 +79,7 @@ func (p Prober) Hangup(ctx context.Context) error {
 type echoConn struct {
 	net.Conn
 	answers *bufio.Reader
-	auth    string // the AUTH command, which is sent first; empty: it is not needed
+	auth    string // the AUTH command, which is sent first; empty: no AUTH is sent
 	stop    func() bool
 }
 

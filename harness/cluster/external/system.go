@@ -48,7 +48,7 @@ type System struct {
 	clients    *clients.Set // clients of the load; nil unless started
 	primary    *clients.Set // the harness's own client, which follows the primary past all links
 	nodes      *nodeClients // for the harness's questions to the Redis nodes
-	sentinels  *nodeClients // the same for the Sentinels; nil if there are none
+	sentinels  *nodeClients // for the harness's questions to the Sentinels; nil if there are none
 	stopped    bool
 	notSentErr error // first error that wraps ErrNotSent
 

@@ -35,9 +35,9 @@ type dialed struct {
 	writing int // number of the opener's writes on the socket that are under way
 
 	in     []byte // bytes from the host that the opener has not read yet
-	inEnd  error  // error that the opener reads after these bytes; nil: none yet
+	inEnd  error  // error that the opener gets after all bytes from the host; nil: none yet
 	out    []byte // bytes that the opener has written and that are not sent yet
-	outEnd bool   // the opener's direction ends after these bytes
+	outEnd bool   // the opener's direction ends after the bytes that it has written
 	sender bool   // a goroutine is sending the bytes of the opener
 
 	closed          bool      // the opener has closed the connection

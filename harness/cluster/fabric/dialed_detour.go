@@ -15,7 +15,7 @@ import (
 type detour struct {
 	pipelines        int  // number of pipelines that have not ended
 	upLeft, downLeft bool // the pipeline up, or down, has ended only because the connection goes direct again
-	gone             bool // the end of the host's bytes has come through the pipeline down, so up reads no more
+	gone             bool // the pipeline down has delivered the end of the host's bytes, so the one up reads no more
 	ended            bool // a pipeline has ended for another reason, so the connection ends too
 }
 

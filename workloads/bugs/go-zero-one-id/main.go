@@ -14,7 +14,7 @@ import (
 
 type lock struct {
 	store *redis.Redis
-	locks map[string]*redis.RedisLock // by key
+	locks map[string]*redis.RedisLock // locks by key
 }
 
 func (l *lock) of(key string) *redis.RedisLock {

@@ -24,8 +24,8 @@ const Hang = time.Minute
 
 // Platform is a platform under test. The zero value runs nodes as local processes.
 type Platform struct {
-	Options cluster.Options                      // options of its clusters, with the platform
-	Sites   func(context.Context) []cluster.Site // sites where its hosts may be left over; nil: there are none
+	Options cluster.Options                      // options of the clusters, which name the platform
+	Sites   func(context.Context) []cluster.Site // sites where hosts may be left over; nil: none
 	Dogs    int                                  // number of watchdogs of one harness, without the one of its folder
 	// Usual is the time in which a harness certainly starts a cluster and stops it; default 2s.
 	Usual time.Duration
