@@ -146,7 +146,7 @@ func unpackRecord(packed []byte) (r record, err error) {
 
 // recordAck is the answer to a record.
 type recordAck struct {
-	Error string `json:"error,omitempty"` // why the record was refused, as all later ones will be; empty: the record was taken
+	Error string `json:"error,omitempty"` // why the record was refused, as all later ones will be; empty: not refused
 }
 
 // encode returns v as JSON. It panics if that fails, which only a defect can cause.

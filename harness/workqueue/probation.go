@@ -22,7 +22,7 @@ type probation struct {
 	queue Queue
 	name  string
 
-	failed   map[string]string // reasons why the worker failed units that no other worker has tried yet, by the unit's ID
+	failed   map[string]string // reasons for its failures at units that no other worker has tried yet, by the unit's ID
 	since    time.Time         // time of the worker's last failure
 	failures int               // number of units in a row that the worker failed and another worker did
 	why      string            // reason for the last failure in this row
