@@ -15,8 +15,8 @@ import (
 // the first, and then sees what the first has done to the node.
 var claims sync.Map // nodeClaim -> chan struct{}, which is closed when the fault releases the node
 
-// nodeClaim identifies a node of one cluster. cluster is nil if the cluster's type cannot be compared. Then nodes of
-// the same name in several clusters wait for each other.
+// nodeClaim identifies a node of one cluster. The field cluster is nil if the cluster's type cannot be compared. In
+// that case nodes of the same name in several clusters wait for each other.
 type nodeClaim struct{ cluster, node any }
 
 // breakExclusively claims the nodes, so that no other fault breaks them meanwhile. It calls the function check for each

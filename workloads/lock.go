@@ -53,7 +53,8 @@ type Fencer interface {
 // 350ms and, if there are at least three locks, 77ms for one in five.
 //
 // After the load, when every lease has ended, the harness itself tries each lock. A lock that refuses the harness is
-// stuck. If leases are longer than a minute, the harness does not wait for their end. Then a refusal proves nothing.
+// stuck. If leases are longer than a minute, the harness does not wait for their end. In that case a refusal proves
+// nothing.
 func Locks(c Connector, o Options, newLocker func(redis.UniversalClient) Locker) harness.Workload {
 	o.Name = cmp.Or(o.Name, "lock")
 	o.Keys = cmp.Or(o.Keys, 5)

@@ -62,8 +62,8 @@ func newRedlock(masters []redis.UniversalClient) Locker {
 }
 
 // Acquire returns false if no master said yes and a majority said no. If it got too few masters, or was too late, it
-// returns errGivenBack. Perhaps nobody has the lock then. A caller that tries again should wait for a random time, as
-// the documentation asks.
+// returns errGivenBack. In that case perhaps nobody has the lock. A caller that tries again should wait for a random
+// time, as the documentation asks.
 func (l *redlockLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 	l.timeout = min(masterTimeout(ttl), l.maxTimeout)
 	start := harness.Now(ctx)

@@ -46,7 +46,7 @@ type Script struct {
 	// Default: 1, OK or true. Lua's true and false count as what Redis turns them into, 1 and nil.
 	Yes string `json:"yes,omitempty" yaml:"yes,omitempty"`
 
-	// NoErrors lists the beginnings of error replies, such as "RATELIMITED", by which Source says no and has changed
+	// NoErrors lists the beginnings of error replies, such as "RATELIMITED", that count as a no: Source has changed
 	// nothing. Any other error leaves open what was done.
 	NoErrors []string `json:"noErrors,omitempty" yaml:"noErrors,omitempty"`
 

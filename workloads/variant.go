@@ -86,7 +86,7 @@ type Variant struct {
 	OwnNumbers bool
 
 	// ComparesNames says that the algorithm uses owners' tokens for more than equality: it orders tokens, or compares
-	// parts of them. Then it matters which client has which name.
+	// parts of them. In that case it matters which client has which name.
 	ComparesNames bool
 
 	// Retries is how many times at most the callers' Redis client resends a command without an answer: 0, as for all
@@ -180,10 +180,10 @@ func (v Variant) Close() {
 // Under lists the classes of anomaly that the variant may show under a condition, according to its documentation.
 //
 // A variant on one node declares what a failover does to it. Under derives from that what happens when Redis forgets
-// acknowledged writes for another reason, as far as it forgets the same things. A node that comes back without its data
-// forgets everything. A node that evicts keys forgets only keys with a TTL: locks, marks, and the sequences of scripts
-// that set a TTL of a month, but no counters and no sets. A node whose clock steps forward forgets locks and marks.
-// Variants on several masters declare each of these conditions themselves.
+// acknowledged writes for another reason than a failover, as far as it forgets the same things. A node that comes back
+// without its data forgets everything. A node that evicts keys forgets only keys with a TTL: locks, marks, and the
+// sequences of scripts that set a TTL of a month, but no counters and no sets. A node whose clock steps forward forgets
+// locks and marks. Variants on several masters declare each of these conditions themselves.
 func (v Variant) Under(c Condition) (classes []harness.Class) {
 	for _, f := range v.Flaws {
 		if f.When == c || v.Masters == 0 && f.When == Failover && v.forgetsAsFailover(c, f.Class) {

@@ -208,7 +208,6 @@ func (d *announcing) await(ctx context.Context) (*announcement, error) {
 	}
 }
 
-// kill ends the process.
 func (d *announcing) kill() {
 	select {
 	case <-d.ended: // its number may be another's

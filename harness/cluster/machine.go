@@ -13,7 +13,7 @@ import (
 // machine holds the limits that apply to this process and its children. 0 means unknown, and is not checked.
 type machine struct {
 	SoftFiles, HardFiles int64 // number of files that a process may open
-	MostFiles            int64 // bound up to which root may raise HardFiles
+	MostFiles            int64 // highest value to which root may raise HardFiles
 	Ports                int64 // number of local ports of one address, for outgoing connections
 	Backlog              int64 // number of connections that may wait to be accepted, for each listener
 	Memory               int64 // bytes that this process can take without swapping and without being killed for it
@@ -67,7 +67,8 @@ func readMachine(root fs.FS) machine {
 // them has a limit.
 //
 // A control group of version 2 is a line "0::/path" in /proc/self/cgroup, one of version 1 a line like
-// "4:memory:/path". In a container the path may be valid on the host only. Then memoryLeft finds only the root group.
+// "4:memory:/path". In a container the path may be valid on the host only. In that case memoryLeft finds only the root
+// group.
 func memoryLeft(root fs.FS) (left int64, limited bool) {
 	left = math.MaxInt64
 	b, _ := fs.ReadFile(root, "proc/self/cgroup") // none: no control groups

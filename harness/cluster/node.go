@@ -50,7 +50,7 @@ func (n *node) prepare(config string) error {
 }
 
 // adminPoolSize is the PoolSize of admin clients. After that many failed dials, a go-redis client dials only once a
-// second. Then we would notice too late that a node is back.
+// second, and we would notice too late that a node is back.
 const adminPoolSize = 10_000
 
 // adminOptions returns new options for an admin client: go-redis changes the options that it gets.

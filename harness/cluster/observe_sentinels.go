@@ -104,7 +104,8 @@ type missedMessages struct {
 	// fromLog holds when we read a message in the log, by the message's kind and detail. The subscription may still
 	// deliver the message.
 	fromLog map[[2]string]time.Duration
-	// size is the log's size in bytes when we last read it. complete says whether the log had all missed messages then.
+	// size is the log's size in bytes when we last read it. The field complete says whether the log had all missed
+	// messages at that time.
 	size     int64
 	complete bool
 }

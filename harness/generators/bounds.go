@@ -34,7 +34,8 @@ type exchange struct{ asked, theirs, answered time.Duration }
 // should take.
 const mostKept = 66
 
-// Add adds an exchange. The error wraps ErrClock if the exchange contradicts earlier ones. Then no bounds are certain.
+// Add adds an exchange. The error wraps ErrClock if the exchange contradicts earlier ones. In that case no bounds are
+// certain.
 func (b *Bounds) Add(asked, theirs, answered time.Duration) error {
 	x := exchange{asked, theirs, answered}
 	if answered < asked {
@@ -66,8 +67,8 @@ func (b *Bounds) retire(x exchange) {
 	}
 }
 
-// Earliest converts a reading of their clock to the earliest reading that our clock can have shown then. It panics if
-// there is no exchange.
+// Earliest converts a reading of their clock to the earliest reading that our clock can have shown at that moment. It
+// panics if there is no exchange.
 func (b *Bounds) Earliest(theirs time.Duration) time.Duration {
 	earliest := b.kept[0].earliest(theirs)
 	for _, x := range b.kept[1:] {
@@ -76,8 +77,8 @@ func (b *Bounds) Earliest(theirs time.Duration) time.Duration {
 	return earliest
 }
 
-// Latest converts a reading of their clock to the latest reading that our clock can have shown then. It panics if there
-// is no exchange.
+// Latest converts a reading of their clock to the latest reading that our clock can have shown at that moment. It
+// panics if there is no exchange.
 func (b *Bounds) Latest(theirs time.Duration) time.Duration {
 	latest := b.kept[0].latest(theirs)
 	for _, x := range b.kept[1:] {

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	mostFailures = 2 // a worker is barred when it has failed this many units in a row that others then did
+	mostFailures = 2 // a worker is barred when it has failed this many units in a row that others did afterwards
 	// A worker that has failed units takes new ones again after this time, even if no other worker has tried the failed
 	// ones.
 	probationTime = time.Minute
@@ -28,7 +28,6 @@ type probation struct {
 	why      string            // reason for the last failure in this row
 }
 
-// noteFailure records that the worker has failed a unit.
 func (p *probation) noteFailure(id, why string) { p.failed[id], p.since = why, time.Now() }
 
 // judge checks what became of the units that the worker has failed. The error wraps ErrBarred if they show that the

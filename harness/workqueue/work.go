@@ -15,7 +15,7 @@ import (
 //
 // A worker that has failed a unit leaves that unit to other workers, if there are any. It takes no new unit until
 // another worker has tried the failed one. If that worker fails too, the unit is to blame. A worker is barred if it
-// fails two units in a row that others then do.
+// fails two units in a row that others do afterwards.
 type Worker struct {
 	// Do does a unit. Its ctx is canceled when the unit is no longer needed. An error that wraps ErrRefused ends the
 	// worker, and the unit goes to another. After any other error the try counts as failed.

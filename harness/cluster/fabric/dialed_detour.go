@@ -16,7 +16,7 @@ type detour struct {
 	pipelines        int  // number of pipelines that have not ended
 	upLeft, downLeft bool // the pipeline up, or down, has ended only because the connection goes direct again
 	gone             bool // the pipeline down has delivered the end of the host's bytes, so the one up reads no more
-	ended            bool // a pipeline has ended for another reason, so the connection ends too
+	ended            bool // a pipeline has lost bytes or ended without returnDirect, so the connection ends too
 }
 
 // longAgo is a deadline that ends every read and write on a socket at once.

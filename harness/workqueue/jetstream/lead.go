@@ -55,7 +55,7 @@ func Lead(ctx context.Context, a Access, name, as string, head Head, sizes Sizes
 }
 
 // lead makes this process the coordinator. The error wraps workqueue.ErrOver if another coordination had the name and
-// was removed just now. Then lead can be called again.
+// was removed just now. In that case lead can be called again.
 func (q *Queue) lead(ctx context.Context, head Head, replicas int, sizes Sizes) error {
 	q.opened, q.over = false, false
 	wasThere, err := q.openKeys(ctx, replicas)
@@ -106,7 +106,8 @@ func (q *Queue) takeOver(ctx context.Context, head Head) error {
 	return err
 }
 
-// IsOver reports whether the coordination had ended before this coordinator took it over. Then only its results remain.
+// IsOver reports whether the coordination had ended before this coordinator took it over. In that case only its results
+// remain.
 func (q *Queue) IsOver() bool { return q.over }
 
 // KeepResults stores where the results are, for a coordinator that takes over if this one is killed.

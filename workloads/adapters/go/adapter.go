@@ -159,7 +159,6 @@ func (s *server) client(n int) (any, error) {
 	return c, err
 }
 
-// operate does one operation.
 func (s *server) operate(r request) {
 	c, err := s.client(r.Client)
 	if err != nil {

@@ -295,7 +295,7 @@ func givenBackAfterALateResult(t *testing.T, open Open) {
 }
 
 // whateverWorkersDo makes workers succeed, fail, give back, vanish and return late, in random order. It checks that
-// each unit then has a right outcome.
+// each unit has a right outcome in the end.
 func whateverWorkersDo(t *testing.T, open Open) {
 	const units, workers = 40, 4
 	as, q := begin(t, open, shortLease)
