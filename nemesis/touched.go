@@ -10,8 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// idleInjection returns the injection of a fault that can touch no host at the moment, with the reason why. It does
-// nothing and is not proved.
+// idleInjection returns the injection of a fault that can touch no host at the moment. The parameter why is the reason.
+// The injection does nothing and is not proved.
 func idleInjection(targets []string, why error) harness.Injection {
 	return harness.Injection{
 		Targets: targets, Bite: "nothing was done", Heal: nothingToHeal,

@@ -83,8 +83,8 @@ func (l *redlockLock) Acquire(ctx context.Context, key, owner string, ttl time.D
 	return false, errors.Join(errGivenBack, v.err)
 }
 
-// Extend returns an error if it renewed the lock on less than a majority, or too late. Some masters then keep the key
-// for longer, although the lock is not the caller's.
+// Extend returns an error if it renewed the lock on fewer masters than a majority, or too late. Some masters then keep
+// the key for longer, although the lock is not the caller's.
 func (l *redlockLock) Extend(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 	l.timeout = min(masterTimeout(ttl), l.maxTimeout)
 	start := harness.Now(ctx)

@@ -111,8 +111,8 @@ const (
 	inSearch  purpose = true  // for a search: the process's clock is the schedule's
 )
 
-// start starts one more process. In a search, a process may answer init with the wish for a preloaded clock. Then start
-// ends the process and starts another one with such a clock.
+// start starts one more process. In a search, a process may answer init with the wish for a preloaded clock. In that
+// case start ends the process and starts another one with such a clock.
 func (p *Runner) start(init request, what purpose) (*process, error) {
 	preload := what == inSearch && p.adapter.Clock == workloads.PreloadedClock
 	c, err := p.startOnce(init, preload)

@@ -20,7 +20,7 @@ const folderPrefix = "doublegrant-"
 // folderName matches the name of a cluster's folder.
 var folderName = regexp.MustCompile(`^` + folderPrefix + `[0-9]+$`)
 
-// Leftover is a temporary folder or a container of a cluster. A current run may use it, or a dead one may have left it
+// Leftover is a temporary folder or a container of a cluster. A current run may use it, or a dead run may have left it
 // behind.
 type Leftover struct {
 	Kind  string // "folder" or "container"

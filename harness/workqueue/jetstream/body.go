@@ -22,8 +22,8 @@ const (
 	window   = 8                               // number of pieces of a body, each 128 KiB, that are requested at a time
 )
 
-// tryBody does what try does, for attempts that send or read a body. Such an attempt ends after bodyTime, or when it
-// makes no progress for a while. It reports progress by calling the function moved.
+// tryBody does what the method try does, for attempts that send or read a body. Such an attempt ends after bodyTime, or
+// when it makes no progress for a while. It reports progress by calling the function moved.
 func (q *Queue) tryBody(ctx context.Context, what string, do func(_ context.Context, moved func()) error) error {
 	return q.retry(ctx, what, stallTime, func(ctx context.Context, allowed time.Duration) error {
 		one, cancel := context.WithTimeout(ctx, bodyTime)

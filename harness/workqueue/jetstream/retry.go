@@ -26,8 +26,8 @@ func (q *Queue) try(ctx context.Context, what string, each time.Duration, do fun
 	})
 }
 
-// retry does what try does, but does not interrupt attempts: the function attempt itself has to return within the time
-// in its parameter allowed.
+// retry does what the method try does, but does not interrupt attempts. The function attempt gets the time that it may
+// take, and has to return within that time.
 func (q *Queue) retry(ctx context.Context, what string, each time.Duration,
 	attempt func(_ context.Context, allowed time.Duration) error) error {
 	end, warned := time.Now().Add(q.access.patience()), false
