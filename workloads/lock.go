@@ -78,7 +78,7 @@ type locks struct {
 	opts      Options
 	newLocker func(redis.UniversalClient) Locker
 	resource  guardedResource          // what the locks guard
-	keys      map[string]*lockKeyState // by name of the lock
+	keys      map[string]*lockKeyState // states of the locks, by name
 
 	newQuorum  func([]redis.UniversalClient) Locker // in place of newLocker, for a lock on several masters
 	minMasters int

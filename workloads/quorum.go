@@ -56,7 +56,7 @@ func (l *locks) locker(group int) (Locker, error) {
 // concurrently.
 type ballot struct {
 	mu     sync.Mutex
-	states map[int]masterState // by master
+	states map[int]masterState // states by number of the master
 }
 
 // masterState says what is known about a master on which some command may have been executed.

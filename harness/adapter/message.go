@@ -43,7 +43,7 @@ var questions = []string{askNow, askSleep, askStart, askStop, askJoin, askMessag
 // request is a line to a program: an operation, or the answer to a question.
 type request struct {
 	ID       int      `json:"id"`           // id of the operation, from 1
-	Do       string   `json:"do,omitempty"` // empty: the request is the answer to a question
+	Do       string   `json:"do,omitempty"` // what to do; empty: the request is the answer to a question
 	Version  int      `json:"version,omitempty"`
 	Family   string   `json:"family,omitempty"`
 	Redis    string   `json:"redis,omitempty"`

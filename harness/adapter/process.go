@@ -44,7 +44,7 @@ type process struct {
 	// preloaded clock. A process with a preloaded clock does one operation at a time.
 	over    chan struct{}
 	asked   int
-	waiting map[int]chan answer // where answers are awaited, by id of the operation
+	waiting map[int]chan answer // channels for awaited answers, by id of the operation
 	why     error               // why nothing more comes from the process; nil while it works
 
 	broken chan struct{} // closed when why is set

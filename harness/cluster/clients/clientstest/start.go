@@ -42,7 +42,7 @@ type Deployment struct {
 	dir       string
 	ca        authority
 	o         Options
-	processes map[string]*os.Process // by name of the node
+	processes map[string]*os.Process // processes by name of the node
 }
 
 // TB is the part of testing.TB that Start needs.
