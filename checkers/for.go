@@ -71,7 +71,7 @@ func hasTokens(w harness.Workload) bool {
 	return ok && f.Fenced()
 }
 
-// setting is a set of the settings in which a checker is used, such as loads or searches.
+// setting has a bit for each place in which a checker is used, such as loads or searches.
 type setting uint8
 
 const (

@@ -63,7 +63,8 @@ func (c opinion) Check(ctx context.Context, h harness.History, _ func(harness.An
 	return out
 }
 
-// family is a kind of system: locks, filters or sequences. Porcupine has a model for whole keys of each family.
+// family is a kind of system: locks, filters or sequences. For each family, porcupine has a model that judges all
+// operations of a key.
 type family uint8
 
 const (

@@ -83,7 +83,7 @@ type writesPass struct {
 	adds, read  int    // number of adds that the first pass saw (adds), and that the current pass saw (read)
 	oddAdd      string // the doubt about the first add whose Arg is not an integer
 	runsStarted int    // number of runs of lost writes so far
-	unexpected  int    // number of writes that may be unexpected
+	unexpected  int    // number of refused writes that are present, in all sets
 	doubts      []string
 }
 

@@ -322,7 +322,8 @@ func (p *fleetMember) waitUnlocked(wake, abandoned <-chan struct{}) (awake bool)
 	}
 }
 
-// checkpointOrCrash passes a checkpoint outside of any command. A crashed client leaves its Step here, by a panic.
+// checkpointOrCrash is where client faults act between two commands. If the client has crashed, it panics, which ends the
+// client's Step.
 func (p *fleetMember) checkpointOrCrash() {
 	if p == nil {
 		return

@@ -95,7 +95,7 @@ type Words struct {
 	Values    [][2]string // pairs of a word and its meaning
 }
 
-// WordsInNames explains HOST, HOW and SIDES.
+// WordsInNames explains HOST, HOW and SIDES, the placeholders in names of faults.
 func WordsInNames() []Words {
 	sides := Words{Name: "SIDES", Doc: "who loses whom"}
 	for _, s := range AllShapes() {

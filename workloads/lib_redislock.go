@@ -44,7 +44,7 @@ func libRedislockToken() Variant {
 	})
 }
 
-// lib/redislock-retries, lib/redislock that tries once more.
+// lib/redislock-retries is lib/redislock with one more attempt.
 //
 // Source: the library's LimitRetry and LinearBackoff.
 func libRedislockRetries() Variant {

@@ -20,8 +20,7 @@ type gap struct {
 }
 
 // add adds the next request. Requests are added in order of Return. A successful request ends the current gap. add
-// measures a gap only if the gap ends after the time start and the parameter over is false. Other gaps are not costs of
-// the failover.
+// measures only gaps that end later than start, and none while over is true: these are not costs of the failover.
 func (g *gap) add(op harness.Op, succeeded bool, start time.Duration, over bool) {
 	if !succeeded {
 		g.countUnanswered(op)

@@ -140,7 +140,7 @@ func removeOrphanFolder(ctx context.Context, path string) (gone bool, err error)
 	return f.removeOurs(ctx)
 }
 
-// hostLeftovers lists the hosts of clusters on the site, with Owned set. For the parameter own see removeOrphans.
+// hostLeftovers lists the hosts of clusters on the site, and fills in the field Owned of each. For the parameter own see removeOrphans.
 func hostLeftovers(ctx context.Context, s Site, own subnet) (all []Leftover, err error) {
 	found, err := s.Leftovers(ctx)
 	for _, l := range found {

@@ -32,7 +32,7 @@ type ending struct {
 	failure    error  // of the harness, its environment, the program or a checker; nil: none
 }
 
-// isOver reports whether the search has ended early. The caller holds s.mu.
+// isOver reports whether the search has ended early. The caller holds search.mu.
 func (e *ending) isOver() bool { return e.stopped != "" || e.failure != nil }
 
 // isEndingLocked reports whether the current part ends early, alone or with the search. The caller holds s.mu.

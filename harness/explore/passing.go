@@ -76,7 +76,7 @@ func (ex *execution) readsTime(a *actor) (clock, ttl bool) {
 	return false, false
 }
 
-// passToInstant lets time pass to the instant of a choice. The result ends is true if a lease ends on the way.
+// passToInstant lets time pass to the instant of a choice. It reports whether a lease ends on the way.
 func (ex *execution) passToInstant(c interleave.Choice) (ends bool, err error) {
 	list := ex.reachableInstants
 	if c.Kind() == interleave.PassesFine {

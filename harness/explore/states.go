@@ -110,7 +110,8 @@ func (ex *execution) appendHistory(b []byte) []byte {
 	return append(b, 0)
 }
 
-// appendCall appends to b the time from which the current operation counts, as far as that is known: see calledAt.
+// appendCall appends to b the time from which the lease or window of the current operation counts, if it is known
+// already: see calledAt.
 func (a *actor) appendCall(b []byte) []byte {
 	if a.slept && a.countsFromEffect() {
 		b = append(b, 2)

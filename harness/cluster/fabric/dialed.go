@@ -37,7 +37,7 @@ type dialed struct {
 	in     []byte // bytes from the host that the opener has not read yet
 	inEnd  error  // error that the opener gets after all bytes from the host; nil: none yet
 	out    []byte // bytes that the opener has written and that are not sent yet
-	outEnd bool   // the opener's direction ends after the bytes that it has written
+	outEnd bool   // the opener writes nothing after the bytes in out
 	sender bool   // a goroutine is sending the bytes of the opener
 
 	closed          bool      // the opener has closed the connection
