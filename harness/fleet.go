@@ -322,8 +322,8 @@ func (p *fleetMember) waitUnlocked(wake, abandoned <-chan struct{}) (awake bool)
 	}
 }
 
-// checkpointOrCrash is where client faults act between two commands. If the client has crashed, it panics, which ends the
-// client's Step.
+// checkpointOrCrash is where client faults act between two commands. If the client has crashed, it panics, which ends
+// the client's Step.
 func (p *fleetMember) checkpointOrCrash() {
 	if p == nil {
 		return
