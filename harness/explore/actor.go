@@ -70,7 +70,7 @@ type currentOp struct {
 	slept             bool          // it has slept, so its client knows how much time has passed
 	commands          int           // number of commands that it has sent
 	unansweredCommand []byte        // a command that was executed without an answer; nil: none
-	cutOffUnrecorded  bool          // a crash interrupted it, which is still to be recorded
+	cutOffUnrecorded  bool          // a crash interrupted it, and it is not recorded yet
 }
 
 // parked says how an actor waits for the scheduler: the kind of wait, and what the wait is for.

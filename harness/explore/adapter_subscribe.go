@@ -177,8 +177,8 @@ func (v clientClock) Subscribe() {
 	v.a.runningActor().expectsSubscribe = true
 }
 
-// AwaitMessage parks the client until its program has something to read, or until the time within has passed. If within
-// is 0 or less, there is no limit. The result comes is true if there is something to read.
+// AwaitMessage parks the client until its program has something to read, or until a time-out (the parameter within)
+// passes. A time-out of 0 or less means no limit. AwaitMessage reports whether there is something to read.
 func (v clientClock) AwaitMessage(ctx context.Context, within time.Duration) (comes bool, err error) {
 	a, c, err := v.beginAwaiting(within)
 	if a == nil {
@@ -229,8 +229,8 @@ func (v clientClock) beginAwaiting(within time.Duration) (*actor, *conn, error) 
 	return a, c, nil
 }
 
-// endAwaiting ends a wait for a message and gives the program what has arrived. The result comes is false if the
-// time-out passed, or ctx was canceled, before anything arrived.
+// endAwaiting ends a wait for a message and gives the program what has arrived. It returns false if the time-out
+// passed, or ctx was canceled, before anything arrived.
 func (c *conn) endAwaiting(ctx context.Context) (comes bool, err error) {
 	defer c.dialer.takeTurn()()
 	switch {
@@ -297,8 +297,8 @@ func (w *world) closeSubscriptions() error {
 	return nil
 }
 
-// AwaitMessage serves Program.Observe and Program.Finally. It lets time pass until a message arrives, or until the time
-// within has passed. If within is 0 or less, it waits for two leases.
+// AwaitMessage serves Program.Observe and Program.Finally. It lets time pass until a message arrives, or until a
+// time-out (the parameter within) passes. A time-out of 0 or less means two leases.
 func (c harnessClock) AwaitMessage(_ context.Context, within time.Duration) (comes bool, err error) {
 	gate, world := c.ex.w.probeDialer.subscribedOn, c.ex.w
 	if gate == nil {

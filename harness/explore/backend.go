@@ -24,8 +24,8 @@ type backend interface {
 	// before the command is sent, lost or given up.
 	noteOutcome(*command.Pending)
 
-	// send sends an actor's next command to Redis and returns what the actor reads. The result blocks is true if Redis
-	// holds the command back, so that there is no answer yet.
+	// send sends an actor's next command to Redis and returns what the actor reads. It also reports whether Redis
+	// blocks the command, so that there is no answer yet.
 	send(a *actor) (event model.Event, blocks bool, err error)
 
 	// sendUnanswered sends an actor's next command and loses its answer.
@@ -38,8 +38,7 @@ type backend interface {
 	// answer is lost. The result endedOp is true if an operation ended.
 	endWait(c interleave.Choice, a *actor) (endedOp bool, err error)
 
-	// withWoken returns what a command touches (the parameter access), and what the blocked commands touch that it
-	// wakes.
+	// withWoken gets what a command touches, and adds what is touched by the blocked commands that it wakes.
 	withWoken(access command.Access) command.Access
 
 	// waitAccess returns what a client's blocked commands and subscriptions touch.
@@ -59,8 +58,8 @@ type backend interface {
 	// endStep collects what the step has caused on other connections.
 	endStep() error
 
-	// noteLeases is called after the step of choice c, in which the operations in ended have ended. It compares the leases
-	// that these operations asked for with the leases that keys got, and writes differences into the trace.
+	// noteLeases compares the leases that operations asked for with the leases that keys got, and writes differences
+	// into the trace. It is called after the step of choice c, with the operations that ended in this step.
 	noteLeases(c interleave.Choice, ended []harness.Op) error
 
 	// setTime sets Redis's clock to the schedule's time, which a reading of a clock has just moved on.
@@ -75,16 +74,17 @@ type backend interface {
 	// namedInstants lists the instants that are written in stored values.
 	namedInstants() ([]time.Duration, error)
 
-	// probe runs the function look, which calls Program.Observe or Program.Finally. firstEvent says which of the two, and
-	// for Observe after which operation. In a schedule from memory look is not run: what it did before is repeated.
+	// probe runs the function look, which calls Program.Observe or Program.Finally. firstEvent says which of the two,
+	// and for Observe after which operation. In a schedule from memory, the function is not run: what it did before is
+	// repeated.
 	probe(ctx context.Context, firstEvent model.Event, look func(context.Context, *live)) error
 
-	// fingerprintAfter returns the fingerprint (see execution.fingerprint) that the schedule would have after a choice; 0:
-	// unknown.
+	// fingerprintAfter returns the fingerprint (see execution.fingerprint) that the schedule would have after a choice;
+	// 0: unknown.
 	fingerprintAfter(interleave.Choice) uint64
 
-	// hasState reports whether everything that decides how the schedule goes on is known, so that the schedule's state can
-	// be looked up among those of other schedules. If so, describe appends the backend's part of this state.
+	// hasState reports whether everything that decides how the schedule goes on is known, so that the schedule's state
+	// can be looked up among those of other schedules. If so, describe appends the backend's part of this state.
 	hasState() (bool, error)
 	describe([]byte) []byte
 

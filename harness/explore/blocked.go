@@ -11,7 +11,7 @@ import (
 // This file handles blocked commands, which Redis holds back until it can answer, and the connections on which clients
 // wait.
 
-// sendBlocking sends a command that Redis may block, and returns whether it does.
+// sendBlocking sends a command that Redis may block, and reports whether Redis blocks it.
 func (ex *live) sendBlocking(a *actor, gate *conn) (blocks bool, err error) {
 	next := gate.Queue[0]
 	if err := gate.sendBlockable(); err != nil || gate.failed != nil {
@@ -182,8 +182,8 @@ func (c *conn) waitAccess() (a command.Access) {
 	return a
 }
 
-// withWoken returns what a command touches (the parameter a), and what the blocked commands touch that it wakes. Redis
-// executes them together.
+// withWoken gets what a command touches, and adds what is touched by the blocked commands that it wakes. Redis executes
+// them together.
 func (ex *live) withWoken(a command.Access) command.Access {
 	if len(ex.waiters) == 0 {
 		return a

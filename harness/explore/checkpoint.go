@@ -39,7 +39,7 @@ type checkpoint struct {
 	Drawing   *frontier.Round `json:"drawn,omitempty"` // round of random schedules; nil: none
 }
 
-// savedPart is what a search has left of its current part.
+// savedPart is the rest of a search's current part.
 type savedPart struct {
 	Budget interleave.Budget `json:"budget"`
 	Queue  []frontier.Saved  `json:"queue,omitempty"` // planned branches that are in no piece

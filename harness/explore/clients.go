@@ -13,8 +13,8 @@ import (
 
 // This file starts the clients of a live schedule and lets each run until it waits again.
 
-// parkWithin is the time that a client has to reach its next command, while this process is awake. The package's tests
-// raise it, since a client may get little processor time on a busy machine.
+// parkWithin is how long a client may take to reach its next command. Only time counts during which this process is
+// awake. The package's tests raise it, since a client may get little processor time on a busy machine.
 var parkWithin = 5 * time.Second
 
 // beginSchedule starts a schedule: every client runs up to its first command.
@@ -154,8 +154,8 @@ func (ex *live) awaitParking(a *actor) (at parked, ok bool) {
 	}
 }
 
-// awaitParkingFor releases world.turn until the client waits for the scheduler, for d at most. If the client waits by
-// then, parks is true. If the client does not wait yet, but still may within its time, waits is true.
+// awaitParkingFor releases world.turn until the client waits for the scheduler, for d at most. The result parks says
+// whether the client waits by then. If not, the result waits says whether the client has time left to do so.
 func (ex *live) awaitParkingFor(a *actor, d time.Duration) (at parked, parks, waits bool) {
 	defer ex.w.giveTurn()()
 	select {

@@ -91,7 +91,8 @@ func (c *conn) checkRefused(a *actor) error {
 }
 
 // twoAtOnce returns the error for an adapter's client that sends a second command while one is under way, or outside
-// its turn. Redis might execute the two in either order. The error says that thread a, which runs now, sent the second.
+// its turn. Redis might execute the two in either order. The error names the thread that runs now as the sender of the
+// second.
 func twoAtOnce(a *actor, second *command.Command) error {
 	unconfirmed := command.Subscribes(command.Name(second.Args)) // the two may come in either order
 	for _, on := range []*conn{a.parkedAt.conn, a.sending.Load()} {

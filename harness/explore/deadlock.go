@@ -52,8 +52,8 @@ func (ex *execution) deadlockOf(stuck []*actor) *harness.Anomaly {
 	return d
 }
 
-// awaited describes what an actor waits for. The result key is the first key of the command in which the actor waits,
-// or the channels from which it awaits a message. The key is empty for any other wait.
+// awaited describes what an actor waits for. The result key holds the first key of the command in which the actor
+// waits, or the channels from which it awaits a message. It is empty for any other wait.
 func (ex *execution) awaited(a *actor) (what, key string) {
 	switch at := a.parkedAt; {
 	case at.Kind == model.InMemory:

@@ -14,8 +14,8 @@ import (
 // This file sends commands to Redis and answers to clients: in time, late or never.
 
 // deliver carries out a client's command as the choice says: normally, slowly, late, or so that the command or its
-// answer is lost. It returns what the client reads. The result blocks is true if Redis holds the command back, so that
-// there is no answer yet.
+// answer is lost. It returns what the client reads. It also reports whether Redis blocks the command, so that there is
+// no answer yet.
 func (ex *execution) deliver(c interleave.Choice, a *actor) (event model.Event, blocks bool, err error) {
 	next := *a.parkedAt.Pending.Next()
 	if a.unansweredCommand != nil && bytes.Equal(a.unansweredCommand, next.Raw) {

@@ -39,8 +39,8 @@ func (w *world) checkLeaks() error {
 	return nil
 }
 
-// takeTurn takes world.turn for a connection; the function end gives it back. For the harness's own connections it does
-// nothing, since the scheduler has the turn when they are used.
+// takeTurn takes world.turn for a connection; the returned function gives it back. For the harness's own connections
+// takeTurn does nothing, since the scheduler has the turn when they are used.
 func (s *dialer) takeTurn() (end func()) {
 	if !s.client {
 		return func() {}

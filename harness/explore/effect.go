@@ -32,8 +32,8 @@ func (ex *execution) asksTTL(c *command.Command, on *command.Pending) bool {
 	return ex.anyCommand(c, on, ex.w.Scripts.ReadsTTL)
 }
 
-// countsFromEffect reports whether a grant or mark of the actor's client counts from the time at which it took effect,
-// and not from the operation's first step. It does in programs of locks and filters, if the client has one thread.
+// countsFromEffect reports whether a grant or mark of the actor's client begins when it takes effect, and not with the
+// operation's first step. This is so in programs of locks and filters, if the client has one thread.
 func (a *actor) countsFromEffect() bool {
 	return !a.hasThreads() && slices.ContainsFunc(a.ex.spec.Program.Kinds, func(k harness.Kind) bool {
 		return k == harness.Acquire || k == harness.Claim
@@ -47,18 +47,19 @@ func (a *actor) noteEffect(at time.Duration) {
 	}
 }
 
-// sleep delays the actor's next step by d. The argument between is true for a sleep between two operations.
+// sleep delays the actor's next step by d. The argument between says whether the actor sleeps between two operations.
 func (a *actor) sleep(d time.Duration, between bool) {
 	a.wakeAt = max(a.wakeAt, a.ex.now) + d
 	a.sleepsBetweenOps, a.slept = between, a.slept || !between
 }
 
-// mayBegin reports whether the current operation may count from the actor's next step.
+// mayBegin reports whether the actor's next step may turn out to be the beginning of the current operation: see
+// calledAt.
 func (a *actor) mayBegin() bool { return !a.inOp || !a.tookEffect && a.countsFromEffect() }
 
-// calledAt returns the time from which a finished operation counts. A grant or mark by a client with one thread counts
-// from the time at which it took effect, unless the client slept during the operation. Every other operation counts
-// from its first step, since any of its steps may have decided the outcome.
+// calledAt returns the time at which a finished operation began, for the history. A grant or mark by a client with one
+// thread begins when it takes effect, unless the client slept during the operation. Every other operation begins with
+// its first step, since any of its steps may have decided the outcome.
 func (a *actor) calledAt(op *harness.Op) time.Duration {
 	if a.tookEffect && !a.slept && a.countsFromEffect() && op.Outcome == harness.OK && begins(*op) {
 		return a.tookEffectAt

@@ -29,7 +29,7 @@ type ending struct {
 	stopped    string // see interleave.Result.Stopped; empty: the search goes on, or has failed
 	outOfTime  bool   // the search's time is up
 	partTimeUp bool   // the current part's time is up, but not the search's: see runPartFor
-	failure    error  // of the harness, its environment, the program or a checker; nil: none
+	failure    error  // error of the harness, its environment, the program or a checker; nil: none
 }
 
 // isOver reports whether the search has ended early. The caller holds search.mu.

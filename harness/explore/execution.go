@@ -42,7 +42,7 @@ type execution struct {
 	ops         []harness.Op
 	situations  []harness.SituationName // situations that the explorer caused
 	deadlock    *harness.Anomaly
-	undeclared  *harness.Anomaly // a script has touched a key that it does not declare; nil: none has
+	undeclared  *harness.Anomaly // a script has touched a key that it does not declare; nil: no script has
 	fingerprint uint64           // hash of choices, command names and their keys
 	trace       *trace.Trace     // nil: steps are not written down
 

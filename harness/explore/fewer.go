@@ -31,7 +31,7 @@ func (s *search) budgets() []interleave.Budget {
 	return slices.Concat(all, s.stopsApart(all), s.closerLooks(all))
 }
 
-// stopsApart returns the budgets of further parts, one for each client that does something else
+// stopsApart returns the budgets of further parts, one for each client that does something else than the others
 // (Program.SpecialPlaces). In these parts time may also pass to shortly before the end of a lease, and no client
 // crashes. There are none where they would have too many schedules, for example because clients read the time.
 func (s *search) stopsApart(all []interleave.Budget) (out []interleave.Budget) {

@@ -63,7 +63,7 @@ func (ex *live) learnMind(a *actor) error {
 }
 
 // whyUnknowable says why a client's next action may depend on more than what the client has read; empty: it depends on
-// nothing else. The thread a of the client has just begun to wait.
+// nothing else. The argument a is the thread of the client that has just begun to wait.
 func (ex *live) whyUnknowable(a *actor) string {
 	if len(ex.waiters) > 0 {
 		return "a client waits in Redis, or listens to messages"

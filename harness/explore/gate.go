@@ -23,7 +23,7 @@ import (
 
 // gates holds the addresses at which the adapters of a world's clients reach Redis. The zero value has none.
 type gates struct {
-	addresses []string // by client
+	addresses []string // address of each client
 	listeners []net.Listener
 	remove    func() error // removes the folder of Unix sockets; nil: none
 
@@ -107,8 +107,8 @@ func (g *gates) serve(outer net.Conn, d *dialer) {
 	}
 }
 
-// passOn relays bytes between the client and Redis until one side ends. The first n bytes in the buffer in have come
-// from the client already. The function read reads more into this buffer.
+// passOn relays bytes between the client and Redis until one side ends. The parameter in is a buffer, whose first n
+// bytes have come from the client already. The function read reads more into this buffer.
 func (c *conn) passOn(outer net.Conn, in []byte, n int, read func(net.Conn, []byte) (int, error)) (err error) {
 	out := make([]byte, 16<<10)
 	for ; err == nil; n, err = read(outer, in) {
@@ -128,12 +128,11 @@ func (c *conn) passOn(outer net.Conn, in []byte, n int, read func(net.Conn, []by
 	return err
 }
 
-// announcing is what the text of an announcement begins with, which an adapter's program sends as an ECHO: see
+// announcing is the prefix of an announcement: a text that an adapter's program sends as an ECHO. See
 // Program.Announced.
 const announcing = "dg "
 
-// read reads bytes from a client into the buffer in. If the bytes begin with announcements, it answers and removes
-// these.
+// read reads bytes from a client into a buffer. If the bytes begin with announcements, it answers and removes these.
 func (g *gates) read(outer net.Conn, in []byte) (n int, err error) {
 	for n == 0 && err == nil {
 		if n, err = outer.Read(in); g.announced == nil || err != nil {

@@ -52,5 +52,5 @@ func (w *world) noteOutOfTurn(c command.Command) {
 	}
 }
 
-// mostStrays is how many different commands a message names, of those that clients sent outside of their operations.
+// mostStrays bounds the different commands that a message names when clients sent commands outside of their operations.
 const mostStrays = 3

@@ -60,8 +60,8 @@ func inOrderOfTime(all []schedule.Instant) []schedule.Instant {
 	return slices.CompactFunc(all, func(a, b schedule.Instant) bool { return a.At == b.At })
 }
 
-// withChoices gives each instant its choice: choice(n) for instant n, from 0. It drops instants beyond the first
-// maxInstants, and records that it did.
+// withChoices gives each instant its choice: choice(n) for instant n, counted from 0. It drops instants beyond the
+// first maxInstants, and records that it did.
 func (ex *execution) withChoices(all []schedule.Instant, choice func(n int) interleave.Choice) []schedule.Instant {
 	if len(all) > maxInstants {
 		ex.TooManyEnds = true

@@ -16,7 +16,7 @@ import (
 // givenLeases holds the leases that commands give to keys, in a schedule whose steps are written down.
 type givenLeases struct {
 	ends     map[string]time.Duration // ends of all keys that expire, after the last step
-	byClient map[int][]givenLease     // by client, for its current operation
+	byClient map[int][]givenLease     // leases given by each client's current operation
 	reported map[string]bool          // differences that were reported before
 }
 

@@ -33,7 +33,7 @@ type live struct {
 	ends      []keyspace.End // when keys expire; valid if endsKnown
 	endsKnown bool
 	stored    []keyspace.Key // keys with values; valid if not nil. Some may have expired since
-	trails    *trails        // identify the schedule's state; nil: not needed
+	trails    *trails        // what identifies the schedule's state; nil: not needed
 	leases    givenLeases
 }
 

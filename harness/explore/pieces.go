@@ -323,7 +323,7 @@ func (s *search) earlierCounts() (schedules, pruned int) {
 	return schedules, pruned
 }
 
-// beginPart plans the first branch of a part, or the branches that a checkpoint has left of the part.
+// beginPart plans the first branch of a part, or the remaining branches of a part that a checkpoint has saved.
 func (s *search) beginPart() {
 	s.mu.Lock()
 	s.branches = frontier.NewBranches(s.spec.WithoutReduction)

@@ -20,7 +20,8 @@ type Progress struct {
 // progressEvery is the time between two calls of Spec.OnProgress.
 const progressEvery = 250 * time.Millisecond
 
-// tellProgress calls spec.OnProgress every progressEvery until the function stop is called, which makes the last call.
+// tellProgress calls spec.OnProgress every progressEvery until the returned function is called, which calls
+// spec.OnProgress a last time.
 func (s *search) tellProgress() (stop func()) {
 	if s.spec.OnProgress == nil {
 		return func() {}

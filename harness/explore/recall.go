@@ -91,8 +91,9 @@ func (ex *recalled) notify(a *actor, event model.Event) error {
 	return ex.startThreads()
 }
 
-// recallThreads updates the threads of a's client after a has acted. The parameter next describes them. recallThreads
-// adds the threads that a has started, marks those whose sleep was canceled, and sets the thread for which a waits.
+// recallThreads updates the threads of an actor's client after the actor has acted. The parameter next describes them.
+// recallThreads adds the threads that the actor has started, marks those whose sleep was canceled, and sets the thread
+// for which the actor waits.
 func (ex *recalled) recallThreads(a *actor, next *model.Mind) {
 	all := ex.threadsOf(a.index)
 	for len(all) <= next.Threads {

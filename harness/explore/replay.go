@@ -44,7 +44,7 @@ func Rerun(ctx context.Context, spec Spec, c interleave.Counterexample, times in
 	})
 }
 
-// inOwnWorld calls the function do with a runner for the counterexample, in a world that it starts and stops.
+// inOwnWorld starts a world, calls a function with a runner for the counterexample in this world, and stops the world.
 func inOwnWorld[T any](ctx context.Context, spec Spec, c interleave.Counterexample,
 	do func(runner) (T, error)) (T, error) {
 	return withReplicas(spec, func(spec Spec) (out T, err error) {

@@ -62,7 +62,7 @@ func (s *search) shrink(ctx context.Context, w *world, c *findings.Counterexampl
 }
 
 // polish runs every schedule of the remaining clients and faults, up to a bound, and takes the smallest counterexample.
-// The result all is true if it ran every one.
+// It reports whether it ran every one.
 func (s *search) polish(ctx context.Context, w *world, h *shrinker) (all bool, err error) {
 	if h.best.Budget.Clients > interleave.MaxExhaustive || h.over() != nil {
 		return false, nil
@@ -89,7 +89,7 @@ type shrinker struct {
 	seen   map[string]bool // candidates that were run
 	runs   int
 	most   int           // the largest number of runs
-	until  time.Duration // by the world's clock
+	until  time.Duration // time at which shrinking ends, by the world's clock
 	over   func() error  // returns an error once the search is interrupted
 }
 

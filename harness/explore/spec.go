@@ -31,8 +31,8 @@ type Spec struct {
 	For              time.Duration // real time after which the search ends; 0: no limit
 	First            bool          // the search ends at the first counterexample, which need not be the smallest
 	WithoutReduction bool          // schedules that differ only in the order of independent commands are run as well
-	// goroutines that run schedules, each with its own Redis; default 2. If schedules are run from memory, one runs
-	// them and the others judge
+	// goroutines that run schedules, each with its own Redis; default 2. If schedules are run from memory, one
+	// goroutine runs them and the others judge
 	Workers       int
 	WithoutMemory bool          // every schedule is run live, without memory and without looking up states
 	forgetful     bool          // every schedule is run live, but states are looked up
@@ -132,7 +132,7 @@ func (s Spec) withDefaults() (Spec, error) {
 }
 
 // symmetric reports whether the clients of a part are interchangeable, as Program.Symmetric promises. They are not
-// interchangeable if the last client's clock is ahead or behind, or if one client does something else.
+// interchangeable if the last client's clock is ahead or behind, or if one client does something else than the others.
 func (s Spec) symmetric(b interleave.Budget) bool {
 	return s.Program.Symmetric && s.Skew == 0 && !s.isApart(b)
 }

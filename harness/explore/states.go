@@ -110,7 +110,7 @@ func (ex *execution) appendHistory(b []byte) []byte {
 	return append(b, 0)
 }
 
-// appendCall appends to b the time from which the lease or window of the current operation counts, if it is known
+// appendCall appends to b the time from which the lease or window of the current operation is counted, if that is known
 // already: see calledAt.
 func (a *actor) appendCall(b []byte) []byte {
 	if a.slept && a.countsFromEffect() {
@@ -126,7 +126,7 @@ func (a *actor) appendCall(b []byte) []byte {
 	return b
 }
 
-// appendInstant appends an instant to b: its millisecond, and how many operations of each client had ended before.
+// appendInstant appends an instant to b: its millisecond, and how many operations of each client had ended before it.
 func (ex *execution) appendInstant(b []byte, at time.Duration) []byte {
 	return ex.appendEndedBefore(visited.AppendInts(b, at/keyspace.Grain), at)
 }

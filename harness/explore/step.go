@@ -16,7 +16,7 @@ import (
 
 // This file takes the steps of a schedule.
 
-// step carries out a choice and returns the move that it was.
+// step carries out a choice and returns the move that was made.
 func (ex *execution) step(ctx context.Context, c interleave.Choice) (did schedule.Move, err error) {
 	if len(ex.path) == schedule.MaxSteps {
 		return did, schedule.Stopped("a schedule of %d steps does not end: the last command was %s: check that no "+
@@ -142,8 +142,8 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 	return did, nil
 }
 
-// wake lets time pass until the client's sleep is over, if the client sleeps. The result slept is true if waking up is
-// a step of its own. This is so if a lease ended meanwhile, since others may then act before the client goes on.
+// wake lets time pass until the client's sleep is over, if the client sleeps. It reports whether waking up is a step of
+// its own. This is so if a lease ended meanwhile, since others may then act before the client goes on.
 func (ex *execution) wake(a *actor) (slept bool, err error) {
 	if a.wakeAt <= ex.now {
 		return false, nil

@@ -117,7 +117,7 @@ func (a *actor) hasLiveThreads() bool {
 	})
 }
 
-// runningActor returns the actor that runs now. It returns a if none runs, or if another process's actor does.
+// runningActor returns the actor of this process that runs now; the receiver if none does.
 func (a *actor) runningActor() *actor {
 	if a.hasWaiters() { // one that has waited may run as well
 		if b := a.callingActor(); b != nil {

@@ -28,7 +28,7 @@ type trails struct {
 	loaded        []byte         // which scripts are cached, if the cache was emptied in this schedule
 }
 
-// followsTrails reports whether live schedules look up if another schedule has reached the same state.
+// followsTrails reports whether live schedules look up whether another schedule has reached the same state.
 func (s *search) followsTrails(w *world) bool {
 	return !s.spec.WithoutMemory && !s.spec.WithoutReduction && w.SetsClocks() &&
 		s.spec.Program.Gate == interleave.InProcess

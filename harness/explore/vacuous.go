@@ -52,7 +52,7 @@ func (s *search) vacuous(worlds []*world, background string) string {
 	return ""
 }
 
-// neverOK returns a kind of Program.Kinds that never succeeded; empty: all did.
+// neverOK returns a kind of Program.Kinds that never succeeded; empty: all succeeded.
 func (s *search) neverOK() harness.Kind {
 	for _, k := range s.spec.Program.Kinds {
 		if !s.seen.OKKinds[k] {

@@ -14,8 +14,8 @@ import (
 
 // This file lets actors wait: for the answer to a blocked command, for a message, for time, or for another thread.
 
-// resume ends an actor's wait. The choice c may say that the awaited answer is lost. The result runs is true if the
-// actor runs afterwards, so that the scheduler has to wait for it.
+// resume ends an actor's wait. The choice c may say that the awaited answer is lost. It reports whether the actor runs
+// afterwards, so that the scheduler has to wait for it.
 func (ex *live) resume(c interleave.Choice, a *actor) (runs bool, err error) {
 	if a.subscriptionConn != nil {
 		return false, ex.sendSubscription(a.subscriptionConn)
@@ -95,8 +95,7 @@ func (p parked) howItGoesOn() string {
 	return "goes on"
 }
 
-// awaitedWords describes the answer or message from Redis for which an actor waits. The argument at says how the actor
-// is parked.
+// awaitedWords describes the answer or message from Redis for which a parked actor waits.
 func (ex *live) awaitedWords(at parked) string {
 	switch {
 	case ex.trace == nil:
@@ -132,7 +131,8 @@ func (ex *live) timeOut(a *actor) error {
 	return nil
 }
 
-// nap lets an actor sleep whose client has several threads. It returns when the time is over or ctx is canceled.
+// nap lets an actor sleep. It is for actors whose client has several threads. It returns when the time is over or ctx
+// is canceled.
 func (a *actor) nap(ctx context.Context, d time.Duration) error {
 	a.wakeAt = max(a.wakeAt, a.ex.now) + d
 	a.noteAct(model.Act{Sleep: d})

@@ -110,7 +110,7 @@ func (k worker) visit(ctx context.Context, v *jobRun, asleep []*schedule.Move) (
 }
 
 // runFromMemory runs the schedule from memory. When a step is not known, it runs a schedule with the same beginning
-// live, learns from it and tries again. The result done is false if memory stopped working.
+// live, learns from it and tries again. It returns false if memory stopped working.
 func (k worker) runFromMemory(ctx context.Context, v *jobRun) (done bool, err error) {
 	for learned, attempts := -1, 0; k.search.memory.Works(); v.restart() {
 		if v.ex, err = beginFromMemory(k.spec, k.search.budget, k.w, k.search.memory); err == nil {

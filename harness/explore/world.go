@@ -100,13 +100,13 @@ func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
 // shortestReal is the shortest lease that can be explored in real time.
 const shortestReal = 100 * time.Millisecond
 
-// takeTurn takes world.turn, for a client or another goroutine; the function end gives it back.
+// takeTurn takes world.turn, for a client or another goroutine; the returned function gives it back.
 func (w *world) takeTurn() (end func()) {
 	w.turn.Lock()
 	return w.turn.Unlock
 }
 
-// giveTurn lets go of world.turn, which its caller, the scheduler, holds. The function back takes it again.
+// giveTurn lets go of world.turn, which its caller, the scheduler, holds. The returned function takes it again.
 func (w *world) giveTurn() (back func()) {
 	w.turn.Unlock()
 	return w.turn.Lock

@@ -172,7 +172,8 @@ func (s subject) reportLoad(t TB, res harness.Result) {
 	}
 }
 
-// moreTime returns what to do if one of the doubts is that a thorough load reached its limit; empty: none is.
+// moreTime returns what to do if one of the doubts is that a thorough load reached its limit; empty: there is no such
+// doubt.
 func moreTime(doubts []string) string {
 	if !slices.ContainsFunc(doubts, func(d string) bool { return strings.Contains(d, checkers.QuotaLacks) }) {
 		return ""
@@ -180,7 +181,7 @@ func moreTime(doubts []string) string {
 	return ". A thorough load needs time: see Load.Duration, and -timeout of go test"
 }
 
-// doubts lists the reasons of an unknown verdict.
+// doubts lists the reasons for an unknown verdict.
 func doubts(j harness.Judged) (out []string) {
 	for _, g := range j.Judgements {
 		if g.InDoubt() {

@@ -61,8 +61,8 @@ var bounded struct {
 	lines *limitedWriter
 }
 
-// boundLog bounds this process's log until the function end is called, which logs how many lines were dropped in the
-// meantime.
+// boundLog bounds this process's log until the returned function is called, which logs how many lines were dropped in
+// the meantime.
 func boundLog(t TB) (end func()) {
 	bounded.mu.Lock()
 	defer bounded.mu.Unlock()

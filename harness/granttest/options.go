@@ -89,7 +89,7 @@ type Search struct {
 	// and another with a late command.
 	LostAnswers, LostCommands, Late int
 
-	Skew time.Duration // how far the last client's clock is ahead of the others'; default 0, negative: behind
+	Skew time.Duration // how far the last client's clock is ahead of the others'; default 0; negative: that clock is behind
 	For  time.Duration // time limit of all searches together; default 5 minutes
 
 	// Minimize is how long the search goes on after a violation, for the shortest schedule of each class; default 2s,
@@ -101,7 +101,7 @@ type Search struct {
 	// goroutines of one process, and the third is a process of its own.
 	Goroutines int
 
-	Twice  int    // schedules to run twice before the search, which fails if they differ; default none
+	Twice  int    // schedules to run twice before the search; the test fails if two runs of one differ; default none
 	Random Random // random schedules after the search; default none
 }
 
@@ -112,7 +112,7 @@ type Random struct {
 	Schedules int    // number of schedules; default none
 	Clients   int    // clients of a schedule, 2 to 16; default 8
 	Strategy  string // "pct" or "pos": see the README of harness/explore; default "pct"
-	Depth     int    // depth of the bugs to look for, 1 to 10; default 3. not used by "pos"
+	Depth     int    // depth of the bugs to look for, 1 to 10; default 3; not used by "pos"
 	Seed      uint64 // the same seed draws the same schedules; default: random, and logged
 }
 

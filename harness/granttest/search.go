@@ -259,7 +259,7 @@ func testDeadline(t TB) (by time.Time, ok bool) {
 }
 
 // runSupervised runs f, and watches the calls of the code under test that f makes. When a call fails, for instance
-// because it never returns, f has to end within the time grace. If f does not end, the error is
+// because it never returns, f has to end within the grace period. If f does not end, the error is
 // context.DeadlineExceeded.
 func (g *supervisor) runSupervised(grace time.Duration, f func() error) (err error) {
 	stop := make(chan struct{})

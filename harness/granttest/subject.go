@@ -34,7 +34,7 @@ type subject struct {
 	regimes  []Regime     // regimes of a sequence; nil for locks and filters
 	program  func(*supervisor, parameters) interleave.Program
 	workload func(*supervisor, workloads.Connector) harness.Workload
-	lease    time.Duration // longest lease of the load, or its window; 0: there is none
+	lease    time.Duration // longest lease or window of the load; 0: there is none
 	search   Search
 	load     Load
 	searched covered // situations that the search has met so far

@@ -33,10 +33,10 @@ type supervisor struct {
 	// In a search, the context of a call stays alive after the call. So a watchdog that the call started goes on, and
 	// the search sees it. The context ends when the client begins its next schedule.
 	lasting bool
-	callers map[any]*caller // by client; in a search only
+	callers map[any]*caller // callers by client; in a search only
 
 	shared bool        // goroutines share values
-	made   map[any]any // the last value by client, or in a load every value, to detect one that is returned twice
+	made   map[any]any // values, to detect one that is returned twice: the last of each client or, in a load, all
 }
 
 // newSupervisor returns a supervisor. The parameter lasting is true for a search, in which the contexts of calls
@@ -95,7 +95,7 @@ type caller struct {
 	goroutine  int  // number of the client's goroutine; 0 before its first call, and if several use it
 
 	mu   sync.Mutex
-	ends []context.CancelFunc // end the contexts of calls that returned; in a search only
+	ends []context.CancelFunc // functions that end the contexts of calls that returned; in a search only
 }
 
 // leave ends the contexts of all calls of this value that have returned.
@@ -183,7 +183,7 @@ func (g *supervisor) watch(stop <-chan struct{}) {
 	}
 }
 
-// oldest returns the longest running call among those for which the function counts returns true; nil if there is none.
+// oldest returns the longest running call among those that pass a test (the function counts); nil if there is none.
 func (g *supervisor) oldest(counts func(*call) bool) (oldest *call) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -26,7 +26,7 @@ type operations struct {
 	of map[harness.Kind]*answers
 }
 
-// tokens is the kind under which the type operations counts fencing tokens, one for each grant that came with a token.
+// tokens is the kind under which fencing tokens are counted, one for each grant that came with a token.
 const tokens harness.Kind = "token"
 
 // methods names the method behind each kind of operation, in the order of messages.

@@ -37,7 +37,7 @@ type Bounds struct {
 // Bound is one field of Bounds, with what users write to set it.
 type Bound struct {
 	Flag         string // name of the flag
-	N            *int   // the field of Bounds
+	N            *int   // points to the field of Bounds
 	Default      int    // default in the flag's help
 	Help         string // help of the flag
 	Never        bool   // users write 0 for never. In files the field has the tag zero:"never"

@@ -78,7 +78,8 @@ func (r Result) Verdict() harness.Verdict {
 	return harness.Unknown
 }
 
-// Rate returns how many schedules a second of real time were run, including pruned ones; 0: the search took no time.
+// Rate returns the number of schedules that were run per second of real time, including pruned ones; 0: the search took
+// no time.
 func (r Result) Rate() float64 {
 	if r.Elapsed <= 0 {
 		return 0

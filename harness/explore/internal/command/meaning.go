@@ -15,8 +15,8 @@ type Meaning struct {
 	Clock bool   // see Scripts.ReadsClock
 }
 
-// MeaningOf returns the meaning of a command. For an EXEC it covers the commands in the parameter transaction. ok is
-// false if a script has never been seen, or if the outcome depends on more than Meaning can say.
+// MeaningOf returns the meaning of a command. For an EXEC it covers the commands in the parameter transaction. The
+// second result is false if a script has never been seen, or if the outcome depends on more than Meaning can say.
 func (s *Scripts) MeaningOf(c *Command, transaction []byte) (*Meaning, bool) {
 	if c.Meaning != nil {
 		return c.Meaning, true

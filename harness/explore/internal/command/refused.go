@@ -31,8 +31,8 @@ func WhyRefused(args [][]byte) string {
 	return ""
 }
 
-// hasWord reports whether one of the given words is among the arguments, in upper or lower case. Only arguments from
-// the index first on count.
+// hasWord reports whether one of the given words is among the arguments, in upper or lower case. It ignores the
+// arguments before the index in the parameter first.
 func hasWord(args [][]byte, first int, words ...string) bool {
 	return slices.ContainsFunc(args[min(first, len(args)):], func(a []byte) bool {
 		return slices.Contains(words, strings.ToLower(string(a)))

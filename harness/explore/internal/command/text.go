@@ -16,7 +16,7 @@ const (
 	longWord  = 48  // a word with more bytes is shortened
 	shortWord = 36  // bytes of a shortened word; more if another word would look the same
 	longHead  = 40  // limit of the comment or line by which a script is shown, in bytes
-	mostCalls = 4   // limit of the number of commands by which a script is shown
+	mostCalls = 4   // the largest number of commands by which a script is shown
 )
 
 // Names maps short forms of words and scripts to what they stand for, so that no short form stands for two things in
@@ -27,7 +27,7 @@ type Names map[string]string // short form to original
 // and the commands that it calls. If its text is unknown, it is shown by the beginning of its hash.
 func (c Command) Text(s *Scripts) string { return c.TextAmong(s, nil) }
 
-// TextAmong does what Text does, with short forms that are unique in the table names.
+// TextAmong does what Text does, but uses short forms that are unique in the given table.
 func (c Command) TextAmong(s *Scripts, names Names) string {
 	parts := resp.Words(c.Args)
 	parts[0] = strings.ToUpper(parts[0])

@@ -21,7 +21,7 @@ type Coverage struct {
 	WakesCut        bool `json:"wakesCut,omitempty"`
 	Subscribed      bool `json:"subscribed,omitempty"` // an adapter has subscribed
 	AskedForMessage bool `json:"heard,omitempty"`      // an adapter has asked for a message
-	// an operation that was granted without a command, described; empty: none
+	// describes an operation that was granted without a command; empty: none
 	GrantedFree string `json:"grantedFree,omitempty"`
 	Tokens      bool   `json:"tokens,omitempty"` // a grant had a fencing token
 	// clients that acquired something: bit i is client i, from 1
@@ -68,7 +68,7 @@ type Drawn struct {
 // Draw says how a schedule was drawn at random. The zero value says that it was not.
 type Draw struct {
 	Number   int // number of the schedule, from 1
-	Actors   int // actors in it
+	Actors   int // number of actors in the schedule
 	Instants int // the largest number of instants that were possible for one kind of fault at one point
 }
 

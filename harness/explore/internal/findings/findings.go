@@ -17,12 +17,12 @@ import (
 type Findings struct {
 	Schedules, Pruned, Steps int
 	OutOfTurn                int64                 // commands sent outside of clients' turns, in other processes
-	Doubt                    string                // why a schedule could not be judged; empty: all could
+	Doubt                    string                // why a schedule could not be judged; empty: all were judged
 	OKKinds                  map[harness.Kind]bool // kinds of operation that succeeded at least once
 	Counterexamples          map[harness.Class]*Counterexample
 	Coverage                 Coverage
 	Encounters               Encounters
-	Random                   Drawn // for a random search
+	Random                   Drawn // what the promise of a random search needs
 }
 
 // New returns empty findings.

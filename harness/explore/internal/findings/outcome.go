@@ -19,8 +19,8 @@ type Outcome struct {
 	Covers     Coverage
 	Deadlock   *harness.Anomaly // nil: no client waits for ever
 	Undeclared *harness.Anomaly // nil: every script declares the keys that it touched
-	// A violation at this time or later is dropped, since a clock may have shown a wrong time; math.MaxInt64: no violation
-	// is dropped.
+	// A violation at this time or later is dropped, since a clock may have shown a wrong time; math.MaxInt64: no
+	// violation is dropped.
 	KnownUntil time.Duration
 	Draw       Draw // zero: not drawn at random
 }
@@ -29,7 +29,7 @@ type Outcome struct {
 type Judgement struct {
 	Anomalies  []harness.Anomaly
 	situations []harness.Situation
-	doubt      string // why a checker could not judge although there was something to judge; empty: all could
+	doubt      string // why a checker could not judge although there was something to judge; empty: none
 }
 
 // Check runs the checkers on a history.

@@ -31,7 +31,7 @@ type Memory struct {
 	Recalled int      // schedules that were run from memory to their end
 	Broken   string   // why memory is no longer used; empty: memory is used
 
-	stores map[string]*Contents // by a text with their keys and script cache
+	stores map[string]*Contents // all contents, by a text with their keys and script cache
 	size   int                  // number of minds, contents and transitions
 }
 

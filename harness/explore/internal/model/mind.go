@@ -26,7 +26,7 @@ type Mind struct {
 
 // Reaction is what a client did after an event, until it waited again.
 type Reaction struct {
-	Acts    []Act // in order
+	Acts    []Act // what the client did, in order
 	Stop    Stop  // where the client waits
 	Watches bool  // the client watches keys
 
@@ -36,10 +36,10 @@ type Reaction struct {
 
 // Act is something that a client does without waiting: it ends an operation or goes to sleep.
 type Act struct {
-	Op    harness.Op    // valid if Sleep is 0; its times are not valid
+	Op    harness.Op    // the operation, without valid times, if Sleep is 0
 	Took  time.Duration // for an operation of Observe or Finally: how long it took
 	Sleep time.Duration
-	Rests bool // it sleeps between two operations
+	Rests bool // the client sleeps between two operations
 }
 
 // equal reports whether two acts are the same, comparing operations with EqualOps.
@@ -151,8 +151,7 @@ func (m *Memory) child(parent *Mind, event Event) (next *Mind, isNew bool) {
 	return next, true
 }
 
-// IDAfter returns the ID of the mind that a client has after the event. The argument before is the ID of the client's
-// mind before the event.
+// IDAfter returns the ID of the mind that a client has after the event, given the ID of its mind before the event.
 func (e Event) IDAfter(before visited.ID) visited.ID {
 	b := visited.AppendInts(visited.AppendID(nil, before), e.Kind)
 	if e.Thread > 0 {
@@ -161,9 +160,9 @@ func (e Event) IDAfter(before visited.ID) visited.ID {
 	return visited.IDOf(visited.AppendText(visited.AppendInts(visited.AppendBools(b, e.Promoted), e.At), e.Text))
 }
 
-// Learn stores what a client did after an event. The parameter before is the client's mind at the event, and the result
-// is the client's mind from then on. The error wraps schedule.ErrNotRepeated if the client did something else the last
-// time. The error calls scripts by their names in the table scripts.
+// Learn stores what a client did after an event. It gets the client's mind before the event, and returns the client's
+// mind from then on. The error wraps schedule.ErrNotRepeated if the client did something else the last time. The error
+// calls scripts by their names in the table scripts.
 func (m *Memory) Learn(client fmt.Stringer, before *Mind, event Event, did Reaction,
 	scripts *command.Scripts) (*Mind, error) {
 	next, isNew := m.child(before, event)
@@ -190,8 +189,8 @@ func (m *Memory) Learn(client fmt.Stringer, before *Mind, event Event, did React
 	return next, nil
 }
 
-// LearnLook stores what Observe or Finally did after an event, and what it asked for next. It returns the mind from
-// then on. The argument before is the mind before the event.
+// LearnLook stores what Observe or Finally did after an event, and what it asked for next. It gets the mind before the
+// event, and returns the mind from then on.
 func (m *Memory) LearnLook(before *Mind, event Event, acts []Act, next Ask) *Mind {
 	n, isNew := m.child(before, event)
 	if isNew {
@@ -229,7 +228,7 @@ func (s Stop) sameCommand(other Stop) bool {
 	return bytes.Equal(x.Args[0], y.Args[0]) && slices.Equal(x.Reads, y.Reads) && slices.Equal(x.Writes, y.Writes)
 }
 
-// sameBytes reports whether two stops send the same bytes. The method sameCommand has to return true for them.
+// sameBytes reports whether two stops send the same bytes. Call it only if sameCommand returns true for them.
 func (s Stop) sameBytes(other Stop) bool {
 	return s.Kind != InCommand || bytes.Equal(s.Pending.Transaction, other.Pending.Transaction) &&
 		slices.EqualFunc(s.Pending.Queue, other.Pending.Queue, func(a, b command.Command) bool {

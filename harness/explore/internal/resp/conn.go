@@ -121,8 +121,8 @@ func (c *Conn) Ask(request []byte, n int) ([]byte, error) {
 	return c.buf, nil
 }
 
-// wholeReplies counts the whole replies at the start of b. The parameter most is the largest number to count. The
-// result size is their total size.
+// wholeReplies counts the whole replies at the start of b, up to a limit (the parameter most). It also returns their
+// total size.
 func wholeReplies(b []byte, most int) (n, size int, err error) {
 	for ; n < most; n++ {
 		next, err := ReplySize(b[size:])

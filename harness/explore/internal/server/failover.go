@@ -107,8 +107,8 @@ func (s *Server) HearingReplicas() int64 {
 	return s.Followers(s.resumeReplication != nil, s.Primary != FirstPrimary)
 }
 
-// Followers returns the number of replicas that get what is written to the primary. The parameter stopped says that
-// replication to the lagging replica is stopped. The parameter promoted says that the successor is the primary.
+// Followers returns the number of replicas that get what is written to the primary. The parameter stopped says whether
+// replication to the lagging replica is stopped. The parameter promoted says whether the successor is the primary.
 func (s *Server) Followers(stopped, promoted bool) int64 {
 	switch {
 	case len(s.Names) == 1:

@@ -29,7 +29,7 @@ type Server struct {
 	Primary   int          // node that clients use
 	// lets the lagging replica follow its primary again; nil: the replica follows it now
 	resumeReplication func() error
-	lagging           replicaData        // what that replica held when replication stopped
+	lagging           replicaData        // what the lagging replica held when replication stopped
 	awaitsAcks        bool               // clients wait for acknowledgements, so a replica follows a new primary
 	witnesses         []*resp.Conn       // see WatchKeys
 	monitors          map[int]*resp.Conn // see WatchScripts; by node
@@ -49,7 +49,7 @@ type Server struct {
 // Options configures a server.
 type Options struct {
 	Binary   string            // path of redis-server; empty: the one that cluster.FindRedis finds
-	Replicas bool              // it has replicas, also after a failover
+	Replicas bool              // the server has replicas, also after a failover
 	Failover bool              // a lagging replica can be promoted
 	Titles   map[string]string // names of scripts, by text
 }

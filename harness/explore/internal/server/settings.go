@@ -19,8 +19,8 @@ type settings struct {
 }
 
 // NoteSettings records what a command changes and what therefore has to be restored after the schedule: the script
-// cache, functions and settings. Call it before the command. The parameter stays is true for a command outside of
-// operations, after which only the script cache is restored.
+// cache, functions and settings. Call it before the command. The parameter stays says whether the command was sent
+// outside of operations. If so, only the script cache is restored.
 func (s *Server) NoteSettings(args [][]byte, stays bool) error {
 	if command.FlushesScripts(args) {
 		s.Flushed = true

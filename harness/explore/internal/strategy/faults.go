@@ -75,7 +75,7 @@ func faultsOf(b interleave.Budget) (all []faultKind) {
 }
 
 // move returns a choice that causes the fault now, drawn at random if there are several. ok is false if there is none.
-// The argument next is the step that would be taken without a fault: only the command of this step can be lost, late or
+// The step in the argument next would be taken without a fault: only the command of this step can be lost, late or
 // slow.
 func (k faultKind) move(rng *rand.Rand, moves []schedule.Move, next interleave.Choice,
 	instants []schedule.Instant) (c interleave.Choice, ok bool) {

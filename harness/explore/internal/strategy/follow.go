@@ -15,7 +15,7 @@ import (
 var ErrDiverged = errors.New("the replay took another way")
 
 // Replay takes exactly the choices of a schedule. Next returns an error that wraps ErrDiverged if one of them is not
-// possible, or if clients have not ended after the last.
+// possible, or if clients have not ended after the last choice.
 type Replay struct {
 	heedless
 	Schedule []interleave.Choice
@@ -54,7 +54,7 @@ func (r *Replay) Next(v View) (c interleave.Choice, decision Decision, err error
 type Follow struct {
 	heedless
 	Schedule        []interleave.Choice
-	FirstUnfollowed string // first choice that was not possible, described; empty: none
+	FirstUnfollowed string // describes the first choice that was not possible; empty: none
 	at              int
 }
 

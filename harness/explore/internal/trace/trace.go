@@ -18,7 +18,7 @@ import (
 type Trace struct {
 	Steps   []interleave.Step
 	Stores  bool             // the store after each step is written down as well
-	scripts *command.Scripts // names scripts
+	scripts *command.Scripts // the names of scripts
 	names   command.Names    // short forms of words and scripts in the steps so far
 }
 
@@ -51,7 +51,7 @@ func (t *Trace) Current() *interleave.Step {
 	return &t.Steps[len(t.Steps)-1]
 }
 
-// also appends words to the text of a step. If the text is not empty, the separator sep comes between.
+// also appends words to the text of a step. If the text is not empty, the separator sep comes first.
 func also(s *interleave.Step, sep, what string) {
 	if s.Command != "" {
 		s.Command += sep
@@ -81,8 +81,7 @@ func (t *Trace) StartStep(at time.Duration, c interleave.Choice) {
 	t.Steps = append(t.Steps, s)
 }
 
-// Sent writes a command and its reply. The parameter lost is the error that the client gets instead of the reply; nil:
-// the client gets the reply.
+// Sent writes a command and its reply. If lost is not nil, the client gets this error instead of the reply.
 func (t *Trace) Sent(c command.Command, reply []byte, lost error) {
 	s := t.Current()
 	if s == nil {
@@ -178,7 +177,7 @@ func (t *Trace) Waited(d time.Duration) {
 }
 
 // Passed writes that the time d passes, and which keys expire at its end (gone) or right after it (last). The parameter
-// timeLeft is what the line says before the names in last: "1ms remains of".
+// timeLeft is what the line says before the names of the latter: "1ms remains of".
 func (t *Trace) Passed(d time.Duration, gone []string, timeLeft string, last []string) {
 	s := t.Current()
 	if s == nil {

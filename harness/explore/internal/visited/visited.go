@@ -107,7 +107,7 @@ func AppendInts[T ~int | ~int64 | ~uint8 | ~uint16](b []byte, all ...T) []byte {
 	return b
 }
 
-// AppendBools appends yes or no to a state's description.
+// AppendBools appends booleans to a state's description.
 func AppendBools(b []byte, all ...bool) []byte {
 	for _, yes := range all {
 		if yes {
