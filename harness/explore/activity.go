@@ -12,7 +12,7 @@ import (
 // that it waits for Redis's reply.
 type activity struct {
 	mu    sync.Mutex
-	outer net.Conn // the program's side; nil: the client is in this process, or a relay passes its bytes on
+	outer net.Conn // the connection to the program; nil: the client is in this process, or a relay passes the bytes on
 	state activityState
 }
 

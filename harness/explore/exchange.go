@@ -253,8 +253,8 @@ func exchange(path []interleave.Choice, p places) []interleave.Choice {
 
 // describeAsymmetry compares a run of a schedule (the parameter first) with a run in which clients have changed places
 // as p says (the parameter swapped; nil: that run could not begin). It describes the first step or operation that
-// differs in more than names; empty: there is none. The parameter repeated is a second run of the first schedule; nil:
-// there was none. What differs between first and repeated is random, and does not count.
+// differs in more than names; empty: there is none. A second run of the first schedule is in the parameter repeated;
+// nil: there was none. What differs between first and repeated is random, and does not count.
 func describeAsymmetry(first, repeated, swapped *execution, p places) string {
 	whose := p.String()
 	if swapped == nil {

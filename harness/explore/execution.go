@@ -116,7 +116,7 @@ func (ex *execution) record(op harness.Op, commands int) {
 	}
 }
 
-// grantsExclusive reports whether the operation's answer gives its client something that no other may have.
+// grantsExclusive reports whether the operation's answer gives its client something that no other client may have.
 func grantsExclusive(op harness.Op) bool {
 	switch op.Kind {
 	case harness.Acquire, harness.Next:

@@ -19,7 +19,7 @@ func (ex *execution) stoodStill() bool { return ex.w.standstills() > ex.stillBef
 // process or Redis stood still meanwhile, the client gets the whole time again.
 type grace struct {
 	w           *world
-	until       time.Duration // end of the time, on the world's clock
+	until       time.Duration // when the client's time is over, on the world's clock
 	standstills int           // number of standstills when the time began
 	given       int           // how often the time has begun
 }

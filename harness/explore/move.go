@@ -198,7 +198,7 @@ func (ex *execution) addCrash(out []schedule.Move) []schedule.Move {
 }
 
 // addInterferences adds failovers, script flushes and passing time, where they make a difference. The parameter scripts
-// is true if some client's next command needs a cached script.
+// says whether some client's next command needs a cached script.
 func (ex *execution) addInterferences(out []schedule.Move, scripts bool) ([]schedule.Move, error) {
 	passing, err := ex.timeMoves()
 	if err != nil {

@@ -177,8 +177,8 @@ func (ex *execution) readsClock(c *command.Command, on *command.Pending) bool {
 	return ex.anyCommand(c, on, ex.w.Scripts.ReadsClock)
 }
 
-// anyCommand reports whether a command passes a test (the function matches) or, if it is an EXEC, whether a command of
-// its transaction does.
+// anyCommand reports whether a command passes the given test or, if it is an EXEC, whether a command of its transaction
+// does.
 func (ex *execution) anyCommand(c *command.Command, on *command.Pending, matches func(args [][]byte) bool) bool {
 	return matches(c.Args) ||
 		command.Name(c.Args) == "exec" && slices.ContainsFunc(resp.ParseAll(on.OpenTransaction()), matches)

@@ -153,7 +153,7 @@ func (s *search) sizeOfPiece(first, remembers bool) int {
 	return sizes.later
 }
 
-// doPieces does pieces, up to Pieces.Workers at the same time, and calls the function add with their results in the
+// doPieces does pieces, up to Pieces.Workers at the same time, and passes their results to the function add, in the
 // order of the pieces. It returns when all are done or the search has ended. It drops results that were not added by
 // then.
 func (s *search) doPieces(ctx context.Context, pieces []Piece, known []byte, add func(PieceResult)) {
@@ -323,7 +323,7 @@ func (s *search) earlierCounts() (schedules, pruned int) {
 	return schedules, pruned
 }
 
-// beginPart plans the first branch of a part, or the remaining branches of a part that a checkpoint has saved.
+// beginPart plans the first branch of a part, or its remaining branches if a checkpoint has saved the part.
 func (s *search) beginPart() {
 	s.mu.Lock()
 	s.branches = frontier.NewBranches(s.spec.WithoutReduction)

@@ -15,8 +15,7 @@ import (
 // errAwaitsReplicas ends a search whose clients wait for replicas when its Redis has none.
 var errAwaitsReplicas = errors.New("explore: clients wait for the acknowledgement of replicas, and there are none")
 
-// withReplicas calls the function do. If clients turn out to wait for replicas, it calls the function again, with
-// replicas.
+// withReplicas calls a function. If clients turn out to wait for replicas, it calls the function again, with replicas.
 func withReplicas[T any](spec Spec, do func(Spec) (T, error)) (T, error) {
 	out, err := do(spec)
 	if !errors.Is(err, errAwaitsReplicas) {

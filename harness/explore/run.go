@@ -101,9 +101,9 @@ func (r runner) once(ctx context.Context, b interleave.Budget, s strategy.Strate
 	return ex.execution, err
 }
 
-// undisturbed calls the function attempt until a schedule is not disturbed, and returns this schedule with the
-// attempt's error. If every attempt is disturbed, the error wraps errDisturbed. A last attempt that succeeded counts
-// even if a standstill disturbed it.
+// undisturbed makes attempts until a schedule is not disturbed, and returns this schedule with the attempt's error. If
+// every attempt is disturbed, the error wraps errDisturbed. A last attempt that succeeded counts even if a standstill
+// disturbed it.
 func (r runner) undisturbed(ctx context.Context, b interleave.Budget,
 	attempt func() (*execution, error)) (ex *execution, err error) {
 	why := ""

@@ -303,7 +303,7 @@ func (s *search) workerDone() {
 // it.
 const mostPlanned = 2_000_000
 
-// plan calls the function change, which plans schedules. It ends the search if too many are planned.
+// plan calls a function that plans schedules, and ends the search if too many are planned.
 func (s *search) plan(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -62,7 +62,7 @@ func (s *search) shrink(ctx context.Context, w *world, c *findings.Counterexampl
 }
 
 // polish runs every schedule of the remaining clients and faults, up to a bound, and takes the smallest counterexample.
-// It reports whether it ran every one.
+// The result all says whether it ran every one.
 func (s *search) polish(ctx context.Context, w *world, h *shrinker) (all bool, err error) {
 	if h.best.Budget.Clients > interleave.MaxExhaustive || h.over() != nil {
 		return false, nil

@@ -14,8 +14,8 @@ import (
 
 // This file lets actors wait: for the answer to a blocked command, for a message, for time, or for another thread.
 
-// resume ends an actor's wait. The choice c may say that the awaited answer is lost. It reports whether the actor runs
-// afterwards, so that the scheduler has to wait for it.
+// resume ends an actor's wait. The choice c may say that the awaited answer is lost. resume reports whether the actor
+// runs afterwards, so that the scheduler has to wait for it.
 func (ex *live) resume(c interleave.Choice, a *actor) (runs bool, err error) {
 	if a.subscriptionConn != nil {
 		return false, ex.sendSubscription(a.subscriptionConn)

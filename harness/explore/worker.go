@@ -32,8 +32,8 @@ type jobRun struct {
 	ex    *execution        // the schedule of the current attempt, live or from memory
 	ended strategy.Decision // how the schedule ended
 
-	// An attempt looks up each state that it reaches. A state that no other job has reached then belongs to this job, even
-	// if the attempt fails. So the next attempt does not look up the states of the first lookedUp steps again.
+	// An attempt looks up each state that it reaches. A state that no other job has reached then belongs to this job,
+	// even if the attempt fails. So the next attempt does not look up the states of the first lookedUp steps again.
 	lookedUp int // number of steps whose states were looked up
 	claimed  []visited.ID
 }
@@ -110,7 +110,7 @@ func (k worker) visit(ctx context.Context, v *jobRun, asleep []*schedule.Move) (
 }
 
 // runFromMemory runs the schedule from memory. When a step is not known, it runs a schedule with the same beginning
-// live, learns from it and tries again. It returns false if memory stopped working.
+// live, learns from it and tries again. The result is false if memory stopped working.
 func (k worker) runFromMemory(ctx context.Context, v *jobRun) (done bool, err error) {
 	for learned, attempts := -1, 0; k.search.memory.Works(); v.restart() {
 		if v.ex, err = beginFromMemory(k.spec, k.search.budget, k.w, k.search.memory); err == nil {

@@ -72,12 +72,12 @@ const (
 type Search struct {
 	Skip bool // no search, for an algorithm with its own goroutines or timers
 
-	// Bounds on what may happen in one schedule: see interleave.Bounds. A negative number means none, except for clients,
-	// failovers and flushes.
+	// Bounds on what may happen in one schedule: see interleave.Bounds. A negative number means none, except for
+	// clients, failovers and flushes.
 	//
-	// Clients is the number of clients, 2 to 4; default 3. Two or three begin in every order. Four are assumed to differ
-	// in their names only. The search then runs three clients in every order, then four that begin in one order. It checks
-	// the assumption on the way.
+	// Clients is the number of clients, 2 to 4; default 3. Two or three begin in every order. Four are assumed to
+	// differ in their names only. The search then runs three clients in every order, then four that begin in one order.
+	// It checks the assumption on the way.
 	Clients   int
 	Crashes   int // clients that crash; default 1, or none with shared values
 	Expiries  int // leases that end; default 1
@@ -89,7 +89,7 @@ type Search struct {
 	// and another with a late command.
 	LostAnswers, LostCommands, Late int
 
-	Skew time.Duration // how far the last client's clock is ahead of the others'; default 0; negative: that clock is behind
+	Skew time.Duration // lead of the last client's clock over the others'; default 0; negative: that clock is behind
 	For  time.Duration // time limit of all searches together; default 5 minutes
 
 	// Minimize is how long the search goes on after a violation, for the shortest schedule of each class; default 2s,
@@ -126,9 +126,9 @@ type Load struct {
 	// How long the load lasts unless it finds a violation; default 1.5s, or longer if leases or windows need it.
 	Duration time.Duration
 
-	// Thorough continues the load for at least 10s, until each situation that it brings about has occurred 100 times. It
-	// lasts for at most Duration, 5 minutes by default, and at most four fifths of the time that go test has left. A load
-	// that reaches this limit is unknown.
+	// Thorough continues the load for at least 10s, until each situation that it brings about has occurred 100 times.
+	// It lasts for at most Duration, 5 minutes by default, and at most four fifths of the time that go test has left. A
+	// load that reaches this limit is unknown.
 	Thorough bool
 
 	CallTime time.Duration // time limit of one call of the algorithm; default 10s plus the longest lease or window

@@ -125,7 +125,7 @@ func (r Random) randomize(spec *explore.Spec) {
 }
 
 // runSearch searches a program, and reports whether the test may go on and whether the search reached a verdict. If the
-// function change is nil, the search runs every schedule. Otherwise change makes it a search of random schedules.
+// function change is nil, the search runs every schedule. Otherwise the function makes it a search of random schedules.
 func (s subject) runSearch(t TB, p parameters, until time.Time, change func(*explore.Spec)) (goOn, decided bool) {
 	t.Helper()
 	g := newSupervisor(callTime, true)

@@ -91,7 +91,7 @@ func (g *supervisor) failure() string {
 // caller is one value of the algorithm under test, as its client calls it.
 type caller struct {
 	supervisor *supervisor
-	shared     bool // several goroutines use it
+	shared     bool // several goroutines use the value
 	goroutine  int  // number of the client's goroutine; 0 before its first call, and if several use it
 
 	mu   sync.Mutex
@@ -183,7 +183,7 @@ func (g *supervisor) watch(stop <-chan struct{}) {
 	}
 }
 
-// oldest returns the longest running call among those that pass a test (the function counts); nil if there is none.
+// oldest returns the longest running call among those that pass the given test; nil if there is none.
 func (g *supervisor) oldest(counts func(*call) bool) (oldest *call) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

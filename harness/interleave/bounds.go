@@ -16,8 +16,8 @@ type Bounds struct {
 	// flushes of the script cache; default 0
 	Flushes int `json:"flushes,omitempty" yaml:"flushes,omitempty"`
 
-	// LostAnswers, LostCommands and Late are about commands and answers that get lost. If all three are 0, the first part
-	// of the search loses nothing. Further parts follow, without crashes, failovers and script flushes:
+	// LostAnswers, LostCommands and Late are about commands and answers that get lost. If all three are 0, the first
+	// part of the search loses nothing. Further parts follow, without crashes, failovers and script flushes:
 	//
 	// - one in which time also passes to the last millisecond of a lease, unless there are no expiries. It has two
 	//   clients if the first part had more than 3,000 schedules;
@@ -40,7 +40,7 @@ type Bound struct {
 	N            *int   // points to the field of Bounds
 	Default      int    // default in the flag's help
 	Help         string // help of the flag
-	Never        bool   // users write 0 for never. In files the field has the tag zero:"never"
+	Never        bool   // users write 0 for "never". In the struct of a file, the field has the tag zero:"never"
 	SeparatePart bool   // if all fields with SeparatePart are 0, the search has separate parts for them
 
 	budget *int // the corresponding count of a budget

@@ -51,7 +51,7 @@ func (b Budget) Faults() (n int) {
 	return n
 }
 
-// Without returns how much of b has been used. The parameter left is what remains of b. Clients and Place stay as they
+// Without returns how much of b has been used. What remains of b is the parameter left. Clients and Place stay as they
 // are.
 func (b Budget) Without(left Budget) Budget {
 	for i, l := range left.limits() {

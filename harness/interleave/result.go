@@ -120,7 +120,7 @@ func (r Result) describeParts() string {
 }
 
 // describeExtent says how much of the part was run: "all 50 schedules of", "500 schedules at random of". The parameter
-// all is true if the whole search is exhausted.
+// all says whether the whole search is exhausted.
 func (p Part) describeExtent(all bool) string {
 	switch {
 	case p.AtRandom:

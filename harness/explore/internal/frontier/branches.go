@@ -34,7 +34,7 @@ func (f *Branches) Plan(all ...strategy.Branch) {
 // Planned counts the planned branches.
 func (f *Branches) Planned() int { return f.planned }
 
-// Count counts the branches whose prefix has a choice that passes a test (the function matches).
+// Count counts the branches whose prefix has a choice that passes the given test.
 func (f *Branches) Count(matches func(interleave.Choice) bool) (n int) {
 	for _, all := range f.byCost {
 		for _, b := range all {

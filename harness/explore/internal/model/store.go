@@ -141,9 +141,10 @@ func Touch(watched []Watched, keys []string) {
 	}
 }
 
-// Ask returns the question that a command asks of a store at a virtual time. The parameter on is the state of the
-// command's connection; nil: none. The parameter watched holds the keys that the connection watches, and followers is
-// the number of replicas that follow the primary. ok is false if the outcome depends on something unknown.
+// Ask returns the question that a command asks of a store at a virtual time. The state of the command's connection is
+// in the parameter on; nil: there is no connection. The parameter watched holds the keys that the connection watches,
+// and followers is the number of replicas that follow the primary. ok is false if the outcome depends on something
+// unknown.
 func (m *Memory) Ask(c *command.Command, on *command.Pending, watched []Watched, store *Contents, now time.Duration,
 	followers int64) (q Question, ok bool) {
 	means, ok := m.Scripts.MeaningOf(c, on.OpenTransaction())

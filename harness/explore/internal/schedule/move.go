@@ -48,9 +48,8 @@ func Contains(moves []Move, c interleave.Choice) bool {
 	return slices.ContainsFunc(moves, func(m Move) bool { return m.Choice == c })
 }
 
-// Independent reports whether two moves may swap places without a difference for clients, Redis and checkers. The
-// parameter did is a move that has happened; the parameter other is a move that was possible at the same moment. If in
-// doubt, the result is false.
+// Independent reports whether two moves may swap places without a difference for clients, Redis and checkers. The first
+// (did) has happened. The second (other) was possible at the same moment. If in doubt, the result is false.
 func Independent(did, other Move) bool {
 	i, client := did.Choice.Client()
 	if j, too := other.Choice.Client(); client && too && i == j {

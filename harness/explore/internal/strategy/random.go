@@ -46,7 +46,8 @@ func Names() (all []string) {
 	return all
 }
 
-// named returns the index of a strategy in samplers; -1: none of that name. An empty name is the default.
+// named returns the index of a strategy in samplers; -1: there is no strategy of that name. An empty name is the
+// default.
 func named(name string) int {
 	if name == "" {
 		return 0
