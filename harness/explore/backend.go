@@ -49,7 +49,6 @@ type backend interface {
 	// that it is never executed.
 	giveUp(a *actor) (late lateCommand, event model.Event, err error)
 
-	// execute executes a late command.
 	execute(*lateCommand) error
 
 	// change applies a choice to Redis: a step of a failover, or a script flush.

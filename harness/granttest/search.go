@@ -290,7 +290,6 @@ func (g *supervisor) runSupervised(grace time.Duration, f func() error) (err err
 // searchGrace is how long a search may take to end after the supervisor reported a failure.
 const searchGrace = 20 * time.Second
 
-// bounds returns the bounds of one schedule.
 func (s Search) bounds() interleave.Bounds {
 	return interleave.Bounds{
 		Clients: s.Clients, Crashes: s.Crashes, Expiries: s.Expiries, Failovers: s.Failovers, Flushes: s.Flushes,

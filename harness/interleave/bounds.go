@@ -40,7 +40,7 @@ type Bound struct {
 	N            *int   // points to the field of Bounds
 	Default      int    // default in the flag's help
 	Help         string // help of the flag
-	Never        bool   // users write 0 for "never". In the struct of a file, the field has the tag zero:"never"
+	Never        bool   // users write 0 for "never"; for files, the tag zero:"never" says the same
 	SeparatePart bool   // if all fields with SeparatePart are 0, the search has separate parts for them
 
 	budget *int // the corresponding count of a budget

@@ -80,7 +80,8 @@ func (p *packer) choice(c Choice) {
 	}
 }
 
-// unpacker reads what a packer wrote. wrong describes the first error; after an error every result is 0 or empty.
+// unpacker reads what a packer wrote. The field wrong describes the first error. After an error every result is 0 or
+// empty.
 type unpacker struct {
 	rest  []byte
 	wrong string

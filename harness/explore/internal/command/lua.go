@@ -24,9 +24,9 @@ var (
 // Traits is what the text of a script says about its outcome.
 type Traits struct {
 	Repeats bool // see scriptRepeats
-	clock   bool // names a command or option that returns the server's time of day
-	ttl     bool // names a command or option that returns a remaining TTL
-	idle    bool // asks how long a key was not used
+	clock   bool // the text names a command or option that returns the server's time of day
+	ttl     bool // the text names a command or option that returns a remaining TTL
+	idle    bool // the text asks how long a key was not used
 
 	keysOnly bool // see TouchesKEYSOnly
 }

@@ -31,7 +31,7 @@ func Line(b []byte) ([]byte, int) {
 	return b[:i-1], i + 1
 }
 
-// ArrayLength reads the number in a header such as "*3"; -1: null.
+// ArrayLength reads the number in a header such as "*3"; -1: the array is null.
 func ArrayLength(header []byte) (int, error) {
 	n := 0
 	digits := header[1:]

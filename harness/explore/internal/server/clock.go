@@ -15,8 +15,8 @@ import (
 
 // This file sets the servers' time of day, which stands still until the schedule lets time pass.
 
-// fixTime stops the servers' clocks. If they cannot be set, WhyNoClock says why. Then PassTime shortens the TTLs
-// instead.
+// fixTime stops the servers' clocks. If they cannot be set, WhyNoClock says why. In that case PassTime shortens the
+// TTLs instead.
 func (s *Server) fixTime(ctx context.Context) error {
 	if s.WhyNoClock != "" {
 		return nil
