@@ -16,7 +16,7 @@ type faultsInForce struct {
 	recovering chan struct{} // serves as a lock: no fault begins while the run waits for a whole system
 
 	mu     sync.Mutex
-	faults []*Fault      // in order of Start; only the Name may be read of a fault that another goroutine runs
+	faults []*Fault      // in order of Start; of a fault that another goroutine runs, only the Name may be read
 	fewer  chan struct{} // closed, and replaced, when a fault ends
 	healed []Fault       // healed faults that still lack their End
 	begun  int           // number of faults that have begun so far

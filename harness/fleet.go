@@ -20,7 +20,7 @@ import (
 type Fleet struct {
 	mu     sync.Mutex
 	groups map[int]*fleetGroup
-	epoch  int  // number of starts and ends of loads so far; shows undoOnce that its load has ended
+	epoch  int  // number of starts and ends of loads so far, by which undoOnce notices that its load has ended
 	inUse  bool // whether a run uses the fleet
 }
 

@@ -16,8 +16,8 @@ type Generator interface {
 	Name() string
 	// Open opens the clients of a share. They take no steps yet.
 	Open(ctx context.Context, share Share) error
-	// Load runs the clients until stop is closed, and passes everything that they record to feed. It returns nil once
-	// feed has the last operation. An error says that the record is incomplete. Load gives up when ctx ends.
+	// Load runs the clients until stop is closed. It passes to feed everything that the clients record. It returns nil
+	// once feed has the last operation. An error says that the record is incomplete. Load gives up when ctx ends.
 	Load(ctx context.Context, stop <-chan struct{}, feed *Feed) error
 }
 
@@ -51,10 +51,10 @@ type Feed struct {
 
 // Record adds operations to the record. It blocks while the writer of the record is behind.
 //
-// The operations of one worker come in the order of their calls. Record moves a Call that is earlier than the worker's
-// previous Call to that time, since a worker's operations follow each other. The caller promises that every operation
-// of a later call has a Return that is not before mark. Record returns an error if an operation breaks an earlier
-// promise.
+// The operations of one worker come in the order of their calls. A worker's operations follow each other, so a Call
+// that is earlier than the worker's previous Call is set to the latter. The parameter mark is a promise: every
+// operation that is passed to Record later has a Return that is not before mark. Record returns an error if an
+// operation breaks an earlier promise.
 func (f *Feed) Record(ops []Op, mark time.Duration) error {
 	for i := range ops {
 		worker := f.meta.Worker(ops[i].Client)
@@ -145,7 +145,7 @@ type ShareSpec struct {
 	Clock Clock // the generator's clock
 
 	// Record gets what the clients have recorded, in order of Return on Clock, about 50 times a second. Every operation
-	// of a later call has a Return that is not before mark. Record may block. An error of Record ends the load.
+	// that Record gets later has a Return that is not before mark. Record may block. An error of Record ends the load.
 	Record func(ops []Op, mark time.Duration) error
 
 	Log *slog.Logger // default: silent

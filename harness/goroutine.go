@@ -6,16 +6,16 @@ import "context"
 // goroutine takes its next step.
 type Starter interface {
 	ClientTime
-	// Go does what the function Go does.
+	// Go implements the function Go of this package.
 	Go(ctx context.Context, f func(context.Context)) (wait func())
-	// HasGoroutines does what the function HasGoroutines does.
+	// HasGoroutines implements the function HasGoroutines of this package.
 	HasGoroutines() bool
 }
 
 // Abandoner is a [ClientTime] that can end a search on behalf of one of its clients. The explorer has one.
 type Abandoner interface {
 	ClientTime
-	// Abandon does what the function Abandon does.
+	// Abandon implements the function Abandon of this package.
 	Abandon(why error)
 }
 

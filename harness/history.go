@@ -27,7 +27,7 @@ type Meta struct {
 	// worker may overlap. A worker's operations still are in order, by their Calls and by their Returns.
 	Widened bool `json:"widened,omitempty"`
 
-	Generators int `json:"generators,omitempty"` // number of Generators that drove workers; 0: all ran in the harness
+	Generators int `json:"generators,omitempty"` // number of Generators that drove workers; 0: the harness drove all
 
 	Situations []SituationName `json:"situations,omitempty"` // situations that the workloads promise to cause
 }

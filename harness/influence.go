@@ -9,8 +9,8 @@ import (
 //
 // A fault explains violations while it is in force and until the system is whole again: a primary that was cut off goes
 // on granting locks until it follows the new one. If a second fault was in force when the first was healed, both have
-// the same End, when the system was whole after both. The system may have recovered from the first fault long before,
-// so the influence of the first fault ends at most 3 s after its heal.
+// the same End: the time when the system was whole after both. The system may have recovered from the first fault long
+// before, so the influence of the first fault ends at most 3 s after its heal.
 type Influence struct {
 	Fault
 	Last time.Duration // end of the influence; Forever: the record does not show one

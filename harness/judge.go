@@ -24,7 +24,7 @@ type Judged struct {
 	Totals    map[Class]int `json:"totals"`    // number of all violations by class, not only of those kept
 	Certified int           `json:"certified"` // number of anomalies that porcupine, a second checker, confirmed
 
-	// Situations that were met. Those that could have been met, but were not, have Count 0.
+	// Situations that could have been met, each with the number of times that it was met; 0: never.
 	Situations []Situation `json:"situations,omitempty"`
 
 	// Findings counts double grants and lost writes, including those that Anomalies omits. It is ordered by Finding.At,

@@ -5,12 +5,13 @@ import (
 	"time"
 )
 
-// EarliestEnd returns the earliest time on the run's clock at which a lease or window of length ttl, requested at the
-// time call, can have ended. A ttl of 0 never ends.
+// EarliestEnd returns the earliest time on the run's clock at which a lease or window can have ended. The parameter
+// call is the time when it was requested, and ttl is its length. A ttl of 0 never ends.
 //
-// The server counts the ttl from when it executes the request, which is not before the time call. Its clock runs too
-// fast or too slow by at most the fraction drift. If drift is not 0, the server may also count in whole milliseconds,
-// rounded down, as Redis does. In that case a ttl of a millisecond or more is shortened by at least one millisecond.
+// The server counts the ttl from when it executes the request, which is not before it was requested. The server's clock
+// runs too fast or too slow by at most the fraction drift. If drift is not 0, the server may also count in whole
+// milliseconds, rounded down, as Redis does. In that case a ttl of a millisecond or more is shortened by at least one
+// millisecond.
 func EarliestEnd(call, ttl time.Duration, drift float64) time.Duration {
 	if ttl == 0 || ttl > Forever-call {
 		return Forever

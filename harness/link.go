@@ -1,7 +1,8 @@
 package harness
 
-// Link is a directed pair of hosts. It carries the connections that the host From opens to the host To, with the bytes
-// of both directions. The System names the hosts: nodes such as "r1" and "s2", client groups such as "g0".
+// Link is a directed pair of hosts. It carries the connections that the first host (From) opens to the second (To),
+// with the bytes of both directions. The System names the hosts: nodes such as "r1" and "s2", client groups such as
+// "g0".
 type Link struct {
 	From string `json:"from"`
 	To   string `json:"to"`

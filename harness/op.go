@@ -80,8 +80,8 @@ type Op struct {
 	Client  int           `json:"client"`           // client id; not used again after an operation in Info
 	Kind    Kind          `json:"kind"`             // what the operation asks for
 	Key     string        `json:"key,omitempty"`    // lock, message, sequence or set
-	Arg     string        `json:"arg,omitempty"`    // owner token, proposed number or element, by Kind
-	Result  string        `json:"result,omitempty"` // what the system answered, by Kind
+	Arg     string        `json:"arg,omitempty"`    // owner token, proposed number or element, depending on Kind
+	Result  string        `json:"result,omitempty"` // what the system answered; its meaning depends on Kind
 	TTL     time.Duration `json:"ttl,omitempty"`    // lease or window asked for; 0: none
 	Until   time.Duration `json:"until,omitempty"`  // the end that the variant promised, on the run's clock; 0: none
 	Due     time.Duration `json:"due,omitempty"`    // when it was due to begin, in an open-loop load; 0: at no set time

@@ -53,14 +53,14 @@ type recorder struct {
 // slot holds the operations that one worker has queued for the writer. The writer looks at the first two fields of
 // every slot at each flush.
 type slot struct {
-	completing atomic.Int64 // 1 + a time not later than the Return that the worker is about to take; 0: it takes none
+	completing atomic.Int64 // 1 + a time up to the Return that the worker will take next; 0: it takes none now
 	filled     atomic.Bool  // whether the slot has operations
 	mu         sync.Mutex
 	drained    sync.Cond
 	ops        []Op
 }
 
-// returnedAt says that pending[i] returned at the time at.
+// returnedAt says when an operation returned. The field i is its index in recorder.pending.
 type returnedAt struct {
 	at time.Duration
 	i  int
@@ -155,7 +155,7 @@ func (r *recorder) flush(last bool) {
 	}
 }
 
-// writeOps counts operations and passes them to the store. No operation of a later call has a Return before mark.
+// writeOps counts operations and passes them to the store. Operations of later calls have no Return before mark.
 // writeOps returns false if the store has failed.
 func (r *recorder) writeOps(ops []Op, mark time.Duration) bool {
 	r.mu.Lock()
@@ -185,8 +185,8 @@ func (s *slot) drain(to *[]Op) {
 	s.drained.Broadcast()
 }
 
-// takeBefore removes the pending operations that returned before the time mark, and returns them in order of Return.
-// The result is valid until the next call.
+// takeBefore removes the pending operations that returned before mark, and returns them in order of Return. The result
+// is valid until the next call.
 //
 // It sorts indexes, so that each operation is copied once. If none returned before mark, it copies nothing.
 func (r *recorder) takeBefore(mark time.Duration) []Op {
@@ -224,8 +224,8 @@ func reusable(ops []Op) []Op {
 	return ops
 }
 
-// watermark returns a time before which all operations are complete: the earliest time in the field completing of a
-// slot, but at most limit.
+// watermark returns a time before which all operations are complete: the earliest time in any slot's field completing,
+// or limit if that is earlier.
 func (r *recorder) watermark(limit time.Duration) time.Duration {
 	mark := limit
 	for i := range r.slots {

@@ -6,7 +6,7 @@ import "time"
 type Span struct {
 	Client int           `json:"client"`         // client of the grant with which the span begins
 	Owner  int           `json:"owner"`          // number of the owner, from 0: spans of one owner have the same number
-	Kind   SpanKind      `json:"kind,omitempty"` // what is known; CertainHold is not written
+	Kind   SpanKind      `json:"kind,omitempty"` // what is known; left out in JSON if CertainHold
 	From   time.Duration `json:"from"`           // start of the span, on the run's clock
 	To     time.Duration `json:"to,omitempty"`   // 0: no recorded event ends the span
 	// Until is what ends a CertainHold. It is empty for the other kinds, which can end in one way only.

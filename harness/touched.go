@@ -3,8 +3,8 @@ package harness
 // Touched counts what faults have done to the connections of one link. Connections that the harness itself opened to
 // probe the link are not counted. All numbers only grow: the difference of two Touched is what happened between them.
 type Touched struct {
-	Withheld int64 // bytes, and ends of connections, that met a withheld link
-	Waited   int64 // connections that were opened while the link was withheld
+	Withheld int64 // bytes, and ends of connections, that a fault withheld
+	Waited   int64 // connections that were opened while a fault withheld the bytes of the link
 	Reset    int64 // connections that a fault reset or refused
 	Passed   int64 // bytes that met a fault other than withholding, such as latency, in a direction that it strikes
 	Ended    int64 // connections that a fault, such as a limit, ended in the middle of their bytes

@@ -12,7 +12,7 @@ type Verdict uint8
 // The verdicts.
 const (
 	Unknown Verdict = iota // nothing can be said, for a reason that is given
-	Valid                  // the history was judged whole and no violation found
+	Valid                  // the whole history was judged, and no violation was found
 	Invalid                // a violation was found
 )
 
@@ -59,7 +59,7 @@ type Anomaly struct {
 	Count     int           `json:"count,omitempty"` // number of its violations, consecutive and of one kind; 0 means 1
 	Ops       []Op          `json:"ops"`             // the operations that suffice to show it, in order of Call
 	Note      string        `json:"note"`            // the violation in one sentence
-	Certified bool          `json:"certified"`       // whether porcupine, a second checker, confirmed it by Ops
+	Certified bool          `json:"certified"`       // whether porcupine, a second checker, confirmed it
 	From      time.Duration `json:"from"`            // when the violation begins on the run's clock
 	To        time.Duration `json:"to"`              // when the violation is complete
 	// Faults names the faults whose Influence overlaps the time between the fields From and To. Judge sets it.
@@ -77,8 +77,8 @@ type Judgement struct {
 	Reason  string  `json:"reason"` // one sentence; if the verdict is Unknown, it says what is missing
 	// NothingToJudge: the verdict is Unknown only because nothing was recorded that the checker could judge.
 	NothingToJudge bool `json:"absent,omitempty"`
-	// NotNeeded: the verdict is Unknown because the checker only confirms others' anomalies, and there were none. The
-	// judgement does not count.
+	// NotNeeded: the verdict is Unknown because the checker only confirms anomalies of other checkers, and there were
+	// none. The judgement does not count.
 	NotNeeded bool     `json:"unasked,omitempty"`
 	Figures   []Figure `json:"figures,omitempty"`
 
@@ -101,8 +101,8 @@ func (g Judgement) InDoubt() bool { return g.Verdict == Unknown && !g.NotNeeded 
 type Checker interface {
 	Name() string
 	// Check ranges over h.Ops, in order, and calls the function found for every violation, as soon as it is certain.
-	// The first pass is shared with the other checkers. Each further one reads the history again. While a run goes on
-	// there is only one pass: after it h.Ops is empty.
+	// The first pass is shared with the other checkers. Each further pass reads the history again. While a run goes on
+	// there is only one pass, and after it h.Ops is empty.
 	//
 	// Check is pure: the same history gives the same answer, whether it is read from a store or comes from a run. It
 	// skips operations of kinds that it does not know. When ctx ends first, the verdict is Unknown unless a violation

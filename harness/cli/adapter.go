@@ -139,7 +139,7 @@ func (a *app) checkAdapter(ctx context.Context, c workloads.Adapter) error {
 }
 
 // readAdapter returns the adapter that the command line names: by --adapter, by --connect, or by the command after
-// "--". Without one of these, c is nil. The result others has the arguments before "--".
+// "--". Without one of these, c is nil. It also returns the other arguments: those before "--".
 func (v *variantFlags) readAdapter(cmd *cobra.Command, args []string) (others []string, c *workloads.Adapter,
 	err error) {
 	var command []string

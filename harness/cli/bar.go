@@ -68,7 +68,7 @@ type progressBar struct {
 
 	began, stageBegan time.Time
 	total             time.Duration
-	done, stage       time.Duration // estimated length of all earlier stages, and of the current stage
+	done, stage       time.Duration // estimated length of all earlier stages together, and of the current stage
 	detail            string
 	drawn             bool
 }

@@ -21,8 +21,8 @@ func (c *colorFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&c.never, "no-color", false, "print without colours, as if NO_COLOR were set")
 }
 
-// resolve reports whether text written to out gets colours. By default it does if out is a terminal, except on a dumb
-// terminal or if NO_COLOR is set (no-color.org).
+// resolve reports whether text written to out gets colours. By default, text is coloured if out is a terminal, but not
+// on a dumb terminal or if NO_COLOR is set (no-color.org).
 func (c colorFlags) resolve(out io.Writer) (on bool, err error) {
 	switch {
 	case c.always && c.never:
@@ -50,7 +50,7 @@ var (
 	ofClasses = colorOf(color.FgRed)
 )
 
-// colorOf returns a colour that ignores the environment, which colorFlags has read already.
+// colorOf returns a colour that is used whatever the environment says: colorFlags has read the environment already.
 func colorOf(all ...color.Attribute) *color.Color {
 	c := color.New(all...)
 	c.EnableColor()

@@ -94,8 +94,8 @@ func classesInSteps(e reports.Exploration) string {
 }
 
 // exploreBriefly makes a search, and returns its result in a few words. For a sequence without a named regime it makes
-// a search under every regime. In that case the results brief and worst are those of the first search with the worst
-// verdict. The result met says whether all results are as documented.
+// a search under every regime. In that case it describes and returns the first search with the worst verdict. The
+// result met is true if all these searches found what is documented.
 func (a *app) exploreBriefly(ctx context.Context, s plan.Search) (brief string, met bool, worst results.SearchOutcome,
 	err error) {
 	met = true

@@ -134,7 +134,7 @@ func flagCompletions() map[string]cobra.CompletionFunc {
 	}
 }
 
-// fitting returns f without the suggestions that do not begin with the word typed so far.
+// fitting returns a completion with those suggestions of f that begin with the word typed so far.
 func fitting(f cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		all, directive := f(cmd, args, word)
@@ -253,7 +253,7 @@ func isResults(dir string) bool {
 	return named || filepath.Base(dir) == results.Latest
 }
 
-// folders completes the results folders for which the function accepts returns true, the newest first. As long as the
+// folders suggests results folders, the newest first. The function accepts decides which folders fit. As long as the
 // word is empty, or a beginning of "results/", it suggests folders in results, where commands put them by default. If
 // no folder fits, it completes any folder.
 func folders(accepts func(dir string) bool) cobra.CompletionFunc {

@@ -27,8 +27,8 @@ type coordinateFlags struct {
 	storeLimit int           // largest amount of data in the NATS, in MiB; 0: only the server's own limit applies
 }
 
-// natsFlags hold the URL of an external NATS, in the field nats. Or they say where this process starts a NATS:
-// at the address in the field listen, with its data in the folder in the field state.
+// natsFlags say which NATS is used: an external one, whose URL is in the field nats, or one that this process starts.
+// The latter listens at the address in the field listen, and has its data in the folder in the field state.
 type natsFlags struct {
 	accessFlags
 	listen, nats, state string
@@ -295,10 +295,10 @@ func (a *app) showKept(ctx context.Context, q *jetstream.Queue, do coordinated) 
 // asWorker connects to a queue as the worker with the given name. The function leave disconnects the worker.
 type asWorker func(name string) (q workqueue.Queue, leave func(), err error)
 
-// withLocalWorkers runs the function do while n workers of this process take units. If the function succeeds,
-// withLocalWorkers ends the coordination. The parameter others says whether workers of other processes can join. A
-// worker that fails cancels ctx. A worker may also be withdrawn, since it failed where other workers did not. That
-// cancels ctx if it was the last worker and no others can join.
+// withLocalWorkers starts n workers of this process, which take units, and calls do. If do succeeds, withLocalWorkers
+// ends the coordination. The parameter others says whether workers of other processes can join. If a worker fails, the
+// context of do is canceled. A worker that failed where other workers did not is only withdrawn, unless it was the last
+// worker and no others can join.
 func (a *app) withLocalWorkers(
 	ctx context.Context, n int, others bool, as asWorker, q workqueue.Queue, work *coordinate.Work,
 	do func(context.Context) error,

@@ -20,7 +20,7 @@ type workView struct {
 	app    *app
 	work   *coordinate.Work
 	failed map[string]int  // failed attempts reported so far, by unit
-	barred map[string]bool // workers that were reported to get no more work
+	barred map[string]bool // workers that get no more work, as was reported already
 }
 
 // watchWork shows the work of a queue until stop is called.

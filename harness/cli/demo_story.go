@@ -117,7 +117,7 @@ func (s scene) often() string {
 	return says
 }
 
-// articleNumber has 17 digits, which a double cannot hold. It is from the article that has the tour's script.
+// articleNumber has 17 digits, which a double cannot hold. It comes from the article that has the tour's script.
 const articleNumber = 16081817202494579
 
 // comparisons explains two wrong ways to compare numbers, as text and as doubles, with an example of each. After each

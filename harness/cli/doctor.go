@@ -31,7 +31,7 @@ type finding struct {
 	Is   string `json:"is"` // what was found; if not OK, often with the remedy
 
 	Do    string         `json:"do,omitempty"`      // remedy; empty: none is needed, or the field Is contains it
-	Warn  bool           `json:"warning,omitempty"` // true: OK is true as well, but perhaps not for every run
+	Warn  bool           `json:"warning,omitempty"` // true: what was found is OK, but perhaps not for every run
 	Limit *cluster.Check `json:"limit,omitempty"`
 }
 
@@ -263,7 +263,8 @@ func withInterpreters(f finding, used []string, replacements map[string]string) 
 }
 
 // librariesFinding names the packages that are missing. The argument missing has an error for each variant that cannot
-// run. Inside the image of this program nothing can be installed, so the remedy is a doublegrant outside of it.
+// run. Inside the image of this program nothing can be installed, so the remedy is to install doublegrant outside of
+// it.
 func librariesFinding(missing []error, insideImage bool) finding {
 	f := finding{What: "libraries", OK: true, Is: "all that variants in other languages need is installed"}
 	if len(missing) == 0 {

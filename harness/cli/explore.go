@@ -316,7 +316,7 @@ func (a *app) printExploration(e reports.Exploration, situation string) error {
 const everyRegimeFlag = "all"
 
 // explainLost prints what a lost message is, if the search found one, and how to search without crashes. If the search
-// accepted some losses and found no other, explainLost prints how to look for them.
+// accepted some losses of messages and found no other, explainLost prints how to search for the accepted ones.
 func (a *app) explainLost(e reports.Exploration) {
 	accepted := e.Labels[plan.AcceptsLabel]
 	found := slices.ContainsFunc(e.Result.Counterexamples,

@@ -19,8 +19,8 @@ import (
 // tokenVariable is the environment variable for the token of a NATS.
 const tokenVariable = "DOUBLEGRANT_NATS_TOKEN"
 
-// accessFlags say how coordinators and workers reach a NATS. The name of the coordination is in the field name. The
-// NATS may be unreachable for the time in the field patience.
+// accessFlags say how coordinators and workers reach a NATS, and how the coordination is called (the field name). The
+// field patience says for how long the NATS may be unreachable.
 type accessFlags struct {
 	tokenFile, credentials, ca, name string
 	patience                         time.Duration

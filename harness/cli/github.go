@@ -44,8 +44,8 @@ func (a *app) tellOfSuite(s tally.Suite) error {
 		func(w io.Writer) error { return reports.SuiteSummary(w, s) })
 }
 
-// tell writes annotations to standard error, where GitHub Actions finds them. It appends summary to the file that
-// GitHub Actions names for it. Outside of GitHub Actions tell does nothing.
+// tell writes annotations to standard error, where GitHub Actions finds them. It appends the summary to the file that
+// GitHub Actions names for that. Outside of GitHub Actions tell does nothing.
 func (a *app) tell(annotations, summary func(io.Writer) error) error {
 	if os.Getenv("GITHUB_ACTIONS") != "true" {
 		return nil

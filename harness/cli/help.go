@@ -54,7 +54,7 @@ var (
 )
 
 // helpCommand returns the command that prints the help of the command named by its arguments. For an unknown name it
-// returns an error. Cobra's own help command would print the help of doublegrant, and exit with 0.
+// returns an error. For such a name, Cobra's own help command would print the help of doublegrant and exit with 0.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND]", Short: "print the help of a command",

@@ -19,7 +19,7 @@ const plainEvery = 5 * time.Second
 type progress struct {
 	w *screen
 
-	mu    sync.Mutex // found and show are called by different goroutines
+	mu    sync.Mutex // needed because different goroutines call the methods found and show
 	last  time.Duration
 	fault string
 	seen  bool // whether a violation was printed

@@ -14,7 +14,7 @@ import (
 
 // The kinds of units.
 const (
-	KindRun   = "run"   // body: runUnit; result: the run's results folder, with outcomeFile, as pack packs it
+	KindRun   = "run"   // body: runUnit; result: the run's results folder with outcomeFile in it, packed by pack
 	KindPiece = "piece" // body: pieceUnit; result: explore.PieceResult
 	KindShare = "share" // body: shareUnit; result: none. What clients record is sent by generators.Post
 )

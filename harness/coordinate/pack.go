@@ -131,8 +131,8 @@ func isOfThisMachine(err error) bool {
 		syscall.EINVAL, syscall.ENOENT}, number)
 }
 
-// unpackOne writes the folder or file of header h. After this file, as many bytes may still be unpacked as the
-// parameter left says. If left is negative, the file is too large.
+// unpackOne writes the folder or file of header h. The parameter left says how many bytes may still be unpacked after
+// this file. If it is negative, the file is too large.
 func unpackOne(root *os.Root, r io.Reader, h *tar.Header, left int64) error {
 	name := filepath.FromSlash(strings.TrimSuffix(h.Name, "/"))
 	switch {

@@ -110,8 +110,8 @@ func (x expectation) met(f armFigures) (bool, error) {
 		(x.Above == nil || low > *x.Above), nil
 }
 
-// shape reports whether the figures match the published result, and returns the finding: a sentence that says so. Both
-// are meaningful only if every trial came to a verdict.
+// shape reports whether the figures match the published result, and returns the finding: a sentence that explains this.
+// Both are meaningful only if every trial came to a verdict.
 func (e Experiment) shape(f armFigures) (matches bool, finding string, err error) {
 	matches = true
 	for _, x := range e.Details.Expect {

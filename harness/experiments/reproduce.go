@@ -48,7 +48,7 @@ type details struct {
 type arm struct {
 	Name      string
 	Published []string  // the published figures in words, one for each measure
-	Plan      plan.Plan // here plans have their own format, without defaults: see the README
+	Plan      plan.Plan // in the experiments' own format of plans, which has no defaults: see the README
 }
 
 // Repetition says how an experiment is repeated. Zero values stand for the defaults.

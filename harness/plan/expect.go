@@ -95,7 +95,8 @@ func flawConditions(v workloads.Variant) (all []workloads.Condition) {
 
 // certainlyFound reports whether a run that certainly meets the condition also shows the class for certain. A run with
 // a failover shows it, unless the variant waits for acknowledgements of replicas. A node that restarts without its data
-// has certainly lost every number and every write. It may have held no lock and no message at that moment.
+// has certainly lost every number and every write. But it may have held no lock and no message at that moment, so the
+// loss of these is not certain.
 func certainlyFound(v workloads.Variant, c workloads.Condition, class harness.Class) bool {
 	switch c {
 	case workloads.Failover:

@@ -30,7 +30,7 @@ func (f FaultPlan) checkLinks(on blueprint) error {
 	return f.checkEnds(on)
 }
 
-// checkEnds refuses two ends that have no link between them, for any primary and any random choice of hosts.
+// checkEnds refuses two ends that never have a link between them, whatever the primary and the random choice of hosts.
 func (f FaultPlan) checkEnds(on blueprint) error {
 	toClients := false
 	for _, on := range on.elections(true) {

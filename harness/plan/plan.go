@@ -27,7 +27,7 @@ type Plan struct {
 	Image string `yaml:"image,omitempty"` // Redis image for docker; default as in cluster.Options
 	// "standalone", "sentinel", "sentinel:N", "masters:N" or "external"; the default depends on variant and faults
 	Topology string `yaml:"topology"`
-	Prefix   string `yaml:"prefix,omitempty"` // prefix of all keys on external; default: a unique one
+	Prefix   string `yaml:"prefix,omitempty"` // prefix of all keys on an external Redis; default: a unique one
 
 	DownAfter time.Duration `yaml:"downAfter,omitempty" zero:"default"` // down-after of the Sentinels; default 1s
 	// SlowSentinels: Sentinels keep Redis's polling periods of 2 to 10 s, instead of 200 ms.
@@ -58,8 +58,8 @@ type Plan struct {
 	Thorough bool `yaml:"thorough,omitempty"`
 	// Rate is the target number of operations a second. Default: 20000, or 500 on several masters. Negative: no limit.
 	Rate float64 `yaml:"rate" zero:"default"`
-	// Pacing is "open" or "closed". Open operations are due at fixed times (harness.Spec.OpenLoop). Closed clients wait
-	// between operations. Default "closed".
+	// Pacing is "open" or "closed". If open, operations are due at fixed times (harness.Spec.OpenLoop). If closed,
+	// clients wait between operations. Default "closed".
 	Pacing string `yaml:"pacing,omitempty"`
 	// Keys is the number of locks or sequences. Default: one lock for every ten clients, one sequence of each regime.
 	Keys int           `yaml:"keys,omitempty" zero:"default"`
@@ -104,7 +104,7 @@ const (
 	maxClients   = 1_000_000
 	maxKeys      = 100_000
 	maxRate      = 1e9    // one operation per nanosecond
-	MostTimes    = 10_000 // bounds FaultPlan.Times and Plan.Repeat; so many faults take more than a day
+	MostTimes    = 10_000 // bounds FaultPlan.Times and Plan.Repeat; 10,000 faults take more than a day
 
 	thoroughWithin  = 5 * time.Minute
 	defaultCalm     = 2 * time.Second
@@ -129,7 +129,7 @@ type Resolved struct {
 	on      blueprint
 	faults  *timetable
 	regime  workloads.Regime
-	prefix  string // prefix of all keys; empty except on external
+	prefix  string // prefix of all keys; empty unless the Redis is external
 }
 
 // Resolve looks up every name, fills in defaults and refuses what is impossible. The error wraps ErrUsage.

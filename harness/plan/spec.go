@@ -16,7 +16,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// checkCompiler returns an error if faults set clocks and the compiler that this needs is missing. It wraps
+// checkCompiler returns an error if faults set clocks, but the compiler that this needs is missing. The error wraps
 // cluster.ErrNoCompiler, not ErrUsage: the machine is at fault and not the plan, so the exit code is 3.
 func (r Resolved) checkCompiler() error {
 	if cluster.HasClockLibrary() {

@@ -27,7 +27,7 @@ type SearchOutcome struct {
 
 // Explore makes a search and writes a results folder: reports, verdict, and a file for each counterexample, which
 // Replay can run. It returns an error if the search is impossible (plan.ErrUsage), or if the harness or its environment
-// failed. If only writing the folder failed, Exploration has the result and an empty Dir.
+// failed. If only writing the folder failed, the field Exploration has the result, and its Dir is empty.
 func Explore(ctx context.Context, s plan.Search, o Options) (out SearchOutcome, err error) {
 	if s.Adapter, err = described(ctx, s.Adapter, o); err != nil {
 		return out, err

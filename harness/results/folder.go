@@ -59,7 +59,7 @@ func noRoot(root string, err error) error {
 }
 
 // NewFolder makes a new folder in root (default "results"). The folder is named after the current time and the given
-// name. If that folder exists, a number follows. The error wraps plan.ErrUsage if another root may help.
+// name. If there is a folder with that name, a number is added. The error wraps plan.ErrUsage if another root may help.
 func NewFolder(root, name string) (dir string, err error) {
 	if root, err = Root(root); err != nil {
 		return "", err

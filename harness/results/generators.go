@@ -105,7 +105,7 @@ func gatherTeam(ctx context.Context, r plan.Resolved, o Options) (*team, error) 
 	return t, nil
 }
 
-// setSystem sets the system that the generators load. It does nothing with a nil team.
+// setSystem sets the system that the generators put under load. With a nil team it does nothing.
 func (t *team) setSystem(s harness.System) {
 	if t != nil {
 		t.system = s

@@ -38,7 +38,7 @@ type Replayed struct {
 type recordedCounterexample struct {
 	search         plan.Search
 	counterexample interleave.Counterexample
-	// fingerprint of the steps (interleave.CommandsOf), from a recipe; 0: read from a file, which has the steps
+	// fingerprint of the steps (interleave.CommandsOf), from a recipe; 0: from a file, which has the steps
 	commands uint32
 	server   string // version of the server on which it was found; empty: unknown
 	name     string // name for error messages

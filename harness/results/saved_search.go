@@ -36,7 +36,7 @@ type savedHead struct {
 	Search      plan.Search `json:"search"`          // the search without its limits
 	Schedules   int         `json:"schedules"`       // number of schedules that were run
 	Done        bool        `json:"done"`            // whether no work is left
-	Sum         string      `json:"sum"`             // SHA-256 of the file with an empty sum
+	Sum         string      `json:"sum"`             // SHA-256 of the file as it is with this field empty
 }
 
 // savedFile is a file that an adapter's command line names.

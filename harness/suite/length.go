@@ -8,8 +8,8 @@ import (
 // searchEstimate is the assumed time of a search, since the real one is not known in advance. Most searches need less.
 const searchEstimate = 2 * time.Second
 
-// Estimate estimates how long each run of the suite takes, in order. The result all is the time of a whole pass, with
-// repetitions. Every machine comes to the same estimate.
+// Estimate estimates how long each run of the suite takes, in order. It also returns the time of a whole pass, with
+// repetitions. Every machine comes to the same estimates.
 func (s Suite) Estimate() (each []time.Duration, all time.Duration) {
 	for _, r := range s.Runs {
 		length := r.estimate()

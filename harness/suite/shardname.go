@@ -14,7 +14,7 @@ import (
 type ciSystem struct {
 	name  string
 	index string // variable with the number of the job
-	total string // variable with the number of jobs; empty: the system has none
+	total string // variable with the number of jobs; empty: there is no such variable
 	first int    // number of the first job
 }
 

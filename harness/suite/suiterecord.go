@@ -77,8 +77,8 @@ type recordWhole struct {
 	Times int    `json:"times"` // number of repetitions in a pass
 }
 
-// recordEnd is the last line, unless the suite was resumed. It is missing while the suite runs, and if it was killed:
-// see Report.
+// recordEnd is the line with which a suite ends. After it come more lines only if the suite was resumed. It is missing
+// while the suite runs, and if the suite was killed: see Report.
 type recordEnd struct {
 	At     time.Duration `json:"at"`
 	Ending tally.Ending  `json:"ending"`
@@ -136,11 +136,12 @@ func (r *record) end(e recordEnd) error {
 	return errors.Join(r.write(recordLine{End: &e}), r.file.Close())
 }
 
-// thinnedFiles lists the files that a soak keeps of a failed run beyond the first keptOfEach of its case and ending.
+// thinnedFiles lists the files that a soak keeps of a run that was not as expected, once it has kept keptOfEach whole
+// folders of the same case and ending.
 var thinnedFiles = []string{plan.File, reports.VerdictFile, reports.SummaryFile}
 
-// tidy removes the files of a run that a soak does not keep. A run that was as expected loses its whole folder. Beyond
-// the first keptOfEach of a case and ending, only thinnedFiles stay. The result kept says whether the run's report is
+// tidy removes those files of a run that a soak does not keep. A run that was as expected loses its whole folder.
+// Beyond the first keptOfEach of a case and ending, only thinnedFiles stay. It reports whether the run's report is
 // still there.
 func (k keptCounts) tidy(dir string, r tally.Run) (kept bool, err error) {
 	if dir == "" {

@@ -273,7 +273,7 @@ func (r *suiteRunner) execute(ctx context.Context, i, turn int) (tally.Run, erro
 	return run, r.record.write(recordLine{Run: &run})
 }
 
-// tidy removes the files of the run that a soak does not keep, and the link "latest" inside the suite's folder.
+// tidy removes those files of the run that a soak does not keep, and the link "latest" inside the suite's folder.
 func (r *suiteRunner) tidy(dir string, run *tally.Run) error {
 	if err := os.Remove(filepath.Join(r.dir, results.Latest)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		// the link could lead to a removed folder; results/latest leads to the suite

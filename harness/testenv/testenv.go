@@ -50,8 +50,8 @@ func Seed() int {
 	return int(n)
 }
 
-// LeftOut skips a test because the machine lacks something. For the last lines of make test it notes what is left out
-// and the remedy, such as "install php-redis". If nothing may be left out, as in CI, LeftOut fails the test.
+// LeftOut skips a test because the machine lacks something. It notes what is left out and the remedy, such as "install
+// php-redis", which make test prints at its end. If nothing may be left out, as in CI, LeftOut fails the test.
 func LeftOut(t testing.TB, what, remedy string) {
 	t.Helper()
 	if os.Getenv(requireAll) != "" {

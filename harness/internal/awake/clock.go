@@ -24,7 +24,7 @@ type Clock struct {
 	ended chan struct{} // closed when the clock's goroutine has ended
 
 	mu          sync.Mutex
-	readAt      time.Duration // time of the last reading, since began
+	readAt      time.Duration // time of the last reading, counted from the field began
 	awake       time.Duration
 	standstills int
 	longest     time.Duration // longest time between two readings
