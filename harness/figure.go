@@ -14,7 +14,7 @@ type Metric struct {
 	Checker string // name of the checker that reports it; empty: several checkers report it
 	Name    string
 	Unit    string // unit of the value; empty: a plain count
-	Sparse  bool   // whether the checker omits a figure of 0; readers take a missing figure as 0
+	Sparse  bool   // whether the checker omits it if there was nothing to count; if omitted, it is 0
 }
 
 // Of returns the metric's figure with the given value, in the metric's unit.

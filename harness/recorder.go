@@ -172,7 +172,7 @@ func (r *recorder) writeOps(ops []Op, mark time.Duration) bool {
 	return !r.broken
 }
 
-// drain appends the slot's operations to *to, and empties the slot.
+// drain moves the slot's operations to the end of the given list.
 func (s *slot) drain(to *[]Op) {
 	if !s.filled.Load() {
 		return

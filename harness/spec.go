@@ -40,7 +40,7 @@ type Spec struct {
 	// StopOnFirst ends the load at the first violation that a watcher finds, as if its time were over.
 	StopOnFirst bool
 
-	// Quota returns a watcher that calls the function enough, from any goroutine, when the load has recorded enough.
+	// Quota returns a watcher that calls the given function, from any goroutine, when the load has recorded enough.
 	// After that the load ends once all faults have had their time, and after Duration at the latest. If the watcher is
 	// still Lacking something at the end, the verdict is never valid. nil: the load lasts for Duration.
 	Quota func(enough func()) Quota

@@ -59,7 +59,7 @@ type Anomaly struct {
 	Count     int           `json:"count,omitempty"` // number of its violations, consecutive and of one kind; 0 means 1
 	Ops       []Op          `json:"ops"`             // the operations that suffice to show it, in order of Call
 	Note      string        `json:"note"`            // the violation in one sentence
-	Certified bool          `json:"certified"`       // whether porcupine, a second checker, confirmed it
+	Certified bool          `json:"certified"`       // whether porcupine, a second checker, confirmed it from Ops
 	From      time.Duration `json:"from"`            // when the violation begins on the run's clock
 	To        time.Duration `json:"to"`              // when the violation is complete
 	// Faults names the faults whose Influence overlaps the time between the fields From and To. Judge sets it.

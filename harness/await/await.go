@@ -34,8 +34,8 @@ func Until(ctx context.Context, pause time.Duration, cond func() error) error {
 	})
 }
 
-// Poll calls look, at once and then after every pause, until look returns false. In that case Poll returns look's
-// error. If ctx ends before that, Poll returns the cause of ctx together with look's last error.
+// Poll calls the function look, at once and then after every pause, until it returns false. In that case Poll returns
+// the function's error. If ctx ends before that, Poll returns the cause of ctx together with the function's last error.
 func Poll(ctx context.Context, pause time.Duration, look func() (again bool, err error)) error {
 	var missing error
 	for {

@@ -17,7 +17,7 @@ import (
 
 const (
 	barWidth   = 20
-	barEvery   = 200 * time.Millisecond // time between two redraws; a command that ends before the first shows no bar
+	barEvery   = 200 * time.Millisecond // time between redraws; a command that ends before the first one has no bar
 	barMargin  = 32                     // number of columns for the bar, its percentage and its frame
 	barDefault = 80                     // assumed columns of a terminal of unknown width
 

@@ -230,9 +230,9 @@ func libraryFinding() finding {
 	return withInterpreters(f, used, replacements)
 }
 
-// interpreters finds the interpreters, such as python3, that run the catalogue's variants in other languages. The
-// result used has their paths. If the first interpreter in the PATH lacks a library, replacements maps its path to the
-// command of a later one.
+// interpreters finds the interpreters, such as python3, that run the catalogue's variants in other languages, and
+// returns their paths. If the first interpreter in the PATH lacks a library, replacements maps its path to the command
+// of a later one.
 func interpreters() (used []string, replacements map[string]string) {
 	replacements = map[string]string{}
 	for _, v := range workloads.Catalogue() {

@@ -195,8 +195,8 @@ func (a *app) printJSON(document interface{ DocumentKind() reports.Kind }) error
 	return reports.WriteJSON(a.out, document)
 }
 
-// exactArgs accepts n arguments and refuses any other number. The error describes the n arguments with the words of the
-// parameter what.
+// exactArgs accepts n arguments and refuses any other number. In the error, the parameter what describes the n
+// arguments.
 func exactArgs(n int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != n {

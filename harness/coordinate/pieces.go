@@ -93,7 +93,7 @@ func (p *pieces) checkDisputes(ctx context.Context) error {
 }
 
 // disputeError returns an error that names the units with contradictory results, or nil if there are none. The argument
-// what says what the units are, such as "pieces".
+// what is a word for the units, such as "pieces".
 func disputeError(what string, ids []string) error {
 	if len(ids) == 0 {
 		return nil

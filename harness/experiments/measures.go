@@ -173,8 +173,8 @@ func (p phases) partAt(t time.Duration) part {
 	return untilHeal
 }
 
-// lostBy returns a measure that counts the writes lost in one part of a run with n clients. It counts only writes of
-// clients for which the function who returns true. A write's integer modulo n is the number of its client.
+// lostBy returns a measure that counts the writes lost in one part of a run with n clients. The function who decides
+// which clients' writes are counted. A write's integer modulo n is the number of its client.
 func lostBy(name string, n int, who func(client int) bool, in part) measure {
 	return ofLost(name, "", func(h harness.History, lost []harness.Op) (float64, error) {
 		clients, err := losersIn(h, lost, n, in)

@@ -102,8 +102,8 @@ func Reproduce(
 // maxParallel is the largest Repetition.Parallel.
 const maxParallel = 16
 
-// planOfTrial returns the plan p for one trial. The argument trial counts from 0 over all arms, and is added to the
-// seed.
+// planOfTrial returns the plan p for the trial with the given number, which counts from 0 over all arms and is added to
+// the seed.
 func (how Repetition) planOfTrial(p plan.Plan, trial int) plan.Plan {
 	p.Seed, p.On, p.Image = how.Seed+uint64(trial), how.On, how.Image
 	return p

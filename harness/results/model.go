@@ -34,9 +34,8 @@ func ModelNames() string {
 	return strings.Join(all, ", ")
 }
 
-// kinds returns three lists of kinds of operation. For each kind in the list needed, a history must have at least one
-// operation that ended in ok. Kinds in the list judged are judged as well. Kinds in the list beside are allowed and not
-// judged.
+// kinds returns three lists of kinds of operation: kinds of which a history must have at least one operation that ended
+// in ok, further kinds that are judged, and kinds that are allowed but not judged.
 func (m Model) kinds() (needed, judged, beside []harness.Kind) {
 	switch m {
 	case LockModel:

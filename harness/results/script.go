@@ -16,8 +16,8 @@ import (
 )
 
 // TryScript loads a script into a Redis of its own and tries it once, so that a broken script is reported before a run
-// begins. It returns the id of the script's variant. The result odd says what is suspicious about the script's answers;
-// empty: nothing is. The error wraps plan.ErrUsage if the script is at fault.
+// begins. It returns the id of the script's variant, and a remark if the script's answers are suspicious; empty: they
+// are not. The error wraps plan.ErrUsage if the script is at fault.
 func TryScript(ctx context.Context, s workloads.Script, o Options) (id, odd string, err error) {
 	v, err := workloads.ScriptVariant(s)
 	if err != nil {
