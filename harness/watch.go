@@ -90,8 +90,8 @@ func (w *watch) publish(ops []Op) {
 	}
 }
 
-// finish closes the feeds, and waits until the watchers have seen the whole record, for at most grace. It returns a
-// note for each watcher that was detached.
+// finish closes the feeds, and waits, for at most the given time, until the watchers have seen the whole record. It
+// returns a note for each watcher that was detached.
 func (w *watch) finish(grace time.Duration) (notes []string) {
 	for _, f := range w.feeds {
 		if !f.detached.Load() {
@@ -166,7 +166,7 @@ func (f *feed) opsOnce() iter.Seq2[Op, error] {
 	}
 }
 
-// each calls visit with each operation, until visit returns false or the watcher is detached.
+// each calls the given function with each operation, until the function returns false or the watcher is detached.
 func (f *feed) each(visit func(Op) bool) {
 	for batch := range f.batches {
 		f.queued.Add(-int64(len(batch)))

@@ -280,8 +280,8 @@ func asDocumented(r reports.Row) string {
 	return metCell(r.Met, r.Verdict)
 }
 
-// metCell returns the cell that says whether a result is as documented: "yes" if met is true. Otherwise the cell is
-// "cannot tell" if the verdict is unknown, and "NO" for any other verdict.
+// metCell returns the cell that says whether a result is as documented: "yes" if the parameter met is true. Otherwise
+// the cell is "cannot tell" if the verdict is unknown, and "NO" for any other verdict.
 func metCell(met bool, v harness.Verdict) string {
 	switch {
 	case met:

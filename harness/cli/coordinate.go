@@ -295,10 +295,10 @@ func (a *app) showKept(ctx context.Context, q *jetstream.Queue, do coordinated) 
 // asWorker connects to a queue as the worker with the given name. The function leave disconnects the worker.
 type asWorker func(name string) (q workqueue.Queue, leave func(), err error)
 
-// withLocalWorkers starts n workers of this process, which take units, and calls do. If do succeeds, withLocalWorkers
-// ends the coordination. The parameter others says whether workers of other processes can join. If a worker fails, the
-// context of do is canceled. A worker that failed where other workers did not is only withdrawn, unless it was the last
-// worker and no others can join.
+// withLocalWorkers starts n workers of this process, which take units, and calls the function do. If that function
+// succeeds, withLocalWorkers ends the coordination. The parameter others says whether workers of other processes can
+// join. If a worker fails, the function's context is canceled. A worker that failed where other workers did not is only
+// withdrawn, unless it was the last worker and no others can join.
 func (a *app) withLocalWorkers(
 	ctx context.Context, n int, others bool, as asWorker, q workqueue.Queue, work *coordinate.Work,
 	do func(context.Context) error,

@@ -14,7 +14,7 @@ import (
 )
 
 // Pieces returns the function for results.Options that lets a queue's workers do the pieces of a search. version is the
-// version of this program. The names of the units are added to work.
+// version of this program. The names of the units are added to the parameter work.
 //
 // A search ends early if a piece is given up or has contradictory results, or if the queue can no longer be used. It
 // fails if the queue is full or over. When the queue fails for the first time, the function ended is called with the

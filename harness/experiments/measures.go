@@ -90,7 +90,7 @@ func countFailovers() measure {
 	})
 }
 
-// ofLost returns a measure that is computed from the lost writes, by the given function.
+// ofLost returns a measure that the given function computes from the lost writes.
 func ofLost(name, unit string, of func(h harness.History, lost []harness.Op) (float64, error)) measure {
 	return ofHistory(name, unit, func(ctx context.Context, h harness.History) (float64, error) {
 		all, err := checkers.LostWrites(ctx, h)

@@ -50,7 +50,7 @@ func (b blueprint) elections(moves bool) (all []blueprint) {
 // draws is the number of seeds that are tried for a random choice.
 const draws = 64
 
-// everyDraw draws the target's hosts with many seeds, and reports whether the function ok accepts the hosts of every
+// everyDraw draws the target's hosts with many seeds, and reports whether the given function accepts the hosts of every
 // draw.
 func (b blueprint) everyDraw(t nemesis.Target, ok func(hosts []string) bool) bool {
 	for seed := range uint64(draws) {

@@ -42,8 +42,8 @@ func (p *Plan) ReadScript(planFile string) error {
 	return nil
 }
 
-// textBeside reads a file whose path is relative to the folder of the file other. It returns the file's text, and its
-// path relative to the working folder.
+// textBeside reads a file whose path is relative to the folder of another file, the parameter other. It returns the
+// file's text, and its path relative to the working folder.
 func textBeside(other, file string) (path, text string, err error) {
 	path = file
 	if !filepath.IsAbs(file) {

@@ -15,8 +15,8 @@ import (
 )
 
 // CheckAdapter makes an adapter do each of its operations once, on its own Redis, or on several masters if it needs
-// them. It calls say after each step, with the step's error or nil. It returns the adapter with its description, and
-// the first error. The error wraps plan.ErrUsage if the adapter is at fault.
+// them. It calls the function say after each step, with the step's error or nil. It returns the adapter with its
+// description, and the first error. The error wraps plan.ErrUsage if the adapter is at fault.
 func CheckAdapter(ctx context.Context, c workloads.Adapter, o Options,
 	say func(step string, err error)) (workloads.Adapter, error) {
 	return onRedis(ctx, c, o, func(servers adapter.Servers) (workloads.Adapter, error) {
@@ -33,8 +33,9 @@ func DescribeAdapter(ctx context.Context, c workloads.Adapter, o Options) (workl
 	})
 }
 
-// onRedis calls the function do with a function that starts servers for the adapter. When do returns, onRedis stops
-// them. If all servers started, an error of do wraps plan.ErrUsage, since the adapter is at fault.
+// onRedis calls the function do with a function that starts servers for the adapter. When that function returns,
+// onRedis stops the servers. If all servers started, an error of the function wraps plan.ErrUsage, since the adapter is
+// at fault.
 func onRedis(ctx context.Context, c workloads.Adapter, o Options,
 	do func(adapter.Servers) (workloads.Adapter, error)) (workloads.Adapter, error) {
 	if _, err := adapter.Variant(c); err != nil {

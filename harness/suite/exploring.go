@@ -125,7 +125,7 @@ func (r Entry) search(ctx context.Context, o results.Options) (m repetitionResul
 	return m
 }
 
-// expectsOf reports whether a search with the result out may find the class.
+// expectsOf reports whether a search with the given result may find the class.
 func (r Entry) expectsOf(out results.SearchOutcome, c harness.Class) bool {
 	found := harness.Judged{Verdict: harness.Invalid, Totals: map[harness.Class]int{c: 1}}
 	if r.Expect.IsZero() {
