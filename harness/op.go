@@ -84,7 +84,7 @@ type Op struct {
 	Result  string        `json:"result,omitempty"` // what the system answered; its meaning depends on Kind
 	TTL     time.Duration `json:"ttl,omitempty"`    // lease or window asked for; 0: none
 	Until   time.Duration `json:"until,omitempty"`  // the end that the variant promised, on the run's clock; 0: none
-	Due     time.Duration `json:"due,omitempty"`    // when it was due to begin, in an open-loop load; 0: at no set time
+	Due     time.Duration `json:"due,omitempty"`    // when it was due to begin, in an open-loop load; 0: not set
 	Call    time.Duration `json:"call"`
 	Return  time.Duration `json:"return"`
 	Outcome Outcome       `json:"outcome"`

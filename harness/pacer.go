@@ -9,7 +9,7 @@ import (
 // those of all workers together. They do not depend on how long steps take.
 //
 // A worker that is late begins its next step at once, and works off what has become due, as the load generator wrk2
-// does. So a system that stops for a second makes every operation late that was due in that second, instead of one
+// does. So if a system stops for a second, every operation that was due in that second is late, and not just one
 // operation of each client.
 type pacer struct {
 	mean time.Duration // mean time between two steps of the worker

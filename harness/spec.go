@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Spec says what to run. Zero values of optional fields mean the default named beside them.
+// Spec says what to run. Zero values of optional fields stand for the defaults named beside the fields.
 type Spec struct {
 	Name     string // name in reports; default: the workload's name
 	System   System

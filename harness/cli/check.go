@@ -51,7 +51,7 @@ doublegrant does at the end of its own runs.`,
 	return cmd
 }
 
-// openReadable opens a file for reading. If it is a named pipe, it waits for a writer until ctx ends.
+// openReadable opens a file for reading. If the file is a named pipe, openReadable waits for a writer until ctx ends.
 func openReadable(ctx context.Context, file string) (*os.File, error) {
 	files, errs := make(chan *os.File, 1), make(chan error, 1)
 	go func() {

@@ -22,7 +22,7 @@ type skeletonWritten struct {
 	Files    []string `json:"files"` // files in the folder Dir
 	Change   string   `json:"change"`
 	Needs    string   `json:"needs,omitempty"`
-	Commands []string `json:"commands"` // for a shell in the folder Dir
+	Commands []string `json:"commands"` // commands to run next, in a shell in the folder Dir
 }
 
 func (a *app) initCommand() *cobra.Command {

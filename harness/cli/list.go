@@ -112,8 +112,8 @@ func (l listing) chooses(words []string, name, part string) bool {
 }
 
 // means reports whether the word selects the entry with the given name. A word that is the whole name of some entry
-// selects this entry alone. Any other word selects all entries whose names begin with it. In addition, kill-primary
-// selects the fault kill-HOST: a user puts another word in the place of the capitals.
+// selects this entry alone. Any other word selects all entries whose names begin with it. In addition, a name such as
+// kill-primary selects the fault kill-HOST, since users put another word in the place of the capitals.
 func (l listing) means(word, name string) bool {
 	if slices.Contains(l.names(), word) {
 		return word == name

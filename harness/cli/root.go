@@ -30,8 +30,8 @@ import (
 
 // Exit codes.
 const (
-	ExitMet     = 0  // every expectation met; for a single run: valid
-	ExitInvalid = 1  // a violation was found, or an expectation not met
+	ExitMet     = 0  // every expectation was met; for a single run: valid
+	ExitInvalid = 1  // a violation was found, or an expectation was not met
 	ExitUnknown = 2  // undecided, or interrupted before any verdict
 	ExitFailed  = 3  // the harness or its environment failed
 	ExitUsage   = 64 // wrong usage

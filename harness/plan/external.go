@@ -13,7 +13,7 @@ import (
 
 // This file has the rules for a Redis that somebody else runs.
 
-// OnExternal says where plans of topology external run. The zero value runs none.
+// OnExternal says where plans of topology external run. With the zero value none can run.
 type OnExternal struct {
 	Target    *external.Target // the external Redis; nil: none was given
 	Confirmed string           // hosts that the user agreed to put under load (--i-may-load); must equal Target.Hosts()

@@ -13,7 +13,7 @@ import (
 )
 
 // FaultPlan is one entry of the timetable: a fault or a package of faults, its times, and its parameters. Zero values
-// are the defaults named beside them. A parameter that the fault does not take is refused.
+// stand for the defaults named beside the fields. A parameter that the fault does not take is refused.
 type FaultPlan struct {
 	Fault  string   `yaml:"fault,omitempty"`  // one of FaultDocs, such as "kill-primary"
 	Random []string `yaml:"random,omitempty"` // in place of Fault: names from which the seed draws one each time

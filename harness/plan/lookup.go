@@ -26,8 +26,8 @@ func (f FaultPlan) findFault(field, name string, on blueprint) (FaultPlan, error
 	return FaultPlan{}, f.errorf(field, "%w", unknownFault(name, field != "random"))
 }
 
-// configure fills in the parameters of f that follow from the name, or from the defaults of the catalogue's entry e for
-// the name. A parameter that e does not take is an error.
+// configure fills in the parameters of f: from the fault's name, or else from the defaults of e, the catalogue's entry
+// for that name. A parameter that e does not take is an error.
 func (f FaultPlan) configure(e nemesis.Entry, field, name string, on blueprint) (FaultPlan, error) {
 	for _, p := range f.parameters() {
 		if !slices.Contains(e.Takes, p) {

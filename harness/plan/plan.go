@@ -14,8 +14,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// Plan holds everything that is needed to repeat a run. Zero values are the defaults named beside them. A file must not
-// give a zero to a field tagged zero:"default".
+// Plan holds everything that is needed to repeat a run. Zero values stand for the defaults named beside the fields. A
+// file must not give a zero to a field tagged zero:"default".
 type Plan struct {
 	Variant  string             `yaml:"variant"`                        // id of the variant, such as "lock/set-nx-px"
 	Script   *workloads.Script  `yaml:"script,omitempty"`               // the variant's script, if the catalogue has none

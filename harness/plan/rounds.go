@@ -5,7 +5,7 @@ import "time"
 // RoundsVariant is the id of the workload that published experiments use.
 const RoundsVariant = "writes/rounds"
 
-// Rounds shape the load of writes/rounds. Zero values are the defaults named beside them.
+// Rounds shape the load of writes/rounds. Zero values stand for the defaults named beside the fields.
 type Rounds struct {
 	Count  int           `yaml:"count,omitempty" zero:"default"`  // number of rounds of each client; default 400
 	Every  time.Duration `yaml:"every,omitempty" zero:"default"`  // period of a client's rounds; default 100ms

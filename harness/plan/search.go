@@ -18,8 +18,9 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// Search holds everything that is needed to repeat a search. Zero values are the defaults of explore.Spec. In a suite's
-// file, a search has only the fields with a yaml name. The other fields are taken from the run that it belongs to.
+// Search holds everything that is needed to repeat a search. Zero values stand for the defaults of explore.Spec. In a
+// suite's file, a search has only the fields with a yaml name. The other fields are taken from the run that it belongs
+// to.
 type Search struct {
 	Variant string             `json:"variant" yaml:"-"`
 	Script  *workloads.Script  `json:"script,omitempty" yaml:"-"` // the variant's script, if the catalogue has none

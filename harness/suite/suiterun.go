@@ -17,7 +17,7 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// Options say how a suite is run. Zero values are defaults.
+// Options say how a suite is run. Zero values stand for defaults.
 type Options struct {
 	results.Options
 	// how long to repeat all runs with new seeds; the first pass is always finished; 0: one pass
