@@ -35,7 +35,7 @@ const (
 type ClassDoc struct {
 	Class    Class
 	Meaning  string   // what the class is, in one line without a full stop
-	Harm     string   // what it means in production
+	Harm     string   // what such a violation means in production
 	Remedy   string   // what to do about it
 	MendedBy []string // variants of package workloads that follow the remedies; the remedies name them
 

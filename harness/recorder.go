@@ -39,7 +39,7 @@ type recorder struct {
 	forward func(ops []Op, mark time.Duration) error
 
 	pending []Op // operations taken from slots, not yet written; only the writer uses this and the next three fields
-	spare   []Op // buffer for the next pending
+	spare   []Op // buffer that becomes the next pending
 	order   []returnedAt
 	ready   []Op
 

@@ -60,7 +60,7 @@ type run struct {
 	quota   Quota // nil: no quota
 	inForce *faultsInForce
 	notes   []string              // remarks that become Result.Notes
-	failed  atomic.Pointer[error] // the first client that panicked
+	failed  atomic.Pointer[error] // error of the first client that panicked
 	workers []*worker
 
 	// How the load ends. When the timetable is over, stop is closed: no worker begins another step, and operations under

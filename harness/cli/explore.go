@@ -167,7 +167,7 @@ type searchHow struct {
 	save      string
 	from      *results.Saved                            // search to resume; nil: the search begins anew
 	pieces    func(plan.Search, string) *explore.Pieces // nil: this process runs each search as a whole
-	situation string                                    // situation to print step by step; empty: none
+	situation string                                    // situation of which a schedule is printed; empty: none
 	ready     func(dir string) error                    // called with the results folder of a single search; may be nil
 	ended     func() bool                               // returns whether all workers are gone; may be nil
 }

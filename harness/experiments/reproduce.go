@@ -34,7 +34,7 @@ type Experiment struct {
 
 // details is what the file of an experiment says about how to repeat it.
 type details struct {
-	Setup    string // how the experiment is run here
+	Setup    string // how this project runs the experiment
 	Differs  string // why figures may differ from the published ones
 	Expected string // the result that the trials should show, in words
 	Trials   int    // number of trials of each arm, unless Repetition.Trials is set

@@ -57,7 +57,7 @@ func (o Options) machine() plan.Machine {
 	return plan.Machine{Redis: o.Redis, Docker: o.Docker, External: o.External}
 }
 
-// Outcome is the result of a plan.
+// Outcome is the result of running a plan.
 type Outcome struct {
 	Plan        plan.Plan // the plan, with its defaults and its seed filled in
 	Dir         string

@@ -62,7 +62,7 @@ func (w *historyKinds) checkers() []harness.Checker {
 // historyKinds records, while an external history is read, which kinds of operation the history has.
 type historyKinds struct {
 	model  Model
-	known  []harness.Kind       // kinds of the model
+	known  []harness.Kind       // kinds of operation that the model has
 	beside map[harness.Kind]int // number of operations that are not judged, by kind
 	fenced bool                 // whether a grant came with a fencing token
 
