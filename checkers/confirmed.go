@@ -164,8 +164,8 @@ func (p *dedupPass) keepSuspect(s *suspected) {
 	p.suspects[s.claim.Key] = append(p.suspects[s.claim.Key], s)
 }
 
-// decideBefore decides the suspected claims that returned before the time low. No later operation is called before low,
-// so no later confirm can excuse these claims.
+// decideBefore decides the suspected claims that returned before the time in the parameter low. No later operation is
+// called before that time, so no later confirm can excuse these claims.
 func (p *dedupPass) decideBefore(low time.Duration) {
 	n := 0
 	for ; n < len(p.queue) && p.queue[n].claim.Return < low; n++ {
@@ -179,8 +179,8 @@ func (p *dedupPass) decideBefore(low time.Duration) {
 	p.queue = p.queue[n:]
 }
 
-// decide reports the claim of s as a duplicate if a mark in s.against still forbids the answer "first". If none of them
-// does, but further marks did that s.against has no room for, the claim counts as not judged.
+// decide reports the claim of s as a duplicate if a mark in s.against still forbids the answer "first". If none does,
+// but s.against had no room for some marks that forbade it, the claim counts as not judged.
 func (p *dedupPass) decide(s *suspected) {
 	for i := range s.against {
 		if m := &s.against[i]; m.rulesOut(&s.claim) {

@@ -230,7 +230,7 @@ func (p *dedupPass) addMark(marks []mark, m mark) {
 	p.sweep(m.Return)
 }
 
-// withoutPast returns marks without those that may have ended by the time now.
+// withoutPast returns the given marks without those that may have ended by the time in the parameter now.
 func withoutPast(marks []mark, now time.Duration) []mark {
 	kept := 0
 	for i := range marks {

@@ -21,8 +21,8 @@ import (
 //     that did not fail. Those of the harness count, too. At least one of these may have marked the message, and none
 //     has TTL 0, which never ends. A TTL of a millisecond or more counts as one millisecond more, as in [Stuck].
 //
-// A message is lost if its Key has no Deliver, or only failed ones. Besides, it is certain that no earlier probe marked
-// the message, and one of these holds:
+// A message is lost if its Key has no Deliver, or only failed ones, if no earlier probe can have marked it, and if one
+// of these holds as well:
 //
 //   - a client's claim before P was answered [harness.ResultFirst];
 //   - a client's claim before P ended in info, and its client's work ended with it. The client crashed (Err is

@@ -48,8 +48,8 @@ func (l *latestGrants) returnedAt(t time.Duration) iter.Seq[peak] {
 	}
 }
 
-// add keeps x. If many grants are kept, add drops old ones, among them all that had returned before the time low. No
-// later operation of a worker is called before that time.
+// add keeps x. If many grants are kept, add drops old ones, among them all that had returned before the time in the
+// parameter low. No later operation of a worker is called before that time.
 func (l *latestGrants) add(x peak, low time.Duration) {
 	if len(l.grants) >= max(16, l.pruneAt) {
 		first := slices.IndexFunc(l.grants, func(a peak) bool { return a.Return >= low })

@@ -17,8 +17,8 @@ import (
 //
 //   - the record is complete and the run came to its end;
 //   - every kind in Meta.Kinds has an ok operation. Of [harness.HarnessClient] only reads and inspections count;
-//   - of acquires, claims and numbers, each that is promised met contention: two workers asked for one key at the same
-//     time, and one of them got it;
+//   - acquires, claims and numbers met contention, as far as they are promised: two workers asked for one key at the
+//     same time, and one of them got it;
 //   - a claim was answered [harness.ResultFirst], if claims are promised;
 //   - every sequence that was asked for a number gave one;
 //   - every situation in Meta.Situations was met;
@@ -89,7 +89,7 @@ type gatesPass struct {
 	ok            map[harness.Kind]int
 	outcomes      [3]int
 	toldFirst     bool            // a claim was answered "first"
-	gaveNumber    map[string]bool // whether a sequence gave a number, by sequence that was asked for one
+	gaveNumber    map[string]bool // for each sequence that was asked for a number: whether it gave one
 	started       bool
 	firstCall     time.Duration // the earliest Call of a worker
 	lastReturn    time.Duration // the latest Return of a worker

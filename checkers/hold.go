@@ -182,7 +182,7 @@ func (h *hold) theftBefore(second *hold) (before *theft) {
 
 // lock holds what is known of one lock, which is one key.
 type lock struct {
-	holds           []*hold    // holds not released, and within their lease or part of an undecided overlap
+	holds           []*hold    // unreleased holds that are within their lease, or part of an undecided overlap
 	overlaps        []*overlap // in the order of the history; sweep removes those that are decided
 	decidedOverlaps int        // number of overlaps that are decided
 	lateRelease     *theft     // the last late release
@@ -195,7 +195,7 @@ func (l *lock) prune(x harness.Op) {
 }
 
 // overlapsAfter ranges over the undecided overlaps of h with later holds. It leaves out those whose later hold returned
-// before the time from.
+// before the time in the parameter from.
 func (l *lock) overlapsAfter(h *hold, from time.Duration) iter.Seq[*overlap] {
 	from = max(from, h.confirmedUntil)
 	return func(yield func(*overlap) bool) {

@@ -141,9 +141,9 @@ func (p *holdersPass) noteLease(x harness.Op) {
 	g.leaseOver = max(g.leaseOver, over)
 }
 
-// leaseOver returns the latest end of the lease of x. It returns forever if x or an earlier acquire or extend of its
-// owner ended in info: that command may renew the lease at any later time. It also returns forever if the owner's
-// commands in info were forgotten to bound memory.
+// leaseOver returns the latest end of the lease of x. It returns the constant forever if x or an earlier acquire or
+// extend of its owner ended in info: that command may renew the lease at any later time. It also returns that constant
+// if the owner's commands in info were forgotten to bound memory.
 func (p *holdersPass) leaseOver(x harness.Op) time.Duration {
 	if x.Outcome != harness.OK {
 		p.pending.add(x, p.meta)
@@ -237,7 +237,7 @@ func (all successors) withSuccessor(s successor) successors {
 	return all
 }
 
-// prune drops the entries that no later write needs. No later write is called before the time low.
+// prune drops the entries that no later write needs. No later write is called before the time in the parameter low.
 func (all successors) prune(low time.Duration) successors {
 	if len(all) < 2 || all[1].write.Return >= low {
 		return all

@@ -35,8 +35,8 @@ func (l lateCommands) withOp(x harness.Op, drift float64) lateCommands {
 	return l
 }
 
-// earliestEnd returns the earliest end that the late commands can give to a lease which was asked for at the time call.
-// The server may execute them right after it has granted that lease.
+// earliestEnd returns the earliest end that the late commands can give to a lease which was asked for at the time in
+// the parameter call. The server may execute them right after it has granted that lease.
 func (l lateCommands) earliestEnd(call time.Duration) time.Duration {
 	end := forever
 	switch {

@@ -75,9 +75,9 @@ func lastKept(op harness.Op, drift float64) time.Duration {
 	return forever
 }
 
-// earliestEndOfTTL returns the earliest time at which a key can expire, given that a command sent at the time call
-// returned ttl as the key's remaining time. A ttl of one millisecond may stand for less, since 0 would mean that the
-// key has no end.
+// earliestEndOfTTL returns the earliest time at which a key can expire, given the remaining time (ttl) that a command
+// returned for the key. The parameter call is the time at which the command was sent. A ttl of one millisecond may
+// stand for less, since 0 would mean that the key has no end.
 func earliestEndOfTTL(call, ttl time.Duration, drift float64) time.Duration {
 	if ttl == time.Millisecond {
 		return call

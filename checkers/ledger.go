@@ -126,9 +126,9 @@ func (f *faultCounts) during(t time.Duration) bool {
 	return f.Start <= t && (t <= f.Heal || f.Heal == 0)
 }
 
-// untilNextFault returns the end of the span [from, to] if a fault overlaps the span. Otherwise it returns the start of
-// the next fault, which may lose a write that was acknowledged just before. If there is no next fault either, it
-// returns the end of the span.
+// untilNextFault returns the end of a span of time, [from, to], if a fault overlaps the span. Otherwise it returns the
+// start of the next fault, which may lose a write that was acknowledged just before. If there is no next fault either,
+// it returns the end of the span.
 func (l *writeCounts) untilNextFault(from, to time.Duration) time.Duration {
 	next := forever
 	for _, f := range l.faults {

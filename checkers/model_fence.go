@@ -27,9 +27,9 @@ type fenceState struct {
 	asked map[int]number
 }
 
-// fenceModel returns porcupine's model of the fencing tokens of a whole lock. No two owners may get one token. The
-// token of a grant must not be smaller than the token of a grant that certainly came earlier, as [Fence] defines it.
-// Grants that overlap may come in any order, so a request and its answer are two operations.
+// fenceModel returns porcupine's model of the fencing tokens of all grants of a lock. No two owners may get one token.
+// The token of a grant must not be smaller than the token of a grant that certainly came earlier, as [Fence] defines
+// it. Grants that overlap may come in any order, so a request and its answer are two operations.
 func fenceModel() porcupine.Model {
 	return newModel[fenceState](func(i fenceInput) string { return i.text })
 }
@@ -137,8 +137,9 @@ func certainEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	return min(until, late.endOf(h, meta.Drift))
 }
 
-// inGrantOrder returns a copy of ops, with a later time as the Call of ok acquires. An acquire that returned before
-// this time was certainly granted first. So the order of times is the order of grants. ops are in order of Return.
+// inGrantOrder returns a copy of ops in which the Call of each ok acquire may be later: any acquire that returned
+// before the changed Call was certainly granted first. So the order of times is the order of grants. ops are in order
+// of Return.
 func inGrantOrder(ops []harness.Op, meta harness.Meta) []harness.Op {
 	ops = slices.Clone(ops)
 	late := map[owner]lateCommands{}

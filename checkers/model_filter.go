@@ -27,7 +27,7 @@ type filterState struct {
 	asked    map[int][]int
 }
 
-// filterModel returns porcupine's model of a whole message where claims are confirmed. Claims exclude each other as in
+// filterModel returns porcupine's model of all claims and confirms of one message. Claims exclude each other as in
 // dedupModel. A confirm forbids the answer "first" to claims that are called after the confirm has returned. If a mark
 // was in force until then, the confirm also forbids that answer to claims that came after this mark. So a confirm is
 // one operation, at its Return. A claim is three: at its Call, when it sets its mark, and at its Return.

@@ -16,15 +16,15 @@ import (
 type opinion struct {
 	ops    int           // largest number of operations of a key that is judged; refused operations do not count
 	maxOps int           // bound on operations kept at one time, and on known keys; 50,000 operations take about 12 MB
-	inAll  time.Duration // time limit for porcupine in all
-	perKey time.Duration // time limit for porcupine for each key
+	inAll  time.Duration // porcupine's time limit for all keys together
+	perKey time.Duration // porcupine's time limit for each key
 }
 
-// SecondOpinion returns the checker that asks porcupine about whole keys of locks, dedup filters and sequences. It
-// compares porcupine's answer with the answer of [Mutex], [Fence], [Dedup] or [Sequence] about the same operations.
-// SecondOpinion reports no anomaly and never makes a run Invalid. If two opinions differ, that is a defect of the
-// harness and makes the verdict Unknown. If porcupine could be asked about no key, the judgement says why and sets
-// NotNeeded: the other verdicts do not depend on it.
+// SecondOpinion returns the checker that asks porcupine about all operations of a key at once: of a lock, a message or
+// a sequence. It compares porcupine's answer with the answer of [Mutex], [Fence], [Dedup] or [Sequence] about the same
+// operations. SecondOpinion reports no anomaly and never makes a run Invalid. If two opinions differ, that is a defect
+// of the harness and makes the verdict Unknown. If porcupine could be asked about no key, the judgement says why and
+// sets NotNeeded: the other verdicts do not depend on it.
 //
 // Porcupine is asked about a key only if all operations of the key are recorded and there are at most 1,000. If a key
 // has more, its operations are dropped at once. When 50,000 operations of all keys are kept, the operations of the
@@ -87,8 +87,8 @@ func familyOf(kind harness.Kind) family {
 	return 0
 }
 
-// hasNoEffect reports whether x certainly changed nothing that models and rules follow, so that they can skip x. x was
-// refused, or is a claim that found a mark. No release is skipped.
+// hasNoEffect reports whether x certainly changed nothing that models and rules follow, so that they can skip x. That
+// is so if x was refused, or is a claim that found a mark. It never is for a release.
 func hasNoEffect(x harness.Op) bool {
 	switch x.Kind {
 	case harness.Release:

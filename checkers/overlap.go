@@ -21,7 +21,7 @@ type overlap struct {
 	first        *hold         // the earliest hold that lasted beyond the Return of the second; nil: none is known
 	releases     [2]*indexedOp // the releases that prove how long the first and the second lasted; nil: none was needed
 	firstUntil   time.Duration // end of the hold in first, as far as known
-	theft        *theft        // the release that may have removed the lock of first
+	theft        *theft        // the late release that may have removed the lock of the hold in first
 	decided      bool          // the overlap was reported or ruled out
 
 	// Times were widened (Meta.Widened). In that case the second may have ended before its own Return, and the overlap
@@ -98,8 +98,9 @@ func (o *overlap) confirmFirst(first *hold, release *indexedOp) {
 }
 
 // endedAtReturn records that h ended at the time t, which is no later than its own Return. So h does not overlap an
-// earlier hold that becomes certain only at that Return. In a widened history h may have ended before its Return, and
-// confirm compares t. The parameter release is the operation that released h, or nil if none did.
+// earlier hold that becomes certain only at that Return. In a widened history h may have ended before its Return. In
+// that case the method confirm decides the overlap by t. The parameter release is the operation that released h, or nil
+// if none did.
 func (p *mutexPass) endedAtReturn(h *hold, t time.Duration, release *indexedOp) {
 	o := h.overlap
 	if !o.open() || o.secondLasted || o.secondOver {
@@ -170,7 +171,7 @@ func (o *overlap) isSecondDecided() bool {
 	return o.secondLasted || !o.first.beginsAtReturnOf(o.second)
 }
 
-// closeIfNoFirst closes o if none of its earlier holds lasted long enough, or still may have.
+// closeIfNoFirst closes o if all of its earlier holds are ruled out.
 func (p *mutexPass) closeIfNoFirst(o *overlap) {
 	if o.firsts == 0 && o.first == nil {
 		p.close(o)

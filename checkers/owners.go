@@ -106,7 +106,7 @@ type ownersGrant struct {
 	certainFrom time.Duration
 	until       time.Duration // earliest end of the grant, as far as known when it returned
 	entries     int           // number of ok acquires since the last release
-	unanswered  bool          // a command of the owner that was called after the grant ended in info
+	unanswered  bool          // the owner called a command after this grant, and the command ended in info
 	released    bool
 }
 
@@ -164,7 +164,8 @@ func (p *ownersPass) drop(current *ownersGrant) {
 	}
 }
 
-// unanswered records x, a command by caller that ended in info. It may be executed at any later time.
+// unanswered records x, a command that ended in info. Its owner is the parameter caller. The command may be executed at
+// any later time.
 func (p *ownersPass) unanswered(l *ownersLock, caller owner, current *ownersGrant, x harness.Op) {
 	p.pending.add(x, p.meta)
 	if current != nil {
@@ -183,7 +184,7 @@ func (p *ownersPass) unanswered(l *ownersLock, caller owner, current *ownersGran
 	p.noteTaking(l, caller, x)
 }
 
-// release handles x, a release by the owner caller. Whatever its outcome, that owner has given up the lock.
+// release handles the release x. Whatever its outcome, its owner (the parameter caller) has given up the lock.
 func (p *ownersPass) release(l *ownersLock, caller owner, current *ownersGrant, x harness.Op) {
 	p.giveUp(l, caller, x)
 	if current != nil && x.Outcome == harness.Fail {
@@ -192,8 +193,8 @@ func (p *ownersPass) release(l *ownersLock, caller owner, current *ownersGrant, 
 	p.drop(current)
 }
 
-// giveUp records that the owner caller has called the release x. From now on that owner's earlier grants do not count.
-// Its refused extends do not count either if x may have caused the refusal.
+// giveUp records that an owner (the parameter caller) has called the release x. From now on that owner's earlier grants
+// do not count. Its refused extends do not count either if x may have caused the refusal.
 func (p *ownersPass) giveUp(l *ownersLock, caller owner, x harness.Op) {
 	for _, g := range l.grants {
 		g.released = g.released || g.owner == caller

@@ -95,8 +95,8 @@ func (p *ownersPass) dropExplained(l *ownersLock, x harness.Op, isExplained func
 	}
 }
 
-// reportBefore reports the refusals whose evidence returned before the time low. No later operation is called before
-// low, so none can explain these refusals.
+// reportBefore reports the refusals whose evidence returned before the time in the parameter low. No later operation is
+// called before that time, so none can explain these refusals.
 func (p *ownersPass) reportBefore(low time.Duration) {
 	n := 0
 	for ; n < len(p.awaiting) && p.awaiting[n].shownBy.Return < low; n++ {

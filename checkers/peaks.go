@@ -31,7 +31,7 @@ type peak struct {
 
 // addIfLarger adds x if its number is larger than all earlier ones. A number that equals the largest is added only for
 // a second owner. Operations have to come in order of Return. No later operation of a worker is called before the time
-// low.
+// in the parameter low.
 func (p *peaks) addIfLarger(x peak, meta harness.Meta, low time.Duration) {
 	all := *p
 	if k := len(all); k > 0 {
@@ -47,7 +47,7 @@ func (p *peaks) addIfLarger(x peak, meta harness.Meta, low time.Duration) {
 	*p = append(all.prune(low).thin(), x)
 }
 
-// prune drops the peaks that had returned before the time low, except the largest of them.
+// prune drops the peaks that had returned before the time in the parameter low, except the largest of them.
 func (p peaks) prune(low time.Duration) peaks {
 	if len(p) < 2 || p[1].Return >= low {
 		return p

@@ -56,8 +56,8 @@ var situationsByKind = []struct {
 	{harness.Next, []harness.SituationName{harness.DrawsAtOnce}},
 }
 
-// List lists situations in a fixed order: those that were met, and with a count of 0 those that could have been met. A
-// situation could have been met if it belongs to a kind of operation that was promised or seen.
+// List lists situations in a fixed order: those that were met and, with a count of 0, others that could have been met.
+// A situation could have been met if it belongs to a kind of operation that was promised or seen.
 func (c *Situations) List() (all []harness.Situation) {
 	for _, byKind := range situationsByKind {
 		if c.seenKinds[byKind.kind] || slices.Contains(c.meta.Kinds, byKind.kind) {

@@ -59,8 +59,8 @@ func (s *sampledMarks) isKept(message string) bool {
 	return (sum^sum>>16)&s.mask == 0
 }
 
-// shrink drops marks whose window ended long before the time now. If too many remain, it halves the sample until there
-// is room.
+// shrink drops marks whose window ended long before the time in the parameter now. If too many remain, it halves the
+// sample until there is room.
 func (s *sampledMarks) shrink(now time.Duration) {
 	for message, m := range s.marks {
 		if m.ttl > 0 && m.ttl < forever/2 && m.call+m.ttl+m.ttl/2 < now {

@@ -173,8 +173,8 @@ func (r *sequenceState) mayPrecedeEnd(x harness.Op, drift float64) bool {
 	return x.Call <= r.endedAt || harness.EarliestEnd(x.Call, x.TTL, drift) <= r.emptyAt
 }
 
-// noteBeginning allows for a Next x that has begun the sequence anew. The sequence may then end when the TTL of x is
-// over, counted from the Call of x or of the last inspection, whichever is later.
+// noteBeginning allows for the case that x, a Next, has begun the sequence anew. The sequence may then end when the TTL
+// of x is over, counted from the Call of x or of the last inspection, whichever is later.
 func (r *sequenceState) noteBeginning(x harness.Op, drift float64) {
 	r.endNoLaterThan(harness.EarliestEnd(max(x.Call, r.last.Call), x.TTL, drift))
 }

@@ -76,7 +76,8 @@ type judgement struct {
 	byKey   bool // if the verdict is Invalid, its reason names the broken keys
 }
 
-// judge returns Invalid if there are violations, else Unknown if there are doubts, which are its reasons, else Valid.
+// judge returns Invalid if there are violations, else Unknown if there are doubts, with these as its reasons, else
+// Valid.
 func (t *tally) judge(j judgement) harness.Judgement {
 	if j.err != nil {
 		j.doubts = append(j.doubts, j.err.Error())

@@ -205,7 +205,8 @@ func fastest(all []contender) string {
 	return ""
 }
 
-// isFaster reports whether c is faster than other under each condition of c. Both have their rows in the same order.
+// isFaster reports whether c is faster than another contender under each condition of c. Both have their rows in the
+// same order.
 func (c contender) isFaster(other contender) bool {
 	for i, r := range c.rows {
 		if i >= len(other.rows) || r.Rate < faster*other.rows[i].Rate {
@@ -215,8 +216,8 @@ func (c contender) isFaster(other contender) bool {
 	return true
 }
 
-// pacesOf says how many operations a second contenders did under their first condition. If the parameter best is empty,
-// it adds which differences are too small to tell.
+// pacesOf says how many operations per second each contender did under its first condition. If the parameter best is
+// empty, it adds which differences are too small to tell.
 func pacesOf(all []contender, best string) string {
 	var paces []string
 	for _, c := range all {

@@ -72,7 +72,7 @@ func (d *Drawing) words(class string, x1, x2, y, height float64, text, tailClass
 	})
 }
 
-// mark draws a path around a point, with its size in pixels.
+// mark draws a path, which is in pixels, around a point.
 func (d *Drawing) mark(class string, x, y float64, path, title string) {
 	d.Plot = append(d.Plot, Shape{Tag: "mark", Class: class, X: percent(x), Y: pixels(y), D: path, Title: title})
 }

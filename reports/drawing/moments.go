@@ -24,7 +24,7 @@ type ClientState struct {
 	Who    string
 	Belief string // what the client believes; empty: nothing yet
 	Over   bool   // a lease that the client relies on is over
-	New    bool   // the client has believed this since this step
+	New    bool   // the client began to believe this in this step
 }
 
 // StoredKey is a key of the store after a step.
