@@ -123,8 +123,8 @@ type suspected struct {
 // againstKept bounds suspected.against.
 const againstKept = 16
 
-// noteConfirm shortens the marks of the message that c confirms to the end that c may have given them. It also shortens
-// the marks that suspected claims of the message keep, so c may excuse such a claim.
+// noteConfirm lets the confirm c shorten the marks of its message to the end that c may have given them. The marks that
+// suspected claims of the message keep are shortened, too, so c may excuse such a claim.
 func (p *dedupPass) noteConfirm(c harness.Op) {
 	p.sawConfirm = true
 	marks := p.marks[c.Key]

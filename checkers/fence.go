@@ -134,7 +134,7 @@ func grantedAfter(x harness.Op, until time.Duration, meta harness.Meta) time.Dur
 	return min(x.Return, until)
 }
 
-// rejudge judges the grant x again, in the second pass. The parameter before lists the grants with the largest tokens
+// rejudge judges the grant x again, in the second pass. The grants in the parameter before have the largest tokens
 // among those that certainly came before x. rejudge reports x if one of these tokens is larger than the token of x, or
 // equal and granted to another owner.
 func (p *fencePass) rejudge(before peaks, x peak) {

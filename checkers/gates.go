@@ -343,7 +343,8 @@ func phasesOf(h harness.History) []*phase {
 }
 
 // missing lists what a phase lacks. The phase has the given length. It needs an average of rate operations a second
-// and, outside faults, an ok operation of the main workload. The result slow is true if there were too few operations.
+// and, outside faults, an ok operation of the main workload. The second result is true if there were too few
+// operations.
 func (ph *phase) missing(rate float64, length time.Duration) (all []string, slow bool) {
 	if need := max(1, rate*length.Seconds()); float64(ph.ops) < need {
 		slow = true

@@ -154,7 +154,6 @@ func (p *holdersPass) leaseOver(x harness.Op) time.Duration {
 	return leaseOver(x, p.meta.Drift)
 }
 
-// lastOf returns the last n elements of a slice.
 func lastOf[T any](all []T, n int) []T {
 	if len(all) > n {
 		return slices.Delete(all, 0, len(all)-n)

@@ -18,7 +18,7 @@ type lateCommands struct {
 	promisedUntil time.Duration // the earliest end that a late command promised; 0: none promised one
 }
 
-// withOp returns l with one more late command: x, an operation on a lock that ended in info.
+// withOp returns l with one more late command: x, a lock operation that ended in info.
 func (l lateCommands) withOp(x harness.Op, drift float64) lateCommands {
 	if x.Kind == harness.Release {
 		l.mayRelease = true
@@ -73,7 +73,7 @@ type lateOwner struct {
 	owner owner
 }
 
-// add records the late command x, an operation on a lock that ended in info.
+// add records the late command x, a lock operation that ended in info.
 func (all *lateOwners) add(x harness.Op, meta harness.Meta) {
 	o := lateOwner{x.Key, ownerOf(x, meta)}
 	if len(all.commands) == lateKept {
@@ -96,7 +96,7 @@ func (all *lateOwners) forget() {
 	clear(all.commands)
 }
 
-// commandsOf returns the late commands of the owner of x. The result known is false if they were forgotten.
+// commandsOf returns the late commands of the owner of x. If they were forgotten, its second result is false.
 func (all *lateOwners) commandsOf(x harness.Op, meta harness.Meta) (l lateCommands, known bool) {
 	if len(all.commands) == 0 && all.forgotten == nil {
 		return lateCommands{}, true

@@ -204,8 +204,8 @@ func (p *mutexPass) applyToHolds(worker int, x harness.Op) *hold {
 	return latest
 }
 
-// apply applies x to h, a hold of the same worker. The result done is true if h can be dropped: x released h, or x is a
-// new grant of the same lock and token and no possible violation depends on h.
+// apply applies x to h, a hold of the same worker. It reports whether h can be dropped: x released h, or x is a new
+// grant of the same lock and token and no possible violation depends on h.
 func (p *mutexPass) apply(h *hold, x harness.Op, sameLockAndToken bool) (done bool) {
 	if sameLockAndToken && x.Kind == harness.Release {
 		p.release(h, x)

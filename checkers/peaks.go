@@ -23,7 +23,7 @@ type peaks []peak
 type peak struct {
 	harness.Op
 	number number
-	// Operations that had returned before this time came before this one. The time is at least the Call of this one.
+	// Operations that had returned before this time came before this peak. The time is at least the Call of the peak.
 	orderedAfter time.Duration
 	ordinal      int  // place among the operations of its key; 0: these are not counted
 	gapBefore    bool // operations between this one and the previous one were dropped

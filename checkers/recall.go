@@ -16,7 +16,7 @@ type oldDuplicate struct {
 	first *draw // the draw of the earlier call; nil until it is found
 }
 
-// keepOldDuplicate keeps the draw in the parameter this until the end. It is a duplicate of a draw that is no longer
+// keepOldDuplicate keeps a draw (the parameter this) until the end. The draw is a duplicate of one that is no longer
 // kept. If too many are kept already, keepOldDuplicate reports it at once, without the first draw.
 func (p *sequencePass) keepOldDuplicate(this draw) {
 	d := &oldDuplicate{draw: this}

@@ -98,8 +98,8 @@ func (p *sequencePass) draw(x harness.Op, n number) {
 	}
 }
 
-// rejudge judges the draw x again, in the second pass. The parameter before has the largest number that had been
-// returned before x was called. rejudge reports x if its number is smaller.
+// rejudge judges the draw x again, in the second pass. The draw in the parameter before has the largest number that had
+// been returned before x was called. rejudge reports x if its number is smaller.
 func (p *sequencePass) rejudge(before peaks, x peak) {
 	if largest := before.top(); largest.number.compare(x.number) > 0 {
 		p.add(regressionOf(largest, x))

@@ -86,7 +86,7 @@ type storedPass struct {
 	watermark            watermark
 	keys                 map[string]*sequenceState
 	awaiting             map[string][]pendingAnomaly // findings that wait, by key
-	decidedUntil         time.Duration               // findings are decided if their last operation returned by this time
+	decidedUntil         time.Duration               // findings with a last Return up to this time are decided
 	inspections, numbers int                         // number of ok inspections, and of numbers that sequences returned
 	tooLateInspections   int                         // inspections that returned when the sequence may have ended
 	// number of inspections that cannot be judged, since too many numbers were returned while they were under way

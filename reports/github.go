@@ -55,7 +55,6 @@ func AnnotateSuite(w io.Writer, s tally.Suite) error {
 	return nil
 }
 
-// annotate writes one annotation.
 func annotate(w io.Writer, warning bool, title, text string) error {
 	level := "error"
 	if warning {

@@ -57,7 +57,6 @@ func (r Report) ran() string {
 	return text
 }
 
-// firstOfEachClass writes the first violation of each class.
 func firstOfEachClass(b *strings.Builder, anomalies []harness.Anomaly, l Layout) {
 	seen := map[harness.Class]bool{}
 	for _, an := range anomalies {

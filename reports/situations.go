@@ -10,7 +10,6 @@ import (
 
 // This file lists the situations that a run met or never met.
 
-// metSituations lists the situations that occurred.
 func metSituations(all []harness.Situation) (met []harness.Situation) {
 	for _, s := range all {
 		if s.Count > 0 {

@@ -32,7 +32,7 @@ type acts struct {
 
 // reign is a period in which a node called itself a primary.
 type reign struct {
-	from, to time.Duration // the end, to, is harness.Forever if the record shows none
+	from, to time.Duration // beginning and end; the end is harness.Forever if the record shows none
 	promoted bool          // the node was a replica just before
 }
 

@@ -268,7 +268,7 @@ func (t *takeover) sentinelsIn(f harness.Fault) []string {
 		func(host string) bool { return clientGroup(host) || t.redis[host] })
 }
 
-// clientGroup reports whether name names a client group, such as "g0".
+// clientGroup reports whether the name is that of a client group, such as "g0".
 func clientGroup(name string) bool {
 	digits, ok := strings.CutPrefix(name, "g")
 	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""

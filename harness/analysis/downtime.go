@@ -53,8 +53,8 @@ func (t *takeover) downtime(start time.Duration) Downtime {
 	return d
 }
 
-// bothTookWrites returns for how long both the old and the new primary accepted writes, after the time from and before
-// the next takeover.
+// bothTookWrites returns for how long both the old and the new primary accepted writes, after the time in the parameter
+// from and before the next takeover.
 func (t *takeover) bothTookWrites(from time.Duration) (beside time.Duration) {
 	until := min(t.next, max(t.lastEvent, from))
 	for _, n := range t.spans[t.new] {

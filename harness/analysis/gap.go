@@ -19,8 +19,9 @@ type gap struct {
 	unknown         int64         // requests since lastAnswer that may have had an effect
 }
 
-// add adds the next request. Requests are added in order of Return. A successful request ends the current gap. add
-// measures only gaps that end later than start, and none while over is true: these are not costs of the failover.
+// add adds the next request. Requests are added in order of Return. A successful request ends the current gap. The gap
+// is measured only if it ends after the time in the parameter start, and the parameter over is false. Other gaps are
+// not costs of the failover.
 func (g *gap) add(op harness.Op, succeeded bool, start time.Duration, over bool) {
 	if !succeeded {
 		g.countUnanswered(op)

@@ -26,7 +26,8 @@ func (l Losses) words() (all []string) {
 }
 
 // AssignLosses assigns the findings to failovers and sets their Losses in place. It counts only double-grant and
-// lost-write, and of these only the classes in checked. The failovers have to be ordered by promotion.
+// lost-write, and of these only the classes that the parameter checked lists. The failovers have to be ordered by
+// promotion.
 //
 // A double grant belongs to the last failover promoted before it, or to the first failover if there is none before it.
 // A lost write belongs to the failover that was under way when the write was acknowledged. A failover is under way

@@ -199,7 +199,7 @@ const whoHint = "if they are one worker, give the number of workers in meta, and
 	"that number; if they are different ones, give a number of workers above all ids"
 
 // firstToken returns the first token, in alphabetical order, under which the worker with the state s holds the lock
-// with the given key. The result held is false if there is none.
+// with the given key. If there is none, its second result is false.
 func (s *workerState) firstToken(key string) (token string, held bool) {
 	for t := range s.held {
 		if t.key == key && (!held || t.token < token) {

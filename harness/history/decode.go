@@ -32,7 +32,7 @@ func newOpDecoder() *decoder { return &decoder{pool: newPool()} }
 // errFrame says that a frame does not contain operations, although its checksum is right.
 var errFrame = errors.New("a frame does not hold operations")
 
-// frame begins to decode a frame. The caller must not change raw until more returns false.
+// frame begins to decode a frame. The caller must not change raw until the method more has returned false.
 func (d *decoder) frame(raw []byte) { d.raw, d.lastReturn, d.texts = raw, 0, d.texts[:0] }
 
 // more reports whether the frame has operations left.

@@ -56,7 +56,7 @@ type frames struct {
 	zstd   *zstd.Decoder
 	size   int64 // size of the file when it was opened, in bytes
 	offset int64 // position of the frame that is being read
-	next   int64 // position of the frame after it
+	next   int64 // position of the next frame
 	block  []byte
 	raw    []byte
 }

@@ -38,8 +38,8 @@ func newLines(r io.Reader, name string) *lines {
 	return &lines{r: r, name: name, quick: newQuick(), buf: make([]byte, 0, readSize)}
 }
 
-// next puts the available lines into b, and waits for at least one line. The result more is false after the end and
-// after an error.
+// next puts the available lines into b, and waits for at least one line. It returns false after the end and after an
+// error.
 func (l *lines) next(b *batch) (more bool) {
 	for {
 		whole, end, err := l.fill()

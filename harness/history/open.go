@@ -57,7 +57,7 @@ func Open(dir string) (harness.History, error) {
 	return h, nil
 }
 
-// openRun reads the run's file. The result stored is the number of operations that the file's last record declares.
+// openRun reads the run's file. It also returns the number of operations that the file's last record declares.
 func openRun(path string, h *harness.History) (stored int64, err error) {
 	dec, err := newDecoder()
 	if err != nil {
@@ -109,7 +109,7 @@ func readRun(f *frames, h *harness.History) (stored int64, err error) {
 	}
 }
 
-// segments lists the files of operations in dir. The result torn is true if the last of them ends inside a frame.
+// segments lists the files of operations in dir. It also reports whether the last of them ends inside a frame.
 func segments(dir string) (files []string, torn bool, err error) {
 	found, err := filepath.Glob(filepath.Join(globEscape(dir), "ops-*.seg"))
 	if err != nil {
@@ -158,7 +158,8 @@ func endsTorn(path string) (torn bool, err error) {
 // unknown stands for the number of operations of a history without an end.
 const unknown = -1
 
-// readOps yields the operations in files. The parameter stored is the number that they must have; it may be unknown.
+// readOps yields the operations in files. The parameter stored is the number of operations that they must have, or the
+// constant unknown.
 func readOps(files []string, stored int64, yield func(harness.Op, error) bool) {
 	dec, err := newDecoder()
 	if err != nil {

@@ -74,7 +74,7 @@ func checkOp(op harness.Op) error {
 	return nil
 }
 
-// checkTimes returns an error that names the negative time of op.
+// checkTimes returns an error if a time of op is negative. The error names that time.
 func checkTimes(op harness.Op) error {
 	for _, f := range []struct {
 		name string

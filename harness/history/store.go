@@ -32,7 +32,7 @@ var ErrFull = errors.New("no space left on the disk: free some, or put the resul
 type Store struct {
 	dir       string
 	run       *file
-	runFrames *compressor // makes the frames of the file run
+	runFrames *compressor // makes the frames of the run's file
 
 	mu         sync.Mutex // guards the fields below, since a timer writes frames too
 	ops        *file

@@ -62,8 +62,9 @@ func refuseNullInList(d *jsontext.Decoder, _ any) error {
 	return errors.ErrUnsupported
 }
 
-// decodeStrictly reads one JSON object, and nothing else, into the struct that into points to. Each field has to be
-// known, in the same case, and must not be repeated. This holds for nested objects, too. Strings have to be Unicode.
+// decodeStrictly reads one JSON object, and nothing else, into the struct to which the parameter into points. Each
+// field has to be known, in the same case, and must not be repeated. This holds for nested objects, too. Strings have
+// to be Unicode.
 func decodeStrictly(b []byte, into any, further ...json.Options) error {
 	if err := oneObject(b); err != nil {
 		return err

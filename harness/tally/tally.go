@@ -183,8 +183,8 @@ type Suite struct {
 	Shards []ShardResult `json:"shards,omitempty"`
 }
 
-// Ending returns the worst ending of the suite's cases. NotMet ranks before Failed and Failed before Undecided, since
-// an unexpected violation matters most. A suite that ended early is never Met.
+// Ending returns the worst ending of the suite's cases. NotMet is worse than Failed, and Failed worse than Undecided,
+// since an unexpected violation matters most. A suite that ended early is never Met.
 func (s Suite) Ending() Ending {
 	worst := NotRun
 	for i, c := range s.Cases {
@@ -223,7 +223,7 @@ func (s Suite) Missing() (n int) {
 }
 
 // Failures lists, for each case, the first runs that were not as expected. It lists at most the given number for a
-// case. The result others counts the further runs that were not as expected.
+// case. It also returns how many further runs were not as expected.
 func (s Suite) Failures(most int) (all []Run, others int) {
 	for _, c := range s.Cases {
 		shown := c.Failures[:min(most, len(c.Failures))]

@@ -17,8 +17,8 @@ const (
 	tableEnds   = "<!-- end -->\n"
 )
 
-// WriteTable replaces the table in a Markdown file by a table of outs. The error wraps plan.ErrUsage if the file lacks
-// the lines that mark the beginning and the end of the table.
+// WriteTable replaces the table in a Markdown file by a table of the given outcomes. The error wraps plan.ErrUsage if
+// the file lacks the lines that mark the beginning and the end of the table.
 func WriteTable(file string, outs []Outcome) error {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -135,7 +135,7 @@ func (g *gantt) scale() {
 	g.axis.from, g.axis.to = g.from, g.to
 }
 
-// moments lists the times at which something begins or ends, up to the time span.
+// moments lists the times at which something begins or ends, up to the time in the parameter span.
 func (g *gantt) moments(span time.Duration) []time.Duration {
 	all := []time.Duration{0, span}
 	for _, op := range g.ops {

@@ -19,8 +19,8 @@ const (
 	headHigh  = 28.0 // height of the names of the lanes
 	lineHigh  = 30.0 // height of a line without arrows
 	textHigh  = 16.0 // height of a row of text
-	callAt    = 20   // distance of the arrow to Redis from the top of a line; the command is above it
-	replyAt   = 41   // distance of the arrow back from the top of a line; the reply is above it
+	callAt    = 20   // distance from the top of a line to the arrow that goes to Redis; the command is above the arrow
+	replyAt   = 41   // distance from the top of a line to the arrow that comes back; the reply is above the arrow
 	beliefRow = 16
 	tailHigh  = 24 // height of the space below the last line
 	halfBar   = 5.0

@@ -69,8 +69,8 @@ func isOverdue(beliefs []interleave.Belief, client, step int) bool {
 	})
 }
 
-// setStored sets what is stored after the step. The argument before lists what was stored after the previous step. A
-// key counts as new if it is missing there or has another value there.
+// setStored sets what is stored after the step. A key counts as new if it was missing after the previous step, or had
+// another value then. What was stored at that time is in the parameter before.
 func (m *Moment) setStored(s *interleave.Store, before []StoredKey) {
 	if s == nil {
 		return

@@ -18,7 +18,6 @@ var spanClass = map[harness.SpanKind]string{
 	harness.StillHeld:    "hold",
 }
 
-// describeSpan describes a span in words.
 func (g *gantt) describeSpan(s harness.Span) string {
 	key := units.Clip(g.key, 60)
 	from, to := units.At(s.From), fmt.Sprintf("%s (%s)", units.At(s.To), units.Duration(s.To-s.From))

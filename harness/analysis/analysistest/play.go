@@ -27,8 +27,8 @@ func (p *Play) Does(client int, command, reply string) {
 	}
 }
 
-// Ends adds the last step of a client's operation. The parameter belief is what the client believes after it, such as
-// that it holds the lock. If op.Err is set, the operation failed.
+// Ends adds the last step of a client's operation. The parameter belief is what the client believes after that step,
+// such as that it holds the lock. If op.Err is set, the operation failed.
 func (p *Play) Ends(client int, command, reply, belief string, op harness.Op) harness.Op {
 	p.Does(client, command, reply)
 	p.Last().Belief = belief

@@ -84,9 +84,9 @@ func Addressed() []harness.Event {
 	return all
 }
 
-// FailoverEvents returns the events of a failover, as Sentinels and the harness's polls record them. At the time start,
-// the primary is lost: the node whose name is the parameter lost. Afterwards the primary is the node whose name is the
-// parameter promoted. The addresses of the two nodes end in the numbers from and to.
+// FailoverEvents returns the events of a failover, as Sentinels and the harness's polls record them. The parameter
+// start is the time at which the old primary is lost. The parameters lost and promoted are the names of the old and the
+// new primary. The parameters from and to are the numbers in which their addresses end.
 func FailoverEvents(start time.Duration, lost, promoted string, from, to int) []harness.Event {
 	address := func(i int) string { return fmt.Sprintf("127.7.2.%d 6379", i) }
 	primary := "master mymaster " + address(from)
