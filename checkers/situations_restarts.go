@@ -50,9 +50,9 @@ func wasPrimary(events []harness.Event, node string, t time.Duration) bool {
 	return !reported || role == harness.RolePrimary
 }
 
-// noteSurvivor notes, in each restart between the operations grant and x, that a lock or mark lasted through it. The
-// operation grant took the lock or marked the message. The operation x asked for the same lock or message while the
-// lease or window of grant certainly still lasted.
+// noteSurvivor notes, in each restart between two operations, that a lock or mark lasted through it. The first
+// operation (grant) took the lock or marked the message. The second (x) asked for the same lock or message while the
+// lease or window of the first certainly still lasted.
 func (c *Situations) noteSurvivor(grant, x harness.Op) {
 	for _, r := range c.restarts {
 		if grant.Return > r.Start || x.Call < r.Active || x.Return >= c.certainUntil(grant) ||

@@ -46,8 +46,8 @@ func markdownCommand(s string) string {
 	return "`" + oneLine(s) + "`"
 }
 
-// markdownBlock writes lines as a block of code, each behind indent. It replaces back quotes in the text, since only
-// they could end the block.
+// markdownBlock writes lines as a block of code, each behind the given indent. It replaces back quotes in the text,
+// since only they could end the block.
 func markdownBlock(text, indent string) string {
 	lines := strings.Split(strings.TrimSuffix(strings.ReplaceAll(text, "`", "'"), "\n"), "\n")
 	return indent + "```text\n" + indent + strings.Join(lines, "\n"+indent) + "\n" + indent + "```\n"

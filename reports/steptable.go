@@ -75,7 +75,7 @@ func (w columns) line(l drawing.Line) string {
 	return texttable.Fold(head, l.Command, w.width) + w.below(indent+"  ", strings.TrimSpace(l.Reply+" "+belief))
 }
 
-// below returns text as separate lines below an entry. It is empty if text is empty.
+// below returns a text as separate lines below an entry. It returns "" if the text is empty.
 func (w columns) below(indent, text string) string {
 	if text == "" {
 		return ""

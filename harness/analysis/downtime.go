@@ -27,8 +27,8 @@ func spansOf(events []harness.Event) map[string][]writableSpan {
 	return spans
 }
 
-// downtime finds the longest time without a node that accepts writes, between start and the first write of the new
-// primary.
+// downtime finds the longest time without a node that accepts writes, between the time in the parameter start and the
+// first write of the new primary.
 func (t *takeover) downtime(start time.Duration) Downtime {
 	accepted := t.firstProbeWrite()
 	if !accepted.Seen || len(t.spans[t.old]) == 0 {

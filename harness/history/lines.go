@@ -92,8 +92,8 @@ func (l *lines) atEOF() bool {
 	}
 }
 
-// batch parses the lines in text into b, up to the first bad line. If that line is truncated and is the last in text,
-// batch calls the given function, which reports whether the input ends there, too.
+// batch parses the lines of a text into b, up to the first bad line. If that line is truncated and is the last of the
+// text, batch calls the given function, which reports whether the input ends there, too.
 func (l *lines) batch(text []byte, b *batch, last func() bool) {
 	b.line = l.n + 1
 	for len(text) > 0 && b.err == nil {

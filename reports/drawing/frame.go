@@ -67,7 +67,7 @@ func (f *frame) edges(faults []harness.Fault, top, bottom float64) {
 	}
 }
 
-// timeAxis draws the axis with at most nine ticks. Each label begins with sign, such as "+".
+// timeAxis draws the axis with at most nine ticks. Each label begins with the given sign, such as "+".
 func (f *frame) timeAxis(sign string) {
 	f.line("axis", 0, f.bottom, 100, f.bottom)
 	step := timeTickEvery(f.to-f.from, 8)

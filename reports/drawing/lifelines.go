@@ -199,7 +199,8 @@ func (l *Sequence) exchange(one Line, p rowPosition) {
 	}
 }
 
-// row writes a row of the text column, just above y. It writes text, followed by tail, which has a class of its own.
+// row writes a row of the text column, just above y. It writes the parameter text, followed by the parameter tail,
+// which has a class of its own.
 func (l *Sequence) row(class string, y float64, text, tailClass, tail string) {
 	l.words(class, l.column(), textEnd, y-textHigh-1, textHigh, text, tailClass, tail)
 }

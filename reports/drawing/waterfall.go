@@ -32,8 +32,8 @@ func Waterfall(f analysis.Failover) Drawing {
 	return c.Drawing
 }
 
-// axisSpan returns the beginning and the end of the time axis, called from and to. Bars are cut off at the third
-// result, end, so that one late stage does not make the others too small. All times count from the fault.
+// axisSpan returns the beginning and the end of the time axis (from and to). Bars are cut off at the third result
+// (end), so that one late stage does not make the others too small. All times count from the fault.
 func axisSpan(f analysis.Failover) (from, to, end time.Duration) {
 	late := time.Duration(0)
 	for _, s := range f.Stages {
