@@ -117,7 +117,7 @@ func (all *confirms) earliestEnd(m harness.Op, drift float64) (end time.Duration
 type suspected struct {
 	claim       mark
 	against     []mark // the marks that forbid the claim, the earliest againstKept of them
-	moreAgainst bool   // more marks than those in against forbid the claim
+	moreAgainst bool   // there are more marks that forbid the claim than the field against has
 }
 
 // againstKept bounds suspected.against.

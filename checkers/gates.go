@@ -342,8 +342,8 @@ func phasesOf(h harness.History) []*phase {
 	return phases
 }
 
-// missing lists what a phase lacks. The phase has the given length. It needs as many operations a second as the
-// parameter rate says and, outside faults, an ok operation of the main workload. The second result is true if there
+// missing lists what a phase lacks. The phase has the given length. On average it needs as many operations a second as
+// the parameter rate says and, outside faults, an ok operation of the main workload. The second result is true if there
 // were too few operations.
 func (ph *phase) missing(rate float64, length time.Duration) (all []string, slow bool) {
 	if need := max(1, rate*length.Seconds()); float64(ph.ops) < need {

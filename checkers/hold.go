@@ -29,7 +29,7 @@ type hold struct {
 	links          []*link       // earlier grants of the owner, which prove the time certainFrom
 	linksDropped   bool          // some of these links were dropped
 	until          time.Duration // the end of the hold if nobody releases it; not before op.Call
-	untilAtReturn  time.Duration // value of until when op returned
+	untilAtReturn  time.Duration // value of the field until when op returned
 	confirmedUntil time.Duration // every overlap before this time is decided; the hold lasted at least until then
 
 	// The overlaps of which the hold is a part.

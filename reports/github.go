@@ -87,7 +87,7 @@ func AppendStepSummary(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// fitted returns text, cut to at most n bytes.
+// fitted returns the text, cut to at most n bytes.
 func fitted(text []byte, n int64) []byte {
 	const more = "\n\nThis summary is cut: its results folder has the whole.\n"
 	if int64(len(text)) <= n {

@@ -41,7 +41,7 @@ type failoverMeter struct {
 	cause         cause
 	groups        []int         // client groups that the cause cuts off; they are excluded
 	costStart     time.Duration // gaps before this time are not a cost of this failover
-	windowStart   time.Duration // operations that return before this time are measured by pending
+	windowStart   time.Duration // operations that return before this time are measured by the field pending
 	pending       *pendingGaps  // gaps that began before windowStart
 	firstWrite    harness.Op    // first client write that the new primary acknowledged
 	executed      int64

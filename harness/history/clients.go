@@ -16,7 +16,7 @@ type clients struct {
 	meta           harness.Meta               // if Workers is 0, each client is a worker
 	states         map[int]*workerState       // states of the workers, by worker
 	abandoned      map[string][]heldLock      // locks that clients may have held at their end in info, by key
-	abandonedCount int                        // number of entries in abandoned
+	abandonedCount int                        // number of entries in the map abandoned
 	sweptCount     int                        // value of abandonedCount after the last sweep
 	unanswered     map[lockToken]unansweredOp // first operation in info on a lock, which may still be executed
 }
@@ -36,7 +36,7 @@ type workerState struct {
 	info       bool
 	began      time.Duration               // Call of its first operation under this client id
 	held       map[lockToken]time.Duration // last instant of the lease of each lock that it has not released
-	sweptCount int                         // number of entries in held after the last sweep
+	sweptCount int                         // number of entries in the map held after the last sweep
 }
 
 // lockToken is a lock with the token of its owner.
