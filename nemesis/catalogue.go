@@ -28,8 +28,8 @@ type Entry struct {
 	least func(Configured, Outlook) time.Duration
 	// link makes the entry's link fault from the parameters, for prepareLink. It is nil if prepare is another function.
 	link func(Parameters) harness.LinkFault
-	// prepare interprets the parameters and refuses those that make no sense. With err it returns the name of the
-	// parameter that err is about. nil: no parameter needs this.
+	// prepare interprets the parameters and refuses those that make no sense. If it returns an error, it also returns
+	// the name of the parameter that the error is about. nil: no parameter needs this.
 	prepare func(*Configured) (parameter string, err error)
 	make    func(Configured, Subject) harness.Nemesis
 }

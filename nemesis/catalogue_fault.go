@@ -29,9 +29,9 @@ type Configured struct {
 // defaultFor is how long most faults stay in force. A failover takes two seconds.
 const defaultFor = 5 * time.Second
 
-// With returns the entry's fault with the given parameters, in force for the period. Zero values mean the defaults.
-// With an error it returns the name of the parameter that the error is about. If masters is true, the topology has
-// several masters, and the default "primary" becomes "node", or "nodes" for To.
+// With returns the entry's fault with the given parameters, in force for the period. Zero values mean the defaults. If
+// it returns an error, it also returns the name of the parameter that the error is about. If masters is true, the
+// topology has several masters, and the default "primary" becomes "node", or "nodes" for To.
 func (e Entry) With(given Parameters, period time.Duration, masters bool) (f Configured, parameter string, err error) {
 	f = Configured{Parameters: given, For: cmp.Or(period, e.For, defaultFor), Entry: e, Does: e.Does}
 	f.fillIn(e.defaultsOn(masters))
@@ -76,8 +76,8 @@ func (f *Configured) fillIn(defaults Parameters) {
 	}
 }
 
-// parse sets the fault's name, and looks up the hosts and shapes that its parameters name. With err it returns the name
-// of the parameter that err is about.
+// parse sets the fault's name, and looks up the hosts and shapes that its parameters name. If it returns an error, it
+// also returns the name of the parameter that the error is about.
 func (f *Configured) parse() (parameter string, err error) {
 	before, word, after := f.Entry.slot()
 	f.Name = f.Entry.Name

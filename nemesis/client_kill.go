@@ -17,8 +17,8 @@ type ClientKillable interface {
 
 // ClientKill makes Redis nodes close every connection for commands (CLIENT KILL TYPE normal), as an operator does:
 // those of clients, of the harness, and each Sentinel's connection for commands. Links to replicas and subscriptions
-// stay open. A Sentinel's own subscription stays open too, so no Sentinel misses the node. A command on its way is
-// lost, or its answer is.
+// stay open. A Sentinel's own subscription stays open too, so no Sentinel misses the node. A command that is on its way
+// is lost, or its answer is lost.
 //
 // The bite says how many connections were closed, and how many of these were clients'. If no client's connection was
 // closed, the fault is not proved. The fault is over at once: clients dial again, and there is nothing to heal.

@@ -11,8 +11,8 @@ import (
 // FreezeClients pauses every client of the chosen client groups, as a long garbage collection or a suspended virtual
 // machine does to an application. A freeze that outlasts a lease is the case in Martin Kleppmann's "How to do
 // distributed locking": an owner that wakes up goes on as if it still had the lock. Commands under way are executed,
-// and their answers are read after the pause. The bite: a client stands at a checkpoint. The proof says how many do.
-// The heal lets all go on.
+// and their answers are read after the pause. The bite: a client stands still at a checkpoint: see CrashClients. The
+// proof says how many do. The heal lets all go on.
 //
 // f has to be the run's Spec.Fleet as well. t chooses from the client groups of c: Clients(), Group() or a group's
 // name.

@@ -15,7 +15,7 @@ const (
 	ballastPieces = 64        // largest number of pieces at a time
 	ballastSize   = 512 << 10 // size of a piece in bytes
 	// ballastRoom is the number of pieces of ballast for which the memory limit leaves room. The node's other data may
-	// grow by as many bytes between two adjustments of the limit.
+	// grow by the size of these pieces between two adjustments of the limit.
 	ballastRoom   = ballastPieces / 2
 	ballastEvery  = 20 * time.Millisecond // how often a piece is added
 	ballastTTL    = 30 * time.Second      // TTL of a piece, so that none stays if the harness dies

@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// dedup/set-nx-ex-wait, dedup/set-nx-ex with an acknowledgement by one replica, or by as many as the options ask for.
+// dedup/set-nx-ex-wait is dedup/set-nx-ex with an acknowledgement by one replica, or by as many as the options ask for.
 //
 //	first    SET id 1 NX EX seconds; WAIT n 20, in one pipeline; an error if the mark is new and fewer replicas have it
 //

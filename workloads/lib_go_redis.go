@@ -2,7 +2,7 @@ package workloads
 
 import "github.com/doublegrant/doublegrant/harness"
 
-// lib/go-redis-lock, lock/set-nx-px on go-redis with its default options.
+// lib/go-redis-lock is lock/set-nx-px on go-redis with its default options.
 //
 // Source: go-redis, which resends a command without an answer up to three times; redis/go-redis#2985. A SET NX that was
 // executed is then refused because of the key that it set itself. Its caller is told that somebody else has the lock,
@@ -17,7 +17,7 @@ func libGoRedisLock() Variant {
 	})
 }
 
-// lib/go-redis-dedup, dedup/set-nx-ex on go-redis with its default options.
+// lib/go-redis-dedup is dedup/set-nx-ex on go-redis with its default options.
 //
 // Source: as lib/go-redis-lock. A claim whose answer was lost is sent again and meets its own mark. Its caller is told
 // that somebody else has the message, and nobody delivers it.

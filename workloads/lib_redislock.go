@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// lib/redislock, bsm/redislock, unmodified.
+// lib/redislock is bsm/redislock, unmodified.
 //
 //	acquire  script: SET NX PX; else, if the value begins with the owner's token, SET PX
 //	extend   script: GET, compare, PEXPIRE
@@ -30,7 +30,7 @@ func libRedislock() Variant {
 	})
 }
 
-// lib/redislock-token, bsm/redislock with its caller's tokens.
+// lib/redislock-token is bsm/redislock with its caller's tokens.
 //
 // Source: the library's Options.Token. Its scripts compare only as many characters as the caller's token has. A caller
 // whose token is a prefix of the owner's therefore takes the lock from that owner.

@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// lib/redsync, go-redsync/redsync v4 on one pool, unmodified.
+// lib/redsync is go-redsync/redsync v4 on one pool, unmodified.
 //
 //	acquire  SETNX with PX; if it was refused, or answered too late, also the release
 //	extend   script: GET, compare, PEXPIRE
@@ -30,7 +30,7 @@ func libRedsync() Variant {
 	})
 }
 
-// lib/redsync-retries, lib/redsync that tries twice, without a wait between its tries.
+// lib/redsync-retries is lib/redsync with two tries, without a wait between them.
 //
 // Source: the library, whose own default is 32 tries.
 func libRedsyncRetries() Variant {

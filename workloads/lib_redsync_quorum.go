@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// lib/redsync-quorum, go-redsync/redsync v4 on a pool for each of N masters, unmodified.
+// lib/redsync-quorum is go-redsync/redsync v4 on a pool for each of N masters, unmodified.
 //
 //	acquire  on all pools at once, SETNX with PX, within a twentieth of the lease; granted if a majority took it before
 //	         ttl - ttl/100 has passed; otherwise the release
@@ -20,7 +20,7 @@ import (
 //
 // Source: the library, after Redis documentation, "Distributed Locks with Redis". Unlike lock/redlock it asks all
 // masters at once. So clients that come at the same time split the masters more often, and then none of these clients
-// is granted the lock. Extending and releasing have no time limit but the client's own.
+// is granted the lock. The only time limit for extending and releasing is the client's own.
 func libRedsyncQuorum() Variant {
 	return quorumVariant("lib/redsync-quorum", newRedsyncQuorum, Variant{
 		Doc:    "go-redsync/redsync v4 with a pool for each master, one try",

@@ -31,7 +31,7 @@ func foreignVariants() []Variant {
 		libToozLock(), libSymfonyLock(), libLaravelLock()}
 }
 
-// lib/redis-py-lock, redis.lock.Lock, unmodified.
+// lib/redis-py-lock is redis-py's redis.lock.Lock, unmodified.
 //
 //	acquire  SET NX PX
 //	extend   reacquire(), a script: GET, compare, PEXPIRE
@@ -43,7 +43,7 @@ func libRedisPyLock() Variant {
 	})
 }
 
-// lib/redis-py-lock-endless, lib/redis-py-lock without a lease.
+// lib/redis-py-lock-endless is lib/redis-py-lock without a lease.
 //
 // Source: redis-py's issue 4279. reacquire() sends PEXPIRE 0, which deletes the lock, and returns True.
 func libRedisPyLockEndless() Variant {
@@ -59,7 +59,7 @@ func redisPy(args ...string) Library {
 		File: "python/redis_py_lock.py", Args: args}
 }
 
-// lib/rq-scheduler-lock, the locks by which rq's schedulers share queues, unmodified.
+// lib/rq-scheduler-lock has the locks by which rq's schedulers share queues, unmodified.
 //
 //	acquire  SET NX EX, for the scheduler's interval plus a minute
 //	extend   EXPIRE, whoever has the lock
@@ -75,8 +75,8 @@ func libRQScheduler() Variant {
 	})
 }
 
-// lib/rq-scheduler-two-queues, schedulers of two queues each. A scheduler that stops deletes the locks of both its
-// queues, even a lock that another scheduler has.
+// lib/rq-scheduler-two-queues is lib/rq-scheduler-lock with two queues for each scheduler. A scheduler that stops
+// deletes the locks of both its queues, even a lock that another scheduler has.
 func libRQSchedulerTwoQueues() Variant {
 	return foreignLock("lib/rq-scheduler-two-queues", canLock, rqScheduler("two-queues"), Variant{
 		Doc: "rq's schedulers (Python) of two queues; one that stops deletes locks that it never got", Claim: Nothing,
@@ -96,7 +96,7 @@ func rqScheduler(args ...string) Library {
 		File: "python/rq_scheduler.py", Args: args}
 }
 
-// lib/tooz-lock, the lock of OpenStack's tooz, unmodified. It takes redis-py's lock, and renews it by a heartbeat.
+// lib/tooz-lock is the lock of OpenStack's tooz, unmodified. It takes redis-py's lock, and renews it by a heartbeat.
 func libToozLock() Variant {
 	return foreignLock("lib/tooz-lock", canLock, Library{
 		Interpreters: pythons, Probe: []string{"-c", "import redis, tooz.drivers.redis"},
@@ -109,7 +109,7 @@ func libToozLock() Variant {
 	})
 }
 
-// lib/symfony-lock, Symfony\Component\Lock\Store\RedisStore, unmodified. It keeps each lock as a sorted set and reads
+// lib/symfony-lock is Symfony\Component\Lock\Store\RedisStore, unmodified. It keeps each lock as a sorted set and reads
 // the client's clock often, so searches with more than two clients take long.
 func libSymfonyLock() Variant {
 	return foreignLock("lib/symfony-lock", canLock, Library{
@@ -123,7 +123,7 @@ func libSymfonyLock() Variant {
 	})
 }
 
-// lib/laravel-lock, Cache::lock of Laravel, unmodified.
+// lib/laravel-lock is Laravel's Cache::lock, unmodified.
 //
 //	acquire  SET NX EX
 //	release  script: GET, compare, DEL

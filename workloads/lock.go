@@ -224,9 +224,9 @@ func (c *lockClient) Step(ctx context.Context, s *harness.Session) {
 // hardly any other renewal.
 const renewsOneIn = 8
 
-// hold keeps a lock until the given time. The operation granted is the acquire that took the lock. In one of
-// renewsOneIn holds the owner renews its lease half way. After a refused renewal the owner keeps the lock all the same,
-// so that the load shows whether others are refused meanwhile.
+// hold keeps a lock until the given time. The operation granted is the acquire that took the lock. In one of eight
+// holds (renewsOneIn) the owner renews its lease half way. After a refused renewal the owner keeps the lock all the
+// same, so that the load shows whether others are refused meanwhile.
 func (c *lockClient) hold(ctx context.Context, s *harness.Session, granted harness.Op, until time.Duration) {
 	if _, extender := c.lock.(Extender); extender && s.Rand.IntN(renewsOneIn) == 0 {
 		if s.Sleep((until - s.Now()) / 2) {
@@ -236,9 +236,9 @@ func (c *lockClient) hold(ctx context.Context, s *harness.Session, granted harne
 	s.Sleep(until - s.Now())
 }
 
-// probe tries the lock until it is granted, at most probes times. One try may fail although the lock is not stuck:
-// after a fault, a connection may fail once before it is replaced, and an algorithm may repair a lock while it refuses
-// a client.
+// probe tries the lock until it is granted, at most three times (the constant probes). One try may fail although the
+// lock is not stuck: after a fault, a connection may fail once before it is replaced, and an algorithm may repair a
+// lock while it refuses a client.
 func (c *lockClient) probe(ctx context.Context, s *harness.Session, key string) {
 	for range probes {
 		owner := c.newOwner(s)

@@ -18,8 +18,8 @@ type watchedLease struct {
 	end   time.Duration // approximate end of the lease
 }
 
-// watch tells the other clients that an owner holds the lock until the time end, so that they can try to take the lock
-// in that instant.
+// watch tells the other clients until when an owner holds the lock, so that they can try to take the lock in that
+// instant.
 func (k *lockKeyState) watch(owner string, end time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -38,7 +38,7 @@ func blpopSignal() Variant {
 		})
 }
 
-// lock/blpop-signal-lease, lock/blpop-signal with a lease.
+// lock/blpop-signal-lease is lock/blpop-signal with a lease.
 //
 //	acquire  SET key owner NX PX ttl. If refused: BLPOP signal ttl, and the same once more
 //	release  as lock/blpop-signal

@@ -225,8 +225,8 @@ func (c *lockClient) renew(
 	return x, x.Outcome == harness.OK
 }
 
-// watchdog renews the lease every third of it, one to four times. Then it pauses for up to 1.2 leases, so that the
-// release comes in time or too late.
+// watchdog renews the lease one to four times, each time after a third of it. Then it pauses for up to 1.2 leases, so
+// that the release comes in time or too late.
 func (c *lockClient) watchdog(ctx context.Context, s *harness.Session, k *lockKeyState, granted harness.Op) {
 	for range 1 + s.Rand.IntN(4) {
 		if !s.Sleep(k.lease / 3) {

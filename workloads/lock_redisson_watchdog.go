@@ -9,7 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// lock/redisson-watchdog, lock/redisson with its watchdog: a goroutine of the owner that renews the lease.
+// lock/redisson-watchdog is lock/redisson with its watchdog: a goroutine of the owner that renews the lease.
 //
 //	acquire   as the first try of lock/redisson; a grant starts the watchdog
 //	watchdog  every third of the lease, script: HEXISTS, PEXPIRE; it ends when the lock is no longer the owner's

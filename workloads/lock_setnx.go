@@ -14,7 +14,7 @@ import (
 //	acquire  SETNX key owner
 //	release  DEL key
 //
-// Source: the SoRedisLock article, section 2; "Lua in Redis". The TTL asked for is ignored, so the lock of a client
+// Source: the SoRedisLock article, section 2; "Lua in Redis". The requested TTL is ignored, so the lock of a client
 // that crashes never ends. Since no lease ends, no release is too late, and DEL removes the caller's own lock. The
 // exception is a lock that a failover has forgotten: then DEL removes the next owner's. A failover that forgets the DEL
 // leaves a lock that never ends.

@@ -9,7 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// lock/setnx-expire-truncated, lock/setnx-expire with a TTL that loses its fraction of a second.
+// lock/setnx-expire-truncated is lock/setnx-expire with a TTL that loses its fraction of a second.
 //
 //	acquire  SETNX key owner; EXPIRE key milliseconds/1000, an integer division
 //	release  GET key, compare in the client, DEL key

@@ -18,7 +18,7 @@ const (
 	Fixed Regime = "fixed" // everybody proposes 23, as in the test of "Unique serial numbers"
 	// yyMMddHHmmssSSS and two random digits, as in "Unique serial numbers": 17 digits, beyond 2^53
 	Timestamp17 Regime = "timestamp17"
-	// Growing: 1, 2, 3 and so on, but each caller is a little behind; the numbers get longer at 10 and at 100
+	// Growing: the number of proposals so far, less a small random lag; the numbers get longer at 10 and at 100
 	Growing      Regime = "growing"
 	ClockBack    Regime = "clock-back"    // timestamp17, but now and then a caller's clock has stepped back by seconds
 	Beyond53     Regime = "beyond-2^53"   // as growing, from just below 2^53: soon no Lua number holds them exactly

@@ -17,7 +17,7 @@ import (
 // correctly.
 //
 // The sequence starts again 30 days after its first number, whether or not it is in use. The exception is a SET, which
-// clears the TTL: then it never ends.
+// clears the TTL: after it the sequence never ends.
 func sequenceStringCompare() Variant {
 	return sequenceVariant("sequence/string-compare", newLuaSequence(lua.SequenceStringCompare), Variant{
 		Doc:    "script; compares with the proposal as strings",

@@ -2,7 +2,7 @@ package workloads
 
 import "github.com/doublegrant/doublegrant/lua"
 
-// sequence/string-compare-hash, sequence/string-compare with all sequences in one hash.
+// sequence/string-compare-hash is sequence/string-compare with all sequences in one hash.
 //
 //	next     script: HSETNX, EXPIRE 30 days; else HGET, and if it is smaller AS A STRING HSET, else HINCRBY
 //

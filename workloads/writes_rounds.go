@@ -6,7 +6,8 @@ import (
 
 // writes/rounds, the workload of published experiments: see [Rounds].
 //
-//	round i of client w of n   SADD rounds w+i*n; with locks also SET lock-i client NX PX ttl; with acks WAIT after each
+//	round i of client w of n   SADD rounds w+i*n; with locks also SET lock-i client NX PX ttl;
+//	                           with acks also a WAIT after each of these commands
 //	finally                    read the whole set from the primary
 //
 // Source: Jepsen's analysis of Redis, 2013. Like writes/sadd it is a measurement, not an algorithm.

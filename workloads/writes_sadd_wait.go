@@ -6,14 +6,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// writes/sadd-wait, writes/sadd with an acknowledgement by one replica, or by as many as the options ask for.
+// writes/sadd-wait is writes/sadd with an acknowledgement by one replica, or by as many as the options ask for.
 //
 //	write    SADD writes n, each n once; WAIT n 20, in one pipeline; with fewer acknowledgements the write is unknown
 //	finally  read the whole set from the primary
 //
 // Source: Kingsbury, "Redis redux", 2013, on WAIT. A write with too few acknowledgements ends in info, since it may
-// survive: 9 to 63 such writes did in a split brain of five seconds. A write that has reached only one replica is lost
-// if another replica is promoted.
+// survive: in a split brain of five seconds, 9 to 63 such writes survived. A write that has reached only one replica is
+// lost if another replica is promoted.
 func saddWait(acks int) Variant {
 	return Variant{
 		ID: "writes/sadd-wait", Family: Writes,

@@ -13,9 +13,9 @@ import (
 type mutant struct {
 	number        int
 	file          string // name of the file, without its folder
-	function      string // function around it, or "" for a package variable
+	function      string // function with the change; "" for a package variable
 	line          int
-	before, after string // the code before and after
+	before, after string // the code before the change and after it
 	repeat        int    // number of earlier sites in that function with the same change
 }
 
@@ -130,7 +130,8 @@ var comparisons = map[token.Token][]token.Token{
 
 var sums = map[token.Token]token.Token{token.ADD: token.SUB, token.SUB: token.ADD}
 
-// binary moves comparisons to the other side of equality, negates them, and swaps + and - in numbers and times.
+// binary makes comparisons include or exclude equality (< becomes <=), negates them, and swaps + and - in numbers and
+// times.
 func (f *finder) binary(e *ast.BinaryExpr) {
 	if f.constant(e) {
 		return

@@ -2,10 +2,10 @@
 //
 //	make bin/mutate && bin/mutate [flags] ./checkers [-- flags of its tests]
 //
-// It moves comparisons to the other side of equality, negates conditions, swaps + and -, and omits return, continue and
-// break. It compiles all mutants into one test binary, where the environment variable MUTANT selects one. It does not
-// change files of the package. For each mutant it first runs the test that noticed the last mutant of the same file,
-// and then the others in three stages, quick ones first.
+// It makes comparisons include or exclude equality (< becomes <=), negates conditions, swaps + and -, and omits return,
+// continue and break. It compiles all mutants into one test binary, where the environment variable MUTANT selects one.
+// It does not change files of the package. For each mutant it first runs the test that noticed the last mutant of the
+// same file, and then the others in three stages, quick ones first.
 //
 // A mutant that fails no test survives. Survivors that behave like the original are listed with reasons in mutants.txt,
 // in the package's folder. The exit code is 0 if tests notice all others and no entry of the list is stale, 1 if not,

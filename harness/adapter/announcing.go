@@ -139,8 +139,8 @@ func (p *Runner) OnAnnounced(address, text string) {
 	}
 }
 
-// underWay implements timekeeper. For the clock the process does one long operation, from its first announcement until
-// its end. Before that it has no operation.
+// underWay implements timekeeper. The clock takes all that the process does, from its first announcement until its end,
+// for one operation. Before that there is no operation.
 func (d *announcing) underWay() <-chan struct{} {
 	if !d.begun.Load() {
 		return nil

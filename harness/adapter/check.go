@@ -26,7 +26,7 @@ type Servers func(count int, replicated bool) ([]redis.UniversalClient, error)
 // Check tries everything that the adapter c says that it can do. It calls the function say after each step, with a nil
 // error if the step went well. It returns c completed by the adapter's description of itself, and the first error.
 //
-// The first try is on one Redis. If the adapter needs several masters, Check tries it again on as many. If a step
+// The first try is on one Redis. If the adapter needs several masters, Check tries it again on that many. If a step
 // failed after the adapter had sent WAIT, Check tries it again with replicas. The keys of the check begin with
 // doublegrant-trial. A correct adapter leaves none of them behind.
 func Check(
@@ -146,7 +146,7 @@ func (t *trial) askEverything(c workloads.Adapter) {
 	t.step("it writes nothing but answers", t.broken)
 }
 
-// clock returns an error if the program has said that its clock is to be preloaded, but cannot be started so.
+// clock returns an error if the program asks for a preloaded clock, but cannot be started with one.
 func (t *trial) clock(c workloads.Adapter) error {
 	if c.Clock != workloads.PreloadedClock {
 		return nil

@@ -51,8 +51,8 @@ func (to endpoints) heard() (count int) {
 	return count
 }
 
-// awaited reports whether the program has sent WAIT or WAITAOF. Only the relays of a trial notice; otherwise it returns
-// false.
+// awaited reports whether the program has sent WAIT or WAITAOF. Only the relays of a trial notice that; without a trial
+// it returns false.
 func (to endpoints) awaited() bool {
 	return slices.ContainsFunc(to, func(w endpoint) bool { return w.relay != nil && w.relay.awaits.Load() })
 }

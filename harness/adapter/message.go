@@ -47,7 +47,7 @@ type request struct {
 	Version  int      `json:"version,omitempty"`
 	Family   string   `json:"family,omitempty"`
 	Redis    string   `json:"redis,omitempty"`
-	Masters  []string `json:"masters,omitempty"` // all masters that a lock has to ask; the first is also in Redis
+	Masters  []string `json:"masters,omitempty"` // all masters that a lock has to ask; the field Redis has the first
 	Timeout  int64    `json:"timeout_ms,omitempty"`
 	Client   int      `json:"client,omitempty"` // number of the client, from 1
 	Key      string   `json:"key,omitempty"`

@@ -23,8 +23,8 @@ import (
 // startWithin bounds the time from the start of a process to its answer to init. Tests shorten it.
 var startWithin = 10 * time.Second
 
-// process is a running program: a process that doublegrant has started, or a connection to one that it has not. It
-// serves several operations at a time, and may answer them in any order.
+// process is a running program: a process that doublegrant has started, or a connection to a program that somebody else
+// has started. It serves several operations at a time, and may answer them in any order.
 type process struct {
 	cmd       *exec.Cmd // nil: the process is a connection
 	in        io.WriteCloser
@@ -172,8 +172,8 @@ func (c *process) checkReady() error {
 var errStillAsks = errors.New("its client has crashed, and it still asked for the time")
 
 // ask sends a request and returns the answer. While it waits, it answers the process's questions with the clock of ctx.
-// It waits for at most the time patience, which begins again after each question and whenever a nemesis stops,
-// continues or kills the client. If that time is 0, it waits for as long as the process lives.
+// It waits for at most the given patience, which begins again after each question and whenever a nemesis stops,
+// continues or kills the client. If the patience is 0, it waits for as long as the process lives.
 func (c *process) ask(ctx context.Context, r request, patience time.Duration) (answer, error) {
 	answers, err := c.send(r)
 	if err != nil {
@@ -291,8 +291,8 @@ func (c *process) answerQuestion(ctx context.Context, q answer, do string) (err 
 }
 
 // awaitMessage waits until there is a message for the process, the wait times out, or the thread that asked is stopped.
-// It puts the result into the request told. If the connection ends, the result is a message, so that the process reads
-// the connection.
+// It puts the result into the request that the parameter told points to. If the connection ends, the result is a
+// message, so that the process reads the connection.
 func (c *process) awaitMessage(ctx context.Context, q answer, do string, told *request) error {
 	comes, err := harness.AwaitMessage(ctx, time.Duration(q.Timeout)*time.Millisecond)
 	c.hears.Store(true)

@@ -24,8 +24,8 @@ type thread struct {
 	join func()             // waits until the thread has ended
 }
 
-// start makes a thread and returns its id. The thread runs once the operation that asked for the thread waits or is
-// over. It never runs if the client has crashed, or is the harness's own client.
+// start makes a thread and returns its id. The thread runs as soon as the operation that asked for it waits or is over.
+// It never runs if the client has crashed, or is the harness's own client.
 func (c *process) start(ctx context.Context) (id int) {
 	c.mu.Lock()
 	c.asked++

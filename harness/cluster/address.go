@@ -35,8 +35,8 @@ type ports struct{ redis, sentinel int }
 // the first ones.
 var portChoices = []ports{{6379, 26379}, {7379, 27379}, {8379, 28379}}
 
-// subnet is 127.x.0.0/16, the addresses of one cluster. It belongs to the process that has the listener lock open. The
-// kernel closes the listener when that process dies.
+// subnet is 127.x.0.0/16, the addresses of one cluster. It belongs to the process that has the listener in the field
+// lock open. The kernel closes the listener when that process dies.
 type subnet struct {
 	x     int
 	ports ports

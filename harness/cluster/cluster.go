@@ -35,7 +35,7 @@ type Cluster struct {
 	subnet    subnet
 	dir       string
 	folder    *folder // the folder dir, with the file lock on it
-	unwatch   func()  // ends the platform's watch over the folder; nil on processes
+	unwatch   func()  // ends the platform's watch over the folder; nil if nodes are processes
 	fabric    *fabric.Fabric
 	redis     []*node
 	sentinels []*node

@@ -38,7 +38,7 @@ type Leftover struct {
 }
 
 // Leftovers lists the folders of all clusters on this machine and their hosts on the sites, those of current runs
-// included. The error says what could not be read. The list holds the rest.
+// included. The error says what could not be read, and the list holds everything else.
 func Leftovers(ctx context.Context, sites ...Site) (all []Leftover, err error) {
 	var errs []error
 	for _, s := range sites {
@@ -140,7 +140,8 @@ func removeOrphanFolder(ctx context.Context, path string) (gone bool, err error)
 	return f.removeOurs(ctx)
 }
 
-// hostLeftovers lists the hosts of clusters on the site, and fills in the field Owned of each. For the parameter own see removeOrphans.
+// hostLeftovers lists the hosts of clusters on the site, and fills in the field Owned of each. For the parameter own
+// see removeOrphans.
 func hostLeftovers(ctx context.Context, s Site, own subnet) (all []Leftover, err error) {
 	found, err := s.Leftovers(ctx)
 	for _, l := range found {

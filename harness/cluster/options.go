@@ -27,7 +27,7 @@ type Options struct {
 	Retries     int    // how often clients resend a command without an answer; default: not at all; go-redis's own is 3
 	LogDir      string // folder in which nodes' logs stay; default: they are removed with the cluster
 
-	// Replicas is for Sentinel and Replicated topologies. The next four settings are for Sentinel topologies only.
+	// Replicas concerns Sentinel and Replicated topologies. The next four settings concern Sentinel topologies only.
 	Replicas  int           // number of replicas, at most 9; default 2
 	Sentinels int           // number of Sentinels, at most 9; default 3; a majority of them is the quorum
 	DownAfter time.Duration // down-after-milliseconds of the Sentinels, 1s or more; default 1s

@@ -82,7 +82,7 @@ func Gather(ctx context.Context, post Post, o Options) (*Team, error) {
 	return nil, err
 }
 
-// watch calls markLost for each generator that comes through the channel lost, until the run is over.
+// watch calls markLost for each generator that comes through the given channel, until the run is over.
 func (t *Team) watch(lost <-chan EndedError) {
 	for {
 		select {
@@ -122,8 +122,8 @@ func (t *Team) admit(message []byte, reply func([]byte)) {
 	}
 }
 
-// assignPlace gives a generator its number, or says in the result refused why it gets none. A generator that asks again
-// gets the same number. Until all generators have joined, a new generator may get the number of a lost one.
+// assignPlace returns a generator's number, or the reason why the generator gets none. A generator that asks again gets
+// the same number. Until all generators have joined, a new generator may get the number of a lost one.
 func (t *Team) assignPlace(h hello) (number int, refused string, isNew bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -8,9 +8,9 @@
 // kept. A second result has to make the same claim. If it does not, the unit is disputed, and its result cannot be
 // relied on.
 //
-// A unit that was handed out Tries times without a result is given up. That is an outcome as well: no unit is dropped.
-// A worker that has failed a unit leaves it to other workers, and a worker that fails where others succeed gets no more
-// work: see Worker.
+// A unit that was handed out three times (the constant Tries) without a result is given up. That is an outcome as well:
+// no unit is dropped. A worker that has failed a unit leaves it to other workers, and a worker that fails where others
+// succeed gets no more work: see Worker.
 //
 // Memory is a queue inside one process. Package jetstream has a queue for many machines.
 package workqueue

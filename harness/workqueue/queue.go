@@ -14,7 +14,7 @@ type Queue interface {
 	// Put adds a unit. It does nothing if the unit is there already or has an outcome.
 	Put(ctx context.Context, u Unit) error
 
-	// Await waits for the outcome of a unit, which may be put later.
+	// Await waits for the outcome of a unit. The unit may be put later.
 	Await(ctx context.Context, id string) (Outcome, error)
 
 	// Take waits for a unit and hands it out. The error is ErrOver when no more units are needed.

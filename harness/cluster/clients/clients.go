@@ -129,8 +129,8 @@ func (c *Set) ConnectAll(group int) ([]redis.UniversalClient, error) {
 	return c.connect(group, max(1, c.deployment.Masters))
 }
 
-// connect returns a group's clients for the first nodes, whose number is count. With many clients, or with TLS, it
-// opens the connections of clients that it has just made.
+// connect returns a group's clients for the first nodes; the parameter count says for how many. With many clients, or
+// with TLS, it opens the connections of clients that it has just made.
 func (c *Set) connect(group, count int) ([]redis.UniversalClient, error) {
 	all, fresh, err := c.clientsOf(group, count)
 	if c.opts.Clients > warmClients || c.deployment.TLS != nil {
@@ -141,8 +141,8 @@ func (c *Set) connect(group, count int) ([]redis.UniversalClient, error) {
 	return all, err
 }
 
-// clientsOf returns a group's clients for the first nodes, whose number is count. It makes the missing clients. The
-// second result lists those that this call has made.
+// clientsOf returns a group's clients for the first nodes; the parameter count says for how many. It makes the missing
+// clients. The second result lists those that this call has made.
 func (c *Set) clientsOf(group, count int) (all []redis.UniversalClient, fresh []*redis.Client, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -74,7 +74,7 @@ func (c *containerHost) labels() map[string]string {
 	}
 }
 
-// remedyFor returns a remedy for an error of the daemon that names none itself. It is empty if no remedy is known.
+// remedyFor returns a remedy for an error of the daemon whose own text names none. It is empty if no remedy is known.
 func remedyFor(err error) string {
 	if strings.Contains(err.Error(), "bind source path does not exist") {
 		return ": the Docker daemon has to run on this machine, and to see the folder: set TMPDIR to one that it sees"

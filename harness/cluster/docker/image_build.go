@@ -25,9 +25,9 @@ const (
 	importWithin = 2 * time.Minute // an import usually takes a second
 )
 
-// BuildImage makes LocalImage from a redis-server binary of this machine, chosen as by cluster.FindRedis, and the
-// binary's shared libraries. It uses no registry. If an image of the same files is there already, it is left as it is.
-// It returns the version of Redis.
+// BuildImage makes LocalImage from the redis-server binary that cluster.FindRedis chooses, and the binary's shared
+// libraries. It uses no registry. If an image of the same files is there already, it is left as it is. It returns the
+// version of Redis.
 func BuildImage(ctx context.Context, binary string) (version string, err error) {
 	binary, version, err = findServer(binary)
 	if err != nil {
@@ -46,7 +46,7 @@ func BuildImage(ctx context.Context, binary string) (version string, err error) 
 	return version, err
 }
 
-// findServer returns the path and the version of a redis-server binary, chosen as by cluster.FindRedis.
+// findServer returns the path and the version of the redis-server binary that cluster.FindRedis chooses.
 func findServer(named string) (binary, version string, err error) {
 	binary, line, err := cluster.FindRedis(named)
 	if err != nil {

@@ -41,7 +41,7 @@ func NewPrefix() string {
 type System struct {
 	target      Target
 	opts        Options
-	linkControl // the same as clients; set by Start
+	linkControl // the links of the field clients; set by Start
 
 	mu         sync.Mutex
 	deployment clients.Deployment

@@ -13,8 +13,8 @@ import (
 )
 
 // dialed is a connection that this process has opened to a host, for its own use or for an accepted connection. The
-// side that uses it is called the opener. The opener reads and writes here, and sees only the effects of faults, never
-// the one socket, which leads to the host.
+// side that uses it is called the opener. The opener reads and writes here. It sees the effects of faults, but not the
+// socket, which leads to the host.
 //
 // While the link has no fault, reads and writes go straight to the socket. While the link is withheld, bytes wait in
 // two queues, in and out. While toxics are in force, the bytes take a detour through toxiproxy, with one pipeline for
@@ -37,7 +37,7 @@ type dialed struct {
 	in     []byte // bytes from the host that the opener has not read yet
 	inEnd  error  // error that the opener gets after all bytes from the host; nil: none yet
 	out    []byte // bytes that the opener has written and that are not sent yet
-	outEnd bool   // the opener writes nothing after the bytes in out
+	outEnd bool   // the opener writes nothing after the bytes of the field out
 	sender bool   // a goroutine is sending the bytes of the opener
 
 	closed          bool      // the opener has closed the connection
@@ -205,7 +205,7 @@ func (c *dialed) Close() error {
 	return nil
 }
 
-// CloseWrite ends the opener's direction once all written bytes are sent.
+// CloseWrite closes the connection for writing, once all written bytes are sent.
 func (c *dialed) CloseWrite() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -297,7 +297,7 @@ func (c *dialed) signal() {
 	}
 }
 
-// wait waits until the connection changes, the channel healed is closed, or the deadline has passed. The channel may be
+// wait waits until the connection changes, the given channel is closed, or the deadline has passed. The channel may be
 // nil, and the deadline zero. The caller holds c.mu. wait unlocks c.mu while it waits.
 func (c *dialed) wait(deadline time.Time, healed <-chan struct{}) {
 	if c.changed == nil {

@@ -122,8 +122,8 @@ func (c *dialed) withSocket(do func(*net.TCPConn) (int, error)) (int, error) {
 	return n, err
 }
 
-// send makes a goroutine send the queued bytes to the socket, and after them the end of the opener's direction. It does
-// nothing while a goroutine is at it already, or toxiproxy has to send them. The caller holds c.mu.
+// send makes a goroutine send the queued bytes to the socket and, if the opener has ended its writing, tell the host
+// so. It does nothing while a goroutine does that already, or toxiproxy has to send the bytes. The caller holds c.mu.
 func (c *dialed) send() {
 	switch {
 	case c.sender || c.broken != nil || c.route != direct || c.tcp == nil || len(c.out) == 0 && !c.outEnd:
@@ -172,8 +172,8 @@ func (c *dialed) sendWaiting() {
 	}
 }
 
-// end ends the opener's direction on the socket. If the opener has closed the connection, or is another process whose
-// connection was accepted, end closes both directions, as a proxy does. Otherwise a paused host would keep connections
+// end closes the socket for writing. If the opener has closed the connection, or is another process whose connection
+// was accepted, end closes the socket for reading too, as a proxy does. Otherwise a paused host would keep connections
 // that were given up. The caller holds c.mu.
 func (c *dialed) end() {
 	if c.closed || c.opener != nil {

@@ -33,7 +33,8 @@ type Access struct {
 	// Waiting is called each time NATS is away, or does not have the coordination yet; may be nil. It must not block.
 	Waiting func(why string)
 
-	// Broken returns why the NATS can no longer store anything, or nil; may be nil. Only an embedded NATS sets it.
+	// Broken returns why the NATS can no longer store anything, or nil if it can. Only an embedded NATS sets this
+	// function; otherwise it may be nil.
 	Broken func() error
 }
 

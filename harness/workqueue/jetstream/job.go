@@ -272,7 +272,7 @@ func triesOf(all []oneTry) (tries []workqueue.Try) {
 	return tries
 }
 
-// try returns the record of this try. The format why, with its args, says what became of the try.
+// try returns the record of this try. The parameter why, a format for args, says what became of the try.
 func (j *job) try(why string, failed bool, args ...any) oneTry {
 	return oneTry{j.tryID, workqueue.Try{Worker: j.q.as, Why: fmt.Sprintf(why, args...), Failed: failed}}
 }
@@ -284,9 +284,8 @@ func (j *job) begin(ctx context.Context) ([]oneTry, error) {
 	})
 }
 
-// changeTries replaces the unit's recorded tries by the result of the function change; if that is nil, they stay as
-// they are. The argument others holds the tries without this one, and last says whether this try is the latest on
-// record.
+// changeTries replaces the unit's recorded tries by what the function change returns; if that is nil, they stay as they
+// are. The function gets all tries but this one, and is told whether this try is the latest on record.
 func (j *job) changeTries(ctx context.Context,
 	change func(others []oneTry, last bool) []oneTry) (all []oneTry, err error) {
 	err = j.q.try(ctx, "record a try", attemptTime, func(ctx context.Context) error {
@@ -309,8 +308,8 @@ func (j *job) changeTries(ctx context.Context,
 	return all, err
 }
 
-// read reads a key's value into the variable that into points to, and returns the key's revision. If there is no key,
-// the revision is 0 and the variable is not changed.
+// read reads a key's value into the variable to which the parameter into points, and returns the key's revision. If
+// there is no key, the revision is 0 and the variable is not changed.
 func (q *Queue) read(ctx context.Context, key string, into any) (revision uint64, err error) {
 	e, err := q.keys.Get(ctx, key)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {

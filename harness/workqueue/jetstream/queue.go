@@ -13,7 +13,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Format is the version of what a coordination stores. It is raised when older programs cannot read it.
+// Format is the version of what a coordination stores. It is raised when older programs cannot read what newer ones
+// store.
 const Format = 3
 
 // Head describes a coordination. Workers refuse one that they cannot work for.

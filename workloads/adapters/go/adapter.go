@@ -50,7 +50,7 @@ var ErrNothingDone = errors.New("nothing was done")
 type Says struct {
 	Symmetric bool   // tokens are only compared for equality
 	Masters   int    // least number of independent masters; 0: one Redis
-	Clock     string // default: asked
+	Clock     string // "asked", "preloaded" or "real"; default: "asked"
 	Fresh     bool   // each schedule of a search begins with new clients
 }
 

@@ -52,7 +52,7 @@ func (l *lock) Release(ctx context.Context, key, owner string) (bool, error) {
 	return true, nil
 }
 
-// refused returns no error if the store's scripts have refused, and every other error as it is.
+// refused returns false without an error if a script of the store has refused. It returns every other error as it is.
 func refused(err error) (bool, error) {
 	var etag *state.ETagError
 	if text := err.Error(); errors.As(err, &etag) && strings.Contains(text, "failed to") ||

@@ -1,6 +1,6 @@
 //go:build ignore
 
-// A lock of bsm/redis-lock, whose Lock renews what it holds.
+// A lock of bsm/redis-lock, whose method Lock also renews a lock that is held.
 package main
 
 import (

@@ -24,8 +24,8 @@ type Open func(t *testing.T, lease time.Duration) func(worker string) workqueue.
 // InRealTime runs a test in real time, for a queue with a server. A queue inside one process uses synctest.Test.
 func InRealTime(t *testing.T, test func(*testing.T)) { test(t) }
 
-// Test runs the tests of a queue, or only those with the given names. The function in, which is InRealTime or
-// synctest.Test, runs each test.
+// Test runs the tests of a queue, or only those with the given names. The parameter in, InRealTime or synctest.Test, is
+// the function that runs each test.
 func Test(t *testing.T, in func(*testing.T, func(*testing.T)), open Open, names ...string) {
 	all := map[string]func(*testing.T, Open){
 		"each unit has one outcome":                  eachUnitHasOneOutcome,
