@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// list holds, by key, the reason for each mutant that behaves like the original.
+// list holds the reason for each mutant that behaves like the original, by the mutant's key.
 type list map[string]string
 
 // readList reads a list. The file has a line for each mutant, as mutate prints it. An indented reason follows one or

@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// announcing is the process of a test that drives itself: it announces its operations instead of being asked for them.
+// announcing is an adapter's process that drives itself: it announces its operations instead of being asked for them.
 // The process lasts for one schedule.
 type announcing struct {
 	cmd       *exec.Cmd
@@ -119,8 +119,8 @@ func (d *announcing) begin() error {
 	return nil
 }
 
-// OnAnnounced takes a text that the client at address has announced. It returns when the process may go on: at its next
-// call of Next, or when it has ended.
+// OnAnnounced takes a text that the client at address has announced. It returns when the process may go on: when Next
+// is called again, or when the process has ended.
 func (p *Runner) OnAnnounced(address, text string) {
 	p.mu.Lock()
 	d := p.announcing[address]

@@ -108,8 +108,8 @@ type trial struct {
 	first     error // the first thing that was wrong
 }
 
-// begin starts the program, and a second process of it if one process serves only one client. It returns the adapter
-// completed by the program's description of itself.
+// begin starts the program, in two processes if one process serves only one client. It returns the adapter completed by
+// the program's description of itself.
 func (t *trial) begin(p *Runner) (workloads.Adapter, error) {
 	for len(t.processes) == 0 || len(t.processes) == 1 && t.processes[0].ready.Clients == 1 {
 		one, err := p.start(t.to.init(), underLoad)

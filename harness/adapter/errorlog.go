@@ -19,7 +19,7 @@ type errorLog struct {
 	mu      sync.Mutex
 	kept    int  // number of bytes kept
 	leftOut int  // number of bytes left out
-	inLine  bool // the bytes that are kept end within a line
+	inLine  bool // the bytes that are kept end in the middle of a line
 }
 
 // openLog opens the file for what a process writes to its standard error. It returns nil if dir is empty.

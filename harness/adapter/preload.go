@@ -40,8 +40,8 @@ const (
 var errTimer = fmt.Errorf("it waits for a timer of its event loop (setTimeout, asyncio.sleep), which a preloaded "+
 	"clock cannot answer: let it ask for sleep, %s", page)
 
-// clocks makes the preloaded clocks of a program's processes. It compiles the library to preload when the first clock
-// is needed. The zero value is ready.
+// clocks makes the preloaded clocks of a program's processes. It compiles the preloaded library when the first clock is
+// needed. The zero value is ready.
 type clocks struct {
 	mu     sync.Mutex
 	folder string
@@ -49,7 +49,7 @@ type clocks struct {
 	made   int
 }
 
-// libraryName is the name of the library to preload, in the folder of clocks.
+// libraryName is the name of the preloaded library in the folder of clocks.
 const libraryName = "clock.so"
 
 // prepare writes the library to a new folder, if that was not done yet. The caller holds the lock.

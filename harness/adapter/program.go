@@ -100,7 +100,6 @@ func (p *Runner) prepared() (command []string, err error) {
 	return p.command, err
 }
 
-// errClosed is the error of a runner that was closed.
 var errClosed = errors.New("the adapter is closed")
 
 // purpose says what a process is started for.

@@ -8,7 +8,7 @@ import (
 )
 
 // Preflight checks that this machine can run a cluster of one master with these options. It starts nothing, but fetches
-// a platform's image if that is missing. The result found names what nodes would run from: the redis-server binary, or
+// a platform's image if that is missing. It returns the name of what nodes would run from: the redis-server binary, or
 // something of the platform such as an image. The error wraps ErrNoRedis, ErrLimit with every limit that is too low, or
 // an error of the platform.
 func (o Options) Preflight() (found string, err error) {

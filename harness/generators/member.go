@@ -22,7 +22,7 @@ const (
 // member is one generator as the coordinator sees it.
 type member struct {
 	team  *Team
-	name  string // name of the generator
+	name  string
 	place place
 
 	ctx    context.Context // ends when the generator is lost, or has left

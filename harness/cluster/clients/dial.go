@@ -94,7 +94,6 @@ func refusedTLS(err error) error {
 	return fmt.Errorf("TLS: %w", err)
 }
 
-// securedConn is a connection with TLS.
 type securedConn struct{ *tls.Conn }
 
 // Close closes the connection and returns no error. TLS's own error would say that the other side was not notified,

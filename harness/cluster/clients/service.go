@@ -17,7 +17,7 @@ type services []*service
 
 // service tracks the node that answers one client group, and the node that acknowledges its writes.
 type service struct {
-	report func(kind, node string) // reports a change
+	report func(kind, node string)
 
 	mu      sync.Mutex                // held to change the fields below
 	writer  atomic.Pointer[knownNode] // node that acknowledged the latest write; nil: no node still accepts writes

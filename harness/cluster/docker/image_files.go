@@ -62,7 +62,6 @@ func (f *imageFiles) addFolder(name string) {
 	f.add(tar.Header{Name: name, Mode: sticky | 0o777, Typeflag: tar.TypeDir}, nil)
 }
 
-// addLink adds a symbolic link.
 func (f *imageFiles) addLink(name, to string) {
 	f.add(tar.Header{Name: name, Linkname: to, Mode: 0o777, Typeflag: tar.TypeSymlink}, nil)
 }

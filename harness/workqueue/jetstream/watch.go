@@ -64,7 +64,6 @@ func (q *Queue) applyAll(ctx context.Context, keys jetstream.KeyWatcher) {
 	}
 }
 
-// apply applies the change of a key.
 func (q *Queue) apply(e jetstream.KeyValueEntry) {
 	kind, of, _ := strings.Cut(e.Key(), ".")
 	q.mu.Lock()

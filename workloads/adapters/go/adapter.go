@@ -102,7 +102,6 @@ type server struct {
 	clients map[int]any
 }
 
-// say writes an answer.
 func (s *server) say(answer map[string]any) {
 	line, err := json.Marshal(answer)
 	if err != nil {

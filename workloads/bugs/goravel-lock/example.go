@@ -14,7 +14,7 @@ import (
 )
 
 type driver struct {
-	contracts.Driver // nil: a lock calls no other method
+	contracts.Driver // nil: a lock calls only driver's own methods
 	redis            *redis.Client
 }
 

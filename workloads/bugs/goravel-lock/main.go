@@ -1,6 +1,6 @@
 //go:build ignore
 
-// A lock of Goravel's cache. The cache's driver for Redis is a module of its own; driver stands for it.
+// A lock of Goravel's cache. The cache's driver for Redis is a module of its own; the type driver stands for it.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 
 // driver has the two methods of goravel's cache driver that a lock calls. They do what the documentation promises.
 type driver struct {
-	contracts.Driver // nil: a lock calls no other method
+	contracts.Driver // nil: a lock calls only driver's own methods
 	redis            *redis.Client
 	err              error // error of the last command
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // Remains lists what is left of clusters in the temporary folder tmp: folders, hosts and processes. It leaves out the
-// cluster in the folder spared.
+// cluster whose folder the parameter spared names.
 func (p Platform) Remains(t *testing.T, tmp, spared string) (left []string) {
 	t.Helper()
 	for _, l := range p.leftovers(t) {
@@ -98,8 +98,8 @@ func (p Platform) OrphansAreRemovedAndNothingElse(t *testing.T, kinds ...string)
 	Whole(t, c)
 }
 
-// awaitNothing checks that nothing remains except the cluster in the folder own. It waits only for processes, since the
-// kernel may not have ended the nodes of a dead harness yet.
+// awaitNothing checks that nothing remains except the cluster in the given folder. It waits only for processes, since
+// the kernel may not have ended the nodes of a dead harness yet.
 func (p Platform) awaitNothing(t *testing.T, own string) {
 	t.Helper()
 	for _, what := range p.Remains(t, os.TempDir(), own) {

@@ -26,7 +26,7 @@ const Hang = time.Minute
 type Platform struct {
 	Options cluster.Options                      // options of the clusters, which name the platform
 	Sites   func(context.Context) []cluster.Site // sites where hosts may be left over; nil: none
-	Dogs    int                                  // number of watchdogs of one harness, without the one of its folder
+	Dogs    int                                  // number of a harness's watchdogs, not counting its folder's
 	// Usual is the time in which a harness certainly starts a cluster and stops it; default 2s.
 	Usual time.Duration
 }

@@ -29,7 +29,8 @@ const (
 )
 
 // Main runs the tests, or the victim's task in a process that NewVictim has started. It ends the process. TestMain
-// calls it. The map more has further tasks, by name, that only this test binary has. A task returns its exit code.
+// calls it. The parameter more holds further tasks, which only this test binary has, by name. A task returns its exit
+// code.
 func (p Platform) Main(m *testing.M, more map[string]func() int) {
 	switch as := os.Getenv(asHarness); as {
 	case "":
