@@ -36,7 +36,7 @@ func (e Entry) Base() string {
 }
 
 // Fits reports whether name is the entry's base name, or its name with a value in place of the word in capitals. The
-// result value is that value, or empty for the base name.
+// first result is that value, or empty for the base name.
 func (e Entry) Fits(name string) (value string, ok bool) {
 	if name == e.Base() {
 		return "", true

@@ -82,7 +82,7 @@ func (m populated) ClientGroups() []string {
 // String lists the groups.
 func (s struckGroups) String() string { return strings.Join(s.names, ", ") }
 
-// sum adds up the results of the function count for the groups.
+// sum adds up the results of the given function for the groups.
 func (s struckGroups) sum(count func(group int) int) (n int) {
 	for _, g := range s.groups {
 		n += count(g)
@@ -101,7 +101,7 @@ func untilSeen(ctx context.Context, seen func() bool) error {
 	})
 }
 
-// each calls the function do for each group. It returns a heal that calls every undo function that do has returned.
+// each calls the given function for each group. It returns a heal that calls every undo function that it got.
 func (s struckGroups) each(do func(group int) (undo func())) func(context.Context) error {
 	var heals []func()
 	for _, g := range s.groups {

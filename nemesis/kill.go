@@ -41,8 +41,8 @@ func Restart(c Restartable, t Target) harness.Nemesis {
 	return ofNodes("restart-"+t.String(), harness.EndsProcess, c, t, takeDown(c, "shut down", c.Terminate))
 }
 
-// takeDown returns a strike that ends each node by calling the function end. Its heal starts the nodes again. In the
-// bite the word done, such as "killed", says what happened to the nodes.
+// takeDown returns a strike that ends each node by calling the given function. Its heal starts the nodes again. In the
+// bite the parameter done, a word such as "killed", says what happened to the nodes.
 func takeDown(c Killable, done string, end func(ctx context.Context, node string) error) strike {
 	return func(ctx context.Context, chosen targets) (harness.Injection, error) {
 		inj := harness.Injection{

@@ -167,7 +167,7 @@ func nothingToHeal(context.Context) error { return nil }
 // pollEvery is the time between two checks of a condition.
 const pollEvery = 20 * time.Millisecond
 
-// poll calls the function look until look returns false, or until ctx ends. It returns the last error of look.
+// poll calls the given function until it returns false, or until ctx ends. It returns the last error of the function.
 func poll(ctx context.Context, look func() (again bool, err error)) error {
 	return await.Poll(ctx, pollEvery, look)
 }
@@ -211,7 +211,7 @@ func awaitAnswer(ctx context.Context, c probed, from, to string) error {
 	return pollUntil(ctx, func() error { return c.Probe(ctx, from, to) })
 }
 
-// pollUntil calls the function cond again and again until it returns nil.
+// pollUntil calls the given function again and again until it returns nil.
 func pollUntil(ctx context.Context, cond func() error) error {
 	return poll(ctx, func() (bool, error) { err := cond(); return err != nil, err })
 }

@@ -17,9 +17,9 @@ import (
 
 // AnnouncingProcess is a process that announces its operations, in one schedule.
 type AnnouncingProcess interface {
-	// Next lets the process go on until its next announcement, and returns that announcement. The result more is false
-	// if the process has ended instead. Meanwhile a process with a preloaded clock gets its time from ctx. The error
-	// says why the process can no longer be used.
+	// Next lets the process go on until its next announcement, and returns that announcement. The second result is
+	// false if the process has ended instead. Meanwhile a process with a preloaded clock gets its time from ctx. The
+	// error says why the process can no longer be used.
 	Next(ctx context.Context) (text string, more bool, err error)
 }
 

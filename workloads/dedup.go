@@ -183,7 +183,7 @@ func (c *dedupClient) confirm(ctx context.Context, s *harness.Session, id string
 	})
 }
 
-// receive returns the number of the message that the caller gets next. The result again is true if the message repeats
+// receive returns the number of the message that the caller gets next. The second result is true if the message repeats
 // an earlier one.
 func (d *dedups) receive(s *harness.Session) (number int64, again bool) {
 	if s.Rand.Float64() < redelivered {

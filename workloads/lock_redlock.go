@@ -135,7 +135,7 @@ func (l *redlockLock) ask(
 	return v
 }
 
-// leaseLeft reports whether a lease that began at the time start still lasts. It takes a hundredth of the lease off for
+// leaseLeft reports whether a lease that began at the given time still lasts. It takes a hundredth of the lease off for
 // clocks that differ, and 2 ms for the precision of Redis's expiries.
 func leaseLeft(ctx context.Context, start time.Time, ttl time.Duration) bool {
 	const expiryStep = 2 * time.Millisecond

@@ -156,7 +156,7 @@ func (d *announcing) breakDown(why error) {
 	}
 }
 
-// Next lets the process go on and returns its next announcement. The result more is false if the process has ended
+// Next lets the process go on and returns its next announcement. The second result is false if the process has ended
 // instead. While Next waits, it answers the process's questions about the time with the clock of ctx.
 func (d *announcing) Next(ctx context.Context) (text string, more bool, err error) {
 	if d.open != nil {

@@ -44,7 +44,7 @@ func Missing(v workloads.Variant) error {
 }
 
 // Interpreter returns the command that runs the adapter of a library's variant, such as /usr/bin/python3: the first of
-// Library.Interpreters that has the library. The result skipped is the first interpreter in the list if that one lacks
+// Library.Interpreters that has the library. The second result is the first interpreter in the list if that one lacks
 // the library, and otherwise empty. Both results are empty if no interpreter has the library, or if v is not a
 // library's variant.
 func Interpreter(v workloads.Variant) (command, skipped string) {

@@ -66,7 +66,7 @@ func (c *process) send(r request) (chan answer, error) {
 }
 
 // register makes the channel for the answers to r, and gives r the next id. A request for a thread keeps the thread's
-// id. The result others says whether further requests wait for answers.
+// id. The second result says whether further requests wait for answers.
 func (c *process) register(r *request) (answers chan answer, others bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

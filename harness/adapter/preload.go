@@ -212,7 +212,7 @@ func (k *clock) answer(conn net.Conn) {
 
 // ask passes a question of the process to the current operation and waits for the answer. A sleep of 0 asks for the
 // time. Between operations ask repeats the time of day that the clock answered most recently. It leaves a sleep
-// unanswered, so that the process really sleeps: another of its threads may be the one that sleeps. The result ended
+// unanswered, so that the process really sleeps: another of its threads may be the one that sleeps. The second result
 // says whether the process has ended meanwhile.
 func (k *clock) ask(sleep time.Duration) (answered, ended bool) {
 	over := k.owner.underWay()

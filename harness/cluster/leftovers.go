@@ -85,7 +85,7 @@ func removeOrphanHosts(ctx context.Context, s Site, own subnet) (removed []Lefto
 	return removed, errors.Join(err, failed)
 }
 
-// removeUnowned calls the function remove for each orphan in the list. It returns the orphans that are gone afterwards.
+// removeUnowned calls the given function for each orphan in the list. It returns the orphans that are gone afterwards.
 func removeUnowned(all []Leftover, remove func(Leftover) (gone bool, err error)) (removed []Leftover, failed error) {
 	for _, l := range all {
 		if l.Owned {

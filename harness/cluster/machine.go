@@ -63,7 +63,7 @@ func readMachine(root fs.FS) machine {
 	return m
 }
 
-// memoryLeft returns the bytes of memory that our control groups still allow. The result limited is false if none of
+// memoryLeft returns the bytes of memory that our control groups still allow. The second result is false if none of
 // them has a limit.
 //
 // A control group of version 2 is a line "0::/path" in /proc/self/cgroup, one of version 1 a line like

@@ -167,7 +167,7 @@ func (u *missedMessages) tail() string {
 // zones lists the time zones in which a log may be: processes log in local time, containers in UTC.
 var zones = []*time.Location{time.Local, time.UTC}
 
-// read lists the messages that were missed. The result complete is false if there may be more, because the log was
+// read lists the messages that were missed. The second result is false if there may be more, because the log was
 // truncated or the Sentinel's clock was changed: the log lacks the last message that was received, or times in it
 // cannot be right.
 func (u *missedMessages) read() (missed []harness.Event, complete bool) {
@@ -209,7 +209,7 @@ func (u *missedMessages) firstMissed(all []harness.Event) int {
 }
 
 // plausible returns the messages in front of the first implausible time. A time is implausible if it is earlier than
-// the time of the preceding message, or later than the present, the parameter now. The result complete is true if all
+// the time of the preceding message, or later than the present, the parameter now. The second result is true if all
 // times are plausible.
 func (u *missedMessages) plausible(all []harness.Event, now time.Duration) (first []harness.Event, complete bool) {
 	before := u.last.At - deliveredWithin

@@ -147,7 +147,7 @@ func (m *member) Open(ctx context.Context, share harness.Share) error {
 	return err
 }
 
-// Load makes the generator run its clients until the channel stop is closed. What the clients record goes to the feed.
+// Load makes the generator run its clients until the given channel is closed. What the clients record goes to the feed.
 func (m *member) Load(ctx context.Context, stop <-chan struct{}, feed *harness.Feed) error {
 	m.mu.Lock()
 	m.feed = feed

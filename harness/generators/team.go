@@ -274,7 +274,7 @@ func (t *Team) Hangup(ctx context.Context, from, to string) error {
 	return err
 }
 
-// probeAll has every generator test a link. The result failed is the number of generators in which the test failed.
+// probeAll has every generator test a link. The first result is the number of generators in which the test failed.
 func (t *Team) probeAll(ctx context.Context, o order) (failed int, err error) {
 	o.For = orderWithin
 	if end, ends := ctx.Deadline(); ends {

@@ -41,7 +41,7 @@ func (c *Set) probeDialer(group int) Dialer {
 	}
 }
 
-// callOrEmpty calls the function ip for the group. It returns "" if the function is nil.
+// callOrEmpty calls the given function for the group. It returns "" if the function is nil.
 func callOrEmpty(ip func(group int) string, group int) string {
 	if ip == nil {
 		return ""

@@ -144,8 +144,8 @@ func noDaemon(err error) error {
 	return fmt.Errorf("%w: %s: %s", ErrNoDocker, said, remedy)
 }
 
-// ask makes one call and waits for its result, for at most the time within. A call that ignores its context continues
-// in the background.
+// ask makes one call and waits for its result, for at most the given time. A call that ignores its context continues in
+// the background.
 func ask[T any](ctx context.Context, within time.Duration, call func(context.Context) (T, error)) (T, error) {
 	type answer struct {
 		it  T
@@ -170,8 +170,8 @@ func ask[T any](ctx context.Context, within time.Duration, call func(context.Con
 	return a.it, a.err
 }
 
-// callWithin makes one call without a result, and waits for at most d.change. The parameter what says in the error what
-// the call was for.
+// callWithin makes one call without a result, and waits for at most d.change. The parameter what, which becomes part of
+// the error, says what the call was for.
 func (d *daemon) callWithin(ctx context.Context, what string, call func(context.Context) error) error {
 	_, err := ask(ctx, d.change, func(ctx context.Context) (struct{}, error) { return struct{}{}, call(ctx) })
 	if err != nil {

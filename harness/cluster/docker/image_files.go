@@ -46,8 +46,8 @@ func (f *imageFiles) addProgram(ctx context.Context, name, binary string) {
 	}
 }
 
-// addFile adds the file at the path source to the image, under the given name. All users may run it. If source is a
-// link, addFile adds the file that the link points to.
+// addFile adds the file at the path in the parameter source to the image, under the given name. All users may run it.
+// If source is a link, addFile adds the file that the link points to.
 func (f *imageFiles) addFile(name, source string) {
 	b, err := os.ReadFile(source)
 	if err != nil && f.err == nil {

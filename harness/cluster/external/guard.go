@@ -85,8 +85,8 @@ func (c *guardedConn) checkCommands(b []byte) error {
 
 var errNotRESP = errors.New("the client sent something other than a command of the Redis protocol")
 
-// nextCommand reads the first command of b, an array of strings in the Redis protocol. The result args is nil if b has
-// only a part of the command. The result rest is what follows the command.
+// nextCommand reads the first command of b, an array of strings in the Redis protocol. The first result is nil if b has
+// only a part of the command. The second is what follows the command.
 func nextCommand(b []byte) (args []string, rest []byte, err error) {
 	n, rest, whole, err := readNumber(b, '*')
 	if err != nil || !whole {
@@ -109,7 +109,7 @@ func nextCommand(b []byte) (args []string, rest []byte, err error) {
 	return args, rest, nil
 }
 
-// readNumber reads the number in a line such as "*3" or "$5", whose first byte is the parameter kind. The result whole
+// readNumber reads the number in a line such as "*3" or "$5", whose first byte is the parameter kind. The third result
 // is false if the line has not ended yet.
 func readNumber(b []byte, kind byte) (n int, rest []byte, whole bool, err error) {
 	if len(b) == 0 {

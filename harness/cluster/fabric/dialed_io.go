@@ -108,7 +108,7 @@ func (c *dialed) isDirect(gate <-chan struct{}) bool {
 	return c.route == direct && c.tcp != nil && gate == nil
 }
 
-// withSocket calls the function do with the socket. The caller holds c.mu. withSocket unlocks c.mu during the call.
+// withSocket calls the given function with the socket. The caller holds c.mu. withSocket unlocks c.mu during the call.
 func (c *dialed) withSocket(do func(*net.TCPConn) (int, error)) (int, error) {
 	tcp := c.tcp
 	c.using++

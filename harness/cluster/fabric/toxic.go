@@ -165,8 +165,8 @@ func (l *Link) goDirect() {
 func toxicName(d stream.Direction, number int64) string { return fmt.Sprintf("%v #%d", d, number) }
 
 // operate calls the function op, which adds or removes a toxic, and then the function finish. Operations on one link
-// run one after another. If op takes too long, operate resets the link's connections, so that op can end, and the
-// result stuck is true.
+// run one after another. If op takes too long, operate resets the link's connections, so that op can end, and returns
+// true.
 func (l *Link) operate(op func() error, finish func()) (stuck bool, err error) {
 	done, over := make(chan error, 1), make(chan struct{})
 	go func() {

@@ -30,7 +30,7 @@ func (p Post) Ask(ctx context.Context, subject string, message []byte) ([]byte, 
 // unanswerWithin is how long stop waits for the server to confirm that this process no longer answers.
 const unanswerWithin = time.Second
 
-// Answer calls the function answer for messages to the subject, in order, until stop is called.
+// Answer calls the given function for each message to the subject, in order, until stop is called.
 func (p Post) Answer(subject string, answer func(message []byte, reply func([]byte))) (stop func(), err error) {
 	sub, err := p.q.nc.Subscribe(p.subject(subject), func(msg *nats.Msg) {
 		answer(msg.Data, func(a []byte) { _ = msg.Respond(a) }) // if that fails, the sender asks again
