@@ -24,7 +24,7 @@ import (
 
 // primary tells which node is primary.
 type primary interface {
-	// Primary returns the node that most Sentinels name as primary.
+	// Primary returns the node that a majority of the Sentinels name as primary.
 	Primary(ctx context.Context) (string, error)
 	// AwaitPromotion waits until a node other than the old primary says that it is primary, and returns its name.
 	AwaitPromotion(ctx context.Context, old string) (string, error)
@@ -33,8 +33,8 @@ type primary interface {
 	Patience() time.Duration
 }
 
-// awaitPromoted waits until a node other than the parameter old is primary and most Sentinels name this node. If the
-// old primary comes back before that, it may become primary again.
+// awaitPromoted waits until a node other than the parameter old is primary and a majority of the Sentinels name this
+// node. If the old primary comes back before that, it may become primary again.
 func awaitPromoted(ctx context.Context, c primary, old string) (string, error) {
 	name, err := c.AwaitPromotion(ctx, old)
 	if err != nil {

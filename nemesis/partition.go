@@ -147,7 +147,7 @@ func (cut cutHosts) describe(shut []harness.Link) string {
 	return s
 }
 
-// twoPrimaries waits until a node other than old is primary, and checks that the old primary still is one too.
+// twoPrimaries waits until a node other than old is primary, and checks that the old primary still is primary too.
 func twoPrimaries(ctx context.Context, c Partitionable, old string) (string, error) {
 	seen, err := awaitPromoted(ctx, c, old)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 
 // Topology lists the hosts of a system, so that a fault can choose among them.
 type Topology interface {
-	// Primary returns the node that most Sentinels name as primary. With several masters it returns an error.
+	// Primary returns the node that a majority of the Sentinels name as primary. With several masters it returns an
+	// error.
 	Primary(ctx context.Context) (string, error)
 	RedisNodes() []string
 	Sentinels() []string
@@ -37,7 +38,7 @@ func (t Target) Pick(ctx context.Context, c Topology, rng *rand.Rand) ([]string,
 	return chosen, err
 }
 
-// Primary chooses the node that most Sentinels name as primary.
+// Primary chooses the node that a majority of the Sentinels name as primary.
 func Primary() Target {
 	return Target{"primary", func(ctx context.Context, c Topology, _ *rand.Rand) ([]string, error) {
 		p, err := c.Primary(ctx)

@@ -24,8 +24,8 @@ type Connector interface {
 	Connect(group int) (redis.UniversalClient, error)
 }
 
-// call traces the commands of one operation, to decide what an error of the operation means. The operation certainly
-// had no effect only if none of its commands can have been executed.
+// call traces the commands of one operation, to decide what an error of the operation means. If one of its commands may
+// have been executed, the operation may have had an effect. Otherwise it certainly had none.
 type call struct {
 	sent       atomic.Bool // the tracer has seen a command
 	mayHaveRun atomic.Bool // a command may have been executed

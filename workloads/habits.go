@@ -137,7 +137,7 @@ func (c *dedupClient) deliverIfNew(ctx context.Context, s *harness.Session, clai
 	}
 }
 
-// drawInTurn draws from two sequences in turn.
+// drawInTurn draws from two sequences alternately.
 func (c *sequenceClient) drawInTurn(ctx context.Context, s *harness.Session, key string, regime Regime) {
 	for call := range 4 {
 		name := key

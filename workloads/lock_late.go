@@ -63,8 +63,8 @@ const (
 	extendInTime
 )
 
-// lateTurns lists the ways of late holds, in turn, for a lock that cannot be renewed. lateExtenderTurns is for one that
-// can.
+// lateTurns lists the ways of late holds, in the order of their use, for a lock that cannot be renewed.
+// lateExtenderTurns is for one that can.
 var (
 	lateTurns         = []lateWay{releaseLate, releaseAtEnd}
 	lateExtenderTurns = []lateWay{extendLate, extendAtEnd, releaseLate, extendAtEnd, extendInTime, extendAtEnd,

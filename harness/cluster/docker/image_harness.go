@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// HarnessImage is the default name of the image of this program that BuildHarnessImage makes.
+// HarnessImage is the default name of the image that BuildHarnessImage makes of this program.
 const HarnessImage = "doublegrant/harness:local"
 
 const (

@@ -20,8 +20,8 @@ const dialWithin = 2 * time.Second
 // accept queue of their host, and the kernel tries again only after a second.
 const mostDialing = 64
 
-// Link carries the connections that one host opens to another, in both directions of their bytes. Several faults may be
-// in force on a link at once. Bytes flow as before when the last fault has healed.
+// Link carries the connections that one host opens to another, with their bytes in both directions. Several faults may
+// be in force on a link at once. Bytes flow as before when the last fault has healed.
 type Link struct {
 	Src, Dst string
 

@@ -340,8 +340,8 @@ func (q *Queue) State(ctx context.Context, id string) (s workqueue.UnitState, er
 	return s, err
 }
 
-// endTry changes the recorded tries at the end of this one. If a later try has begun, it changes nothing, and the
-// result lost is true: the unit belongs to another worker now.
+// endTry changes the recorded tries at the end of this one. If a later try has begun, it changes nothing, and its
+// second result is true: the unit belongs to another worker now.
 func (j *job) endTry(ctx context.Context,
 	change func(others []oneTry) []oneTry) (tries []oneTry, lost bool, err error) {
 	tries, err = j.changeTries(ctx, func(others []oneTry, last bool) []oneTry {
