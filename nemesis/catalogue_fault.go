@@ -40,7 +40,7 @@ func (e Entry) With(given Parameters, period time.Duration, masters bool) (f Con
 }
 
 // Custom returns a fault that is not in the catalogue. The fault has the Name, For, Needs and Does of e; other fields
-// of e are ignored. The function make makes the fault's Nemesis. If make is nil, the fault has none.
+// of e are ignored. The given function makes the fault's Nemesis. If it is nil, the fault has none.
 func Custom(e Entry, make func(Subject) harness.Nemesis) Configured {
 	if make != nil {
 		e.make = func(_ Configured, on Subject) harness.Nemesis { return make(on) }

@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// WithRemoteClients returns the cluster as faults see it when its clients run in other processes. The argument links
-// controls the links on which client groups open connections; c controls all other links.
+// WithRemoteClients returns the cluster as faults see it when its clients run in other processes. Links on which client
+// groups open connections are controlled by the parameter links, and all other links by c.
 func WithRemoteClients(c Cluster, links harness.LinkControl) Cluster {
 	return remoteClients{Cluster: c, links: links}
 }

@@ -214,8 +214,8 @@ func (c Adapter) onMasters(id string, runner AdapterRunner, v Variant) Variant {
 	return v
 }
 
-// adapterProgram returns p with clients whose operations are done by processes, one for each client. The argument
-// client makes client i, counted from 0, from the operations of its process.
+// adapterProgram returns p with clients whose operations are done by processes, one for each client. The given function
+// makes client i, counted from 0, from the operations of its process.
 func (c Adapter) adapterProgram(
 	p interleave.Program, runner AdapterRunner, client func(i int, ops Operations) harness.Client,
 ) interleave.Program {

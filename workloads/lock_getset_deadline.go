@@ -68,8 +68,8 @@ func (l *getsetDeadlineLock) Acquire(ctx context.Context, key, _ string, ttl tim
 	return l.takeOver(ctx, key, held, ttl)
 }
 
-// takeOver sets a new deadline. The parameter passed is the old deadline that the caller has read. The lock is granted
-// only if it is still that deadline which the new one replaces.
+// takeOver sets a new deadline. The parameter passed is the old deadline that the caller has read. It grants the lock
+// only if the new deadline has replaced that one.
 func (l *getsetDeadlineLock) takeOver(ctx context.Context, key, passed string, ttl time.Duration) (bool, error) {
 	old, err := l.redis.GetSet(ctx, key, harness.Now(ctx).Add(ttl).UnixMilli()).Result()
 	if err == redis.Nil {

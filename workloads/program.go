@@ -126,8 +126,8 @@ func LockProgram(o Options, newLocker func(redis.UniversalClient) Locker) interl
 	}, newLocker, func(lock Locker, i int) harness.Client { return exploredLockClient(lock, o, i) })
 }
 
-// withClients returns p with the clients that the function client makes. Each client uses an algorithm of its own, made
-// by newAlgorithm. Clients that are goroutines of one process share one algorithm.
+// withClients returns p with the clients that the parameter client makes. Each client uses an algorithm of its own,
+// made by newAlgorithm. Clients that are goroutines of one process share one algorithm.
 func withClients[A any](p interleave.Program, newAlgorithm func(redis.UniversalClient) A,
 	client func(algorithm A, place int) harness.Client) interleave.Program {
 	p.Open = func(i int, r redis.UniversalClient) harness.Client { return client(newAlgorithm(r), i) }

@@ -91,8 +91,8 @@ func (r Regime) generator() proposals {
 	}
 }
 
-// growingFrom returns a function that counts its calls, beginning at the number start. It returns the count less a
-// small random lag, but never less than that number.
+// growingFrom returns a function that counts its calls, beginning at the number start. That function returns the count
+// less a small random lag, but never less than start.
 func growingFrom(start int64) func(*rand.Rand) int64 {
 	var n atomic.Int64
 	return func(rng *rand.Rand) int64 { return start + max(0, n.Add(1)-1-rng.Int64N(growingLag)) }

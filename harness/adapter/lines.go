@@ -16,9 +16,9 @@ type lines struct {
 	spare   []byte // the next buffer for waiting lines
 }
 
-// write passes line to a process, or leaves it to a goroutine that is already writing. If the parameter others is true,
-// other goroutines run first, so that one write takes all their lines. Errors are ignored: a process that has closed
-// its input is about to end, and the process's output tells why.
+// write passes a line to a process, or leaves it to a goroutine that is already writing. If the parameter others is
+// true, other goroutines run first, so that one write takes all their lines. Errors are ignored: a process that has
+// closed its input is about to end, and the process's output tells why.
 func (l *lines) write(to io.Writer, line []byte, others bool) {
 	if !l.add(line) {
 		return

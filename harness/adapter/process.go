@@ -47,7 +47,7 @@ type process struct {
 	waiting map[int]chan answer // channels for awaited answers, by id of the operation
 	why     error               // why nothing more comes from the process; nil while it works
 
-	broken chan struct{} // closed when why is set
+	broken chan struct{} // closed when the field why is set
 }
 
 func newProcess() *process {

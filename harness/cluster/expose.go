@@ -11,7 +11,7 @@ import (
 // new addresses.
 //
 // On these connections, faults on the links of client groups do not act here but in the processes of the clients. Nodes
-// have no password, so anyone who can reach host can use them.
+// have no password, so anyone who can reach that address can use them.
 func (c *Cluster) Expose(host string) (clients.Deployment, error) {
 	d := c.Deployment()
 	for _, nodes := range [][]clients.Node{d.Nodes, d.Sentinels} {

@@ -129,7 +129,7 @@ func (u *missedMessages) accept(kind, detail string) (e harness.Event, isNew boo
 
 // loggedAt returns when the Sentinel logged a message that we have just received. A Sentinel logs a message at once,
 // but may write its state to a slow disk before it publishes the message. If the log does not have the message, or if
-// the Sentinel's clock is wrong, it returns the parameter now, the time when we received the message.
+// the Sentinel's clock is wrong, it returns the time when we received the message, which is the parameter now.
 func (u *missedMessages) loggedAt(kind, detail string, now time.Duration) time.Duration {
 	log, wall := u.tail(), u.wall()
 	for _, zone := range zones {

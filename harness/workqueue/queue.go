@@ -23,7 +23,7 @@ type Queue interface {
 	// State returns the state of a unit.
 	State(ctx context.Context, id string) (UnitState, error)
 
-	// HasOtherWorker reports whether there is another worker for whose name the function suits returns true.
+	// HasOtherWorker reports whether there is another worker for whose name the given function returns true.
 	HasOtherWorker(ctx context.Context, suits func(name string) bool) (bool, error)
 
 	// Withdraw tells the coordinator why this worker takes no more units.

@@ -19,8 +19,8 @@ type FabricLinks struct {
 	prober func(from, to string) (Prober, error)
 }
 
-// NewFabricLinks returns the FabricLinks of f. Errors begin with owner, such as "cluster". The function prober returns
-// a Prober for a link, or an error if there is no such link.
+// NewFabricLinks returns the FabricLinks of f. The text of errors begins with the parameter owner, such as "cluster".
+// The function prober returns a Prober for a link, or an error if there is no such link.
 func NewFabricLinks(f *fabric.Fabric, owner string, prober func(from, to string) (Prober, error)) FabricLinks {
 	return FabricLinks{f, owner, prober}
 }

@@ -31,7 +31,7 @@ type service struct {
 // connections to two nodes would report a change with almost every answer.
 const answersEvery = 5 * time.Millisecond
 
-// newServices returns the services of all groups. It returns nil if serves is nil.
+// newServices returns the services of all groups. It returns nil if the given function is nil.
 func newServices(groups int, serves func(kind string, group int, node string)) services {
 	if serves == nil {
 		return nil

@@ -20,7 +20,7 @@ import (
 
 // Access is where a NATS is and how to reach it.
 type Access struct {
-	URL         string // for example "nats://127.0.0.1:4222"; tls:// for TLS; several separated by commas
+	URL         string // such as "nats://127.0.0.1:4222"; tls:// for TLS; several URLs with commas between
 	Token       string // empty: no token
 	Credentials string // path of a .creds file; empty: no file
 	// CA is the path of the CA certificates that the server's certificate is checked against; empty: the machine's.

@@ -48,7 +48,7 @@ func (q *Queue) answerAs(r role) (err error) {
 	return nil
 }
 
-// findMember returns the name of another member that has the role r and for whose name the function suits returns true.
+// findMember returns the name of another member that has the role r and for whose name the given function returns true.
 // The name is empty if no such member has answered in time.
 func (q *Queue) findMember(ctx context.Context, r role, within time.Duration,
 	suits func(name string) bool) (name string, err error) {
