@@ -58,7 +58,8 @@ func (p hostsByRole) allBut(excluded []string) []string {
 	return slices.DeleteFunc(all, func(h string) bool { return slices.Contains(excluded, h) })
 }
 
-// splitBrain cuts the primary's side off from all other hosts. The primary's side includes the hosts in others.
+// splitBrain cuts the primary's side off from all other hosts. The primary's side includes the hosts in the parameter
+// others.
 func (p hostsByRole) splitBrain(others ...string) cutHosts {
 	side := p.primarySide(others...)
 	return cutHosts{

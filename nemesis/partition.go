@@ -147,7 +147,8 @@ func (cut cutHosts) describe(shut []harness.Link) string {
 	return s
 }
 
-// twoPrimaries waits until a node other than old is primary, and checks that the old primary still is primary too.
+// twoPrimaries waits until a node other than the old primary is primary, and checks that the old one still is primary
+// too.
 func twoPrimaries(ctx context.Context, c Partitionable, old string) (string, error) {
 	seen, err := awaitPromoted(ctx, c, old)
 	if err != nil {

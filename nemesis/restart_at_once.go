@@ -91,7 +91,7 @@ func (r restartAtOnce) inspect(ctx context.Context, node string) (p nodeState, e
 	return p, err
 }
 
-// checkUnnoticed checks that no node other than old is promoted within noFailoverFor.
+// checkUnnoticed checks that no node other than the old primary is promoted within noFailoverFor.
 func (r restartAtOnce) checkUnnoticed(ctx context.Context, old string) (string, error) {
 	watching, cancel := context.WithTimeout(ctx, noFailoverFor)
 	defer cancel()

@@ -113,8 +113,8 @@ func (s Script) tryLock(ctx context.Context, r redis.UniversalClient, callers []
 // later.
 const coolDown = time.Second
 
-// mustSayYes runs the text and returns an error unless it says yes. In the error, reason follows the word "since", such
-// as "the lock is free".
+// mustSayYes runs the text and returns an error unless it says yes. In the error the parameter reason, such as "the
+// lock is free", follows the word "since".
 func (t *luaText) mustSayYes(ctx context.Context, v values, reason string) error {
 	reply, err := t.answer(ctx, v)
 	if err != nil || slices.Contains(t.yes, reply) {

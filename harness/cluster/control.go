@@ -52,7 +52,7 @@ func (c *Cluster) Primary(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("cluster: no majority of Sentinels names a primary: %v", votes)
 }
 
-// AwaitPromotion waits until a Redis node other than old says that it is primary, and returns its name.
+// AwaitPromotion waits until a Redis node other than the old primary says that it is primary, and returns its name.
 func (c *Cluster) AwaitPromotion(ctx context.Context, old string) (promoted string, err error) {
 	err = await.Until(ctx, 20*time.Millisecond, func() error {
 		for _, n := range c.redis {

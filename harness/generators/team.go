@@ -261,7 +261,7 @@ func (t *Team) Probe(ctx context.Context, from, to string) (err error) {
 // probes bounds how often all generators probe while their results differ.
 const probes = 5
 
-// Echo returns when every generator has had size bytes echoed by the node.
+// Echo returns when the node has echoed the given number of bytes to every generator.
 func (t *Team) Echo(ctx context.Context, from, to string, size int) error {
 	_, err := t.probeAll(ctx, order{Do: doEcho, Link: harness.Link{From: from, To: to}, Size: size})
 	return err

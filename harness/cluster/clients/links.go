@@ -49,7 +49,7 @@ func (c FabricLinks) Probe(ctx context.Context, from, to string) error {
 	return c.onLink(from, to, func(p Prober) error { return p.Probe(ctx) })
 }
 
-// Echo makes a node send size bytes back, in a new connection from another host: see [Prober.Echo].
+// Echo makes a node send the given number of bytes back, in a new connection from another host: see [Prober.Echo].
 func (c FabricLinks) Echo(ctx context.Context, from, to string, size int) error {
 	return c.onLink(from, to, func(p Prober) error { return p.Echo(ctx, size) })
 }

@@ -37,7 +37,8 @@ func (p Prober) Probe(ctx context.Context) error {
 	return client.Ping(ctx).Err()
 }
 
-// Echo sends size bytes, at least one, and returns when they have come back. Unlike Probe it is bounded only by ctx.
+// Echo sends the given number of bytes, at least one, and returns when they have come back. Unlike Probe it is bounded
+// only by ctx.
 func (p Prober) Echo(ctx context.Context, size int) error {
 	conn, err := p.dial(ctx)
 	if err != nil {

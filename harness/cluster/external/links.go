@@ -51,7 +51,7 @@ func (s *System) Primary(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("external: no majority of Sentinels names a primary: %v", votes)
 }
 
-// AwaitPromotion waits until a Redis node other than old is the primary, and returns its name.
+// AwaitPromotion waits until a Redis node other than the old primary is primary, and returns its name.
 func (s *System) AwaitPromotion(ctx context.Context, old string) (promoted string, err error) {
 	err = await.Until(ctx, 100*time.Millisecond, func() error {
 		now, err := s.Primary(ctx)

@@ -73,7 +73,7 @@ const (
 // nameFormat matches valid names of coordinations. They become part of names in NATS.
 var nameFormat = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$`)
 
-// CheckName returns an error that wraps ErrAccess if name is not valid for a coordination.
+// CheckName returns an error that wraps ErrAccess if the name is not valid for a coordination.
 func CheckName(name string) error {
 	if !nameFormat.MatchString(name) {
 		return fmt.Errorf("%w: %q cannot be the name of a coordination: use 1 to 40 letters, digits, - and _",

@@ -15,9 +15,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// try calls do until it succeeds or the patience is over, since NATS may be away or choosing a leader. Each attempt has
-// the timeout in the parameter each. The first attempts are shorter: a server that died never answers, and another one
-// may answer at once. A failed attempt may have had its effect, so the function do must be one that can be repeated.
+// try calls the given function until it succeeds or the patience is over, since NATS may be away or choosing a leader.
+// Each attempt has the timeout in the parameter each. The first attempts are shorter: a server that died never answers,
+// and another one may answer at once. A failed attempt may have had its effect, so the function must be one that can be
+// repeated.
 func (q *Queue) try(ctx context.Context, what string, each time.Duration, do func(context.Context) error) error {
 	return q.retry(ctx, what, each, func(ctx context.Context, allowed time.Duration) error {
 		one, cancel := context.WithTimeout(ctx, allowed)
