@@ -20,7 +20,7 @@ type Clocked interface {
 
 const (
 	shortestStep   = time.Second     // too long to be mistaken for the delay of an answer
-	sentinelNotice = 3 * time.Second // a Sentinel takes shorter steps for its own slowness
+	sentinelNotice = 3 * time.Second // a Sentinel mistakes shorter steps for its own slowness
 )
 
 // ClockStep sets the clocks of nodes ahead by offset, a second or more, or back if offset is negative. A bad time

@@ -78,7 +78,7 @@ func (r restartAtOnce) restart(ctx context.Context, node string) (string, error)
 // nodeState holds what a node says of itself.
 type nodeState struct {
 	runID string
-	keys  any // nil for a Sentinel
+	keys  any // number of keys; nil for a Sentinel
 }
 
 func (r restartAtOnce) inspect(ctx context.Context, node string) (p nodeState, err error) {

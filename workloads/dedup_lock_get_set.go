@@ -36,7 +36,7 @@ func dedupLockGetSet() Variant {
 
 const (
 	dedupLockTries = 3
-	dedupLockPause = 5 * time.Millisecond // longer than the lock is usually held
+	dedupLockPause = 5 * time.Millisecond // pause between two tries; longer than the lock is usually held
 )
 
 type dedupLockGetSetFilter struct {

@@ -76,7 +76,7 @@ type sequenceClient struct {
 
 	// load gives out keys and proposals. It is nil for a client of a search.
 	load *sequences
-	// redis is the client that generator uses.
+	// redis is the Redis client that the number generator uses.
 	redis redis.UniversalClient
 }
 

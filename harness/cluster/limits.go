@@ -14,7 +14,7 @@ const (
 	fdsReserved   = 300
 	portsReserved = 2000
 
-	redisBacklog  = 4096 // tcp-backlog
+	redisBacklog  = 4096 // the nodes' setting tcp-backlog
 	redisReserved = 32   // number of files that redis-server keeps for itself
 
 	// bytesPerClient is more than was ever measured, redis-servers included. In about 10 s of lock/set-nx-px on one node

@@ -99,7 +99,8 @@ func kindOf(err error) errorKind {
 	return ""
 }
 
-// err returns the error of the order, or nil. Callers can still tell a timeout and a failed dial from other errors.
+// err returns the error of the order, or nil. Callers can still tell a time limit of the order and a failed dial from
+// other errors.
 func (d orderReply) err() error {
 	switch {
 	case d.Error == "":

@@ -40,7 +40,7 @@ type Bug struct {
 
 	Class      harness.Class   `yaml:"class" json:"class"`                   // the violation that the search has to find
 	Also       []harness.Class `yaml:"also,omitempty" json:"also,omitempty"` // further classes that the search may find
-	Conditions string          `yaml:"conditions" json:"conditions"`         // what has to happen, in a few words
+	Conditions string          `yaml:"conditions" json:"conditions"`         // what has to happen for the bug to show
 	Happens    string          `yaml:"happens" json:"happens"`               // the mechanism, in a few sentences
 	Where      string          `yaml:"where" json:"where"`                   // file and function in the library's source
 	Promise    string          `yaml:"promise" json:"promise"`               // documentation that promises the opposite

@@ -20,8 +20,8 @@ const (
 	// machine.
 	LocalImage = "doublegrant/redis:local"
 
-	imageEnv   = "DOUBLEGRANT_REDIS_IMAGE" // names the image to run
-	versionEnv = "REDIS_VERSION"           // set to the version of Redis in the official images, and in ours
+	imageEnv   = "DOUBLEGRANT_REDIS_IMAGE" // environment variable that names the image to run
+	versionEnv = "REDIS_VERSION"           // variable with the version of Redis in the official images, and in ours
 
 	pullWithin = 3 * time.Minute
 )

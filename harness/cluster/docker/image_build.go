@@ -22,7 +22,7 @@ const (
 	// containers, because a container inherits the labels of its image.
 	digestLabel = "doublegrant.image"
 
-	importWithin = 2 * time.Minute // an import usually takes a second
+	importWithin = 2 * time.Minute // time limit of an import, which usually takes a second
 )
 
 // BuildImage makes LocalImage from the redis-server binary that cluster.FindRedis chooses, and the binary's shared

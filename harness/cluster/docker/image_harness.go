@@ -25,7 +25,7 @@ const (
 	// file in it belongs to imageUser.
 	imageUser = "10001:10001"
 
-	insideEnv = "DOUBLEGRANT_IMAGE" // set in the image to the image's name
+	insideEnv = "DOUBLEGRANT_IMAGE" // environment variable that is set in the image to the image's name
 )
 
 // Harness says what an image of this program is made of. The zero value is a usable default.

@@ -32,7 +32,7 @@ const (
 // held is what a delaying toxic holds back in one direction of a connection. It is kept while other toxics are added to
 // the link or removed.
 type held struct {
-	pieces []*stream.StreamChunk // pieces that wait, each for its Timestamp
+	pieces []*stream.StreamChunk // pieces that wait, each for the time in its Timestamp
 	free   time.Time             // when the next piece, or the end of the connection, may pass at the earliest
 	ends   bool                  // the time in free already includes the delay of the connection's end
 }

@@ -39,7 +39,7 @@ type Link struct {
 	withholds, refusals int // number of Withholds and Refuses in force
 	toxics              int // number of toxics in force, or being added or removed
 	closed              bool
-	pipelines           map[*pipeline]struct{} // pipelines in toxiproxy
+	pipelines           map[*pipeline]struct{} // the link's pipelines in toxiproxy
 	torn                []*pipeline            // pipelines that may be torn: see pipeline
 
 	dialedMu    sync.Mutex           // locked after all other mutexes, also after a dialed connection's
