@@ -23,8 +23,8 @@ type nodeClaim struct{ cluster, node any }
 // of them and, if all checks pass, the function act for each. Without the claims, two faults could both take the death
 // of one node for their own work. The parameter c is the cluster.
 //
-// It returns the injection and the first error of act. If it never called act, it returns an empty Injection and
-// errNotBegun: a heal would undo another fault.
+// breakExclusively returns the injection and the first error of act. If it never called act, it returns an empty
+// Injection and errNotBegun: a heal would undo another fault.
 func (chosen targets) breakExclusively(
 	ctx context.Context, c any, inj harness.Injection, check, act func(node string) error,
 ) (harness.Injection, error) {

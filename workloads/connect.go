@@ -94,8 +94,8 @@ func (t tracer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	}
 }
 
-// trace sends the commands: a single command, or the commands of a pipeline. It notes whether any of the commands can
-// have been executed. The client may crash or be paused just before they are sent and just after.
+// trace sends the commands: a single command, or the commands of a pipeline. trace notes whether any of the commands
+// can have been executed. The client may crash or be paused just before they are sent and just after.
 func (t tracer) trace(ctx context.Context, cmds []redis.Cmder, pipeline bool, send func(context.Context) error) error {
 	c, ok := ctx.Value(callKey{}).(*call)
 	if !ok {

@@ -26,7 +26,7 @@ type Confirmer interface {
 	Deduper
 	// Lease returns how long an unconfirmed claim lasts, for messages that stay marked for the given window.
 	Lease(window time.Duration) time.Duration
-	// Confirm marks the message id as delivered for the given window. The caller has claimed it before. It returns
+	// Confirm marks the message id as delivered for the given window. The caller has claimed it before. Confirm returns
 	// false without an error if the claim was no longer the caller's. An error leaves open whether the message was
 	// marked.
 	Confirm(ctx context.Context, id string, window time.Duration) (bool, error)

@@ -17,8 +17,8 @@ import (
 // Locker is a lock under test. One Locker serves one client, from one goroutine.
 type Locker interface {
 	// Acquire tries once to take the lock called key for the time ttl. owner is a token that no other attempt ever
-	// uses. It returns false without an error if somebody else has the lock. An error leaves open whether the lock was
-	// taken.
+	// uses. Acquire returns false without an error if somebody else has the lock. An error leaves open whether the lock
+	// was taken.
 	Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error)
 	// Release releases the lock. It returns false without an error if the lock was no longer owner's.
 	Release(ctx context.Context, key, owner string) (bool, error)
@@ -113,8 +113,8 @@ func (l *locks) Fenced() (yes bool) {
 	return yes
 }
 
-// unconnected returns a lock that has no connection. The lock's type shows what the lock can do. It returns nil if the
-// constructor needs a connection.
+// unconnected returns a lock that has no connection. The lock's type shows what the lock can do. unconnected returns
+// nil if the constructor needs a connection.
 func (l *locks) unconnected() (one Locker) {
 	defer func() { _ = recover() }()
 	if l.newQuorum != nil {

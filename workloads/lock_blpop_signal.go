@@ -16,7 +16,7 @@ import (
 //	release  script: GET, compare; DEL signal, LPUSH signal, PEXPIRE signal, DEL key
 //
 // Source: python-redis-lock without its option expire. A release leaves one signal, which wakes one waiter and ends
-// after a second. Under load a waiter gives up after a second. It fails in these ways:
+// after a second. Under load a waiter gives up after a second. The lock fails in these ways:
 //
 //   - If the owner crashes, nothing releases the lock: it is stuck, and the waiters wait for ever.
 //   - If the waiter that the signal woke crashes, the lock is free, but the other waiters wait for ever.

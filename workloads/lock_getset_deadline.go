@@ -17,7 +17,7 @@ import (
 //	release  DEL key
 //
 // Source: Redis documentation of SETNX before 2.6.12; machinery #780, redis-lock #12, jedis-lock #8. Deadlines are
-// milliseconds on the caller's clock; Redis has no TTL for the key. It fails in these ways:
+// milliseconds on the caller's clock; Redis has no TTL for the key. The lock fails in these ways:
 //
 //   - A client whose clock is ahead takes a lock that is held.
 //   - An owner that outlives its lease deletes the lock of the next owner.
@@ -68,8 +68,8 @@ func (l *getsetDeadlineLock) Acquire(ctx context.Context, key, _ string, ttl tim
 	return l.takeOver(ctx, key, held, ttl)
 }
 
-// takeOver sets a new deadline. The parameter passed is the old deadline that the caller has read. It grants the lock
-// only if the new deadline has replaced that one.
+// takeOver sets a new deadline. The parameter passed is the old deadline that the caller has read. takeOver grants the
+// lock only if the new deadline has replaced that one.
 func (l *getsetDeadlineLock) takeOver(ctx context.Context, key, passed string, ttl time.Duration) (bool, error) {
 	old, err := l.redis.GetSet(ctx, key, harness.Now(ctx).Add(ttl).UnixMilli()).Result()
 	if err == redis.Nil {

@@ -26,8 +26,8 @@ type Options struct {
 
 	FanOut int // how many workers receive each message at about the same time; default 8
 	// AtMostOnce lets a search accept that a message is lost if its worker crashed or got no answer. A filter of one
-	// step cannot avoid that. Even so, each mark has to end, and some worker has to be told that the message is new. It
-	// has no effect on a Confirmer, which must lose nothing.
+	// step cannot avoid that. Even so, each mark has to end, and some worker has to be told that the message is new.
+	// AtMostOnce has no effect on a Confirmer, which must lose nothing.
 	AtMostOnce bool
 
 	// Regime is what callers of a sequence propose. By default a load has every regime, each on sequences of its own, and

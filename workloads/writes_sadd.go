@@ -20,8 +20,8 @@ import (
 //	write    SADD writes n, each n once
 //	finally  read the whole set from the primary
 //
-// Source: Jepsen's analysis of Redis, 2013. It is a measurement, not an algorithm: acknowledged numbers that are
-// missing in the end were lost. It can run beside any load.
+// Source: Jepsen's analysis of Redis, 2013. The variant is a measurement, not an algorithm: acknowledged numbers that
+// are missing in the end were lost. It can run beside any load.
 func saddVariant() Variant {
 	return Variant{
 		ID: "writes/sadd", Family: Writes,

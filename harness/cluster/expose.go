@@ -7,8 +7,8 @@ import (
 )
 
 // Expose makes the nodes, which listen on loopback, reachable for clients on other machines. For each node it opens a
-// port at host, which is an address of this machine. The ports stay open until Stop. It returns the deployment with the
-// new addresses.
+// port at host, which is an address of this machine. The ports stay open until Stop. Expose returns the deployment with
+// the new addresses.
 //
 // On these connections, faults on the links of client groups do not act here but in the processes of the clients. Nodes
 // have no password, so anyone who can reach that address can use them.

@@ -36,7 +36,8 @@ func (l *LastWords) Write(b []byte) (int, error) {
 var goPanicLine = regexp.MustCompile(`(?m)^(?:panic|fatal error): .*\n`)
 
 // String returns ": " and the line that says why the process ended: the first line of a Go panic, else the last line
-// that contains "Error", as exceptions of most languages do, else the last line. It is empty if nothing was written.
+// that contains "Error", as exceptions of most languages do, else the last line. The result is empty if nothing was
+// written.
 func (l *LastWords) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -37,7 +37,7 @@ func subnetOwned(label string) bool {
 func (s subnet) label() string { return s.ip(0, 0) + "/16" }
 
 // processMark returns a process's id and the time of its start in the kernel's ticks. The time distinguishes the
-// process from a later one with the same id. It is empty if there is no such process.
+// process from a later one with the same id. The result is empty if there is no such process.
 func processMark(pid int) string {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

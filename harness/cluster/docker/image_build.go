@@ -26,8 +26,8 @@ const (
 )
 
 // BuildImage makes LocalImage from the redis-server binary that cluster.FindRedis chooses, and the binary's shared
-// libraries. It uses no registry. If an image of the same files is there already, it is left as it is. It returns the
-// version of Redis.
+// libraries. It uses no registry. If an image of the same files is there already, it is left as it is. BuildImage
+// returns the version of Redis.
 func BuildImage(ctx context.Context, binary string) (version string, err error) {
 	binary, version, err = findServer(binary)
 	if err != nil {

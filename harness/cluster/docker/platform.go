@@ -1,7 +1,7 @@
 // Package docker runs the nodes of clusters in containers: cluster.Options{Platform: docker.Platform{}}.
 //
-// The containers use this machine's network, so that addresses and faults are those of nodes that run as processes. It
-// needs a Docker Engine that runs as root on Linux.
+// The containers use this machine's network, so that addresses and faults are those of nodes that run as processes. The
+// package needs a Docker Engine that runs as root on Linux.
 //
 // Importing the package changes nothing. A program that uses it calls [Watchdog] first thing in main, or in TestMain.
 // If the program is killed, a second process of the same binary removes its containers. Nothing else can: the kernel

@@ -14,7 +14,7 @@ import (
 const minVersion = 7
 
 // discover asks the given nodes or Sentinels, the seeds, for all nodes of the deployment, and names the nodes. r1 is
-// the primary. It returns an error if no seed answers, or if the primary is unfit for a load.
+// the primary. discover returns an error if no seed answers, or if the primary is unfit for a load.
 func discover(ctx context.Context, seeds clients.Deployment) (d clients.Deployment, err error) {
 	d = seeds
 	if len(seeds.Sentinels) > 0 {

@@ -54,7 +54,7 @@ var ErrStuck = errors.New(
 	"its far side does not read (is it paused?), and toxiproxy changes no connection until it does")
 
 // toxicWithin bounds how long toxiproxy may take to add or remove a toxic. If it takes longer, the connections are
-// reset, and toxiproxy gets the same time again. It usually takes a millisecond.
+// reset, and toxiproxy gets the same time again. Usually toxiproxy takes a millisecond.
 const toxicWithin = 2 * time.Second
 
 // put adds the toxic to old connections and new ones until heal is called. Several toxics, also of one kind, may be in

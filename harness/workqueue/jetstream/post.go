@@ -9,7 +9,7 @@ import (
 )
 
 // Post carries messages between the members of a coordination, outside of its stream. A message is delivered once or
-// not at all. It implements the interface Post of harness/generators.
+// not at all. The type implements the interface Post of harness/generators.
 type Post struct{ q *Queue }
 
 // Post returns the coordination's Post. NATS limits a message, by default to a mebibyte.
