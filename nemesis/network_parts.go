@@ -17,7 +17,7 @@ type hostsByRole struct {
 	few, many                   []string // the smaller and the larger share of the client groups
 }
 
-// withPrimary makes a shape that depends on which node is primary. The function draw chooses, among the hosts, what to
+// withPrimary makes a shape that depends on which node is primary. The given function chooses, among the hosts, what to
 // cut.
 func withPrimary(name, doc string, n shapeNeeds, draw func(p hostsByRole) cutHosts) Shape {
 	return Shape{name, doc, n, func(ctx context.Context, c Partitionable, rng *rand.Rand) (cutHosts, error) {

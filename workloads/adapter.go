@@ -83,8 +83,9 @@ type AdapterRunner interface {
 	OnAnnounced(address, text string)
 	// LogTo writes the standard error of processes that start from now on to files in the folder dir.
 	LogTo(dir string)
-	// ConnectDirectly lets processes of a load connect to nodes themselves. The function address gets the Redis client of
-	// a client group and returns the node's address. It returns "" if the group still has to connect through this process.
+	// ConnectDirectly lets processes of a load connect to nodes themselves. The given function gets the Redis client of
+	// a client group and returns the node's address. It returns "" if the group still has to connect through this
+	// process.
 	ConnectDirectly(address func(redis.UniversalClient) string)
 	// Close ends all processes. It may be called twice.
 	Close()

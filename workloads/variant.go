@@ -161,8 +161,8 @@ func (v Variant) LogTo(dir string) {
 func (v Variant) IsAdapter() bool { return v.runner != nil || v.library.File != "" }
 
 // ConnectDirectly lets the adapter's processes connect to a node under load, so that their bytes do not pass this
-// process. The function address gets the Redis client of a client group and returns the node's address. If it returns
-// "", the group's processes connect through this process. No fault of a link acts on a direct connection. Call
+// process. The given function gets the Redis client of a client group and returns the node's address. If it returns "",
+// the group's processes connect through this process. No fault of a link acts on a direct connection. Call
 // ConnectDirectly before the load begins. It does nothing if the variant is not an adapter.
 func (v Variant) ConnectDirectly(address func(redis.UniversalClient) string) {
 	if v.runner != nil {

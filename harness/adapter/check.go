@@ -23,7 +23,7 @@ var answerWithin = 3 * time.Second
 // Servers returns Redis clients of count independent servers. If replicated is true, each server has replicas.
 type Servers func(count int, replicated bool) ([]redis.UniversalClient, error)
 
-// Check tries everything that the adapter c says that it can do. It calls the function say after each step, with a nil
+// Check tries everything that the adapter c says that it can do. It calls the parameter say after each step, with a nil
 // error if the step went well. It returns c completed by the adapter's description of itself, and the first error.
 //
 // The first try is on one Redis. If the adapter needs several masters, Check tries it again on that many. If a step
@@ -41,9 +41,9 @@ func Describe(ctx context.Context, c workloads.Adapter, servers Servers) (worklo
 	return New(c).tryOn(ctx, servers, func(string, error) {}, (*trial).askOnce)
 }
 
-// tryOn starts the program on one server and calls the function all, which does the steps. It tries again on more
-// servers if the program needs more masters, and with replicas if a step failed after a WAIT. It reports only the steps
-// of the last try.
+// tryOn starts the program on one server and calls the parameter all, a function that does the steps. It tries again on
+// more servers if the program needs more masters, and with replicas if a step failed after a WAIT. It reports only the
+// steps of the last try.
 func (p *Runner) tryOn(ctx context.Context, servers Servers, say func(string, error),
 	all func(*trial, workloads.Adapter)) (workloads.Adapter, error) {
 	one, err := servers(1, false)
@@ -71,8 +71,8 @@ func (p *Runner) tryOn(ctx context.Context, servers Servers, say func(string, er
 // errAsksMore is the error of a trial on fewer masters than the program needs.
 var errAsksMore = errors.New("it asks more masters than there are")
 
-// try starts the program on the masters and calls the function all, which does the steps. The second result is true if
-// the program has sent WAIT or WAITAOF.
+// try starts the program on the masters and calls the parameter all, a function that does the steps. The second result
+// is true if the program has sent WAIT or WAITAOF.
 func (p *Runner) try(ctx context.Context, masters []redis.UniversalClient, say func(string, error),
 	all func(*trial, workloads.Adapter)) (c workloads.Adapter, awaits bool, err error) {
 	to, err := relaysTo(masters, true)

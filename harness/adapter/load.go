@@ -93,7 +93,7 @@ type group struct {
 	closed   bool
 	all      []*process
 	clients  map[*process]int // number of clients that each process has had
-	failed   error            // why the latest process could not begin; nil: it has begun
+	failed   error            // why the latest process could not begin; nil: that process has begun
 	failedAt time.Time
 
 	struck strikes

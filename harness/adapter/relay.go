@@ -65,8 +65,8 @@ func (y *relay) accept() {
 	}
 }
 
-// pass opens a connection to Redis for the accepted connection outer. It copies in both directions until one of the two
-// connections ends.
+// pass opens a connection to Redis for an accepted connection, the parameter outer. It copies in both directions until
+// one of the two connections ends.
 func (y *relay) pass(outer net.Conn) {
 	inner, err := y.dial(context.Background())
 	if err != nil {

@@ -62,7 +62,7 @@ func newFolder(dir string) (*folder, error) {
 }
 
 // TempFolder makes a temporary folder for something other than a cluster. Like a cluster's folder it does not outlive
-// this process, however the process ends. The function remove removes it with its content.
+// this process, however the process ends. The function that it returns removes the folder with its content.
 func TempFolder() (path string, remove func() error, err error) { return tempFolder(os.TempDir()) }
 
 // TempFolderIn is TempFolder in the folder dir, which must exist. It also removes what dead processes have left there.

@@ -146,9 +146,9 @@ const (
 	memory      = "memory"
 )
 
-// mostClients returns the largest number of clients for which the amount in the parameter have is enough. The function
-// need returns the amount that a number of clients needs. The result is math.MaxInt64 if the amount is enough for any
-// number.
+// mostClients returns the largest number of clients for which the amount in the parameter have is enough. The given
+// function returns the amount that a number of clients needs. The result is math.MaxInt64 if the amount is enough for
+// any number.
 func mostClients(have int64, need func(clients int64) int64) int64 {
 	n := sort.Search(math.MaxInt32, func(i int) bool { return need(int64(i)) > have })
 	if n == math.MaxInt32 {

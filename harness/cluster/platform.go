@@ -41,10 +41,11 @@ type Site interface {
 	String() string
 	// NewHost returns the host of one node. It starts nothing and makes no container yet.
 	NewHost(HostOptions) Host
-	// Watch makes sure that all hosts of the cluster in folder are removed if this process dies before it calls forget.
+	// Watch makes sure that all hosts of the cluster in the folder are removed if this process dies before it calls
+	// forget.
 	Watch(folder string) (forget func(), err error)
-	// RemoveAll removes all hosts of the cluster in folder, including those that are still being made. It has its own
-	// timeout.
+	// RemoveAll removes all hosts of the cluster in the folder, including those that are still being made. It has its
+	// own timeout.
 	RemoveAll(ctx context.Context, folder string) error
 	// Leftovers lists the hosts of all clusters, of any owner. It does not set Owned, which the caller does.
 	Leftovers(ctx context.Context) ([]Leftover, error)

@@ -13,8 +13,8 @@ type Post interface {
 	// nobody serves the subject. The message may have arrived all the same.
 	Ask(ctx context.Context, subject string, message []byte) (answer []byte, err error)
 
-	// Answer serves a subject until stop is called. It calls the function answer for each message. That function may call
-	// reply at once, later from another goroutine, or never.
+	// Answer serves a subject until stop is called. It calls the given function for each message. That function may
+	// call reply at once, later from another goroutine, or never.
 	Answer(subject string, answer func(message []byte, reply func([]byte))) (stop func(), err error)
 }
 

@@ -62,7 +62,7 @@ func removeContainers(ctx context.Context, folder string) {
 	})
 }
 
-// Watch starts a watchdog, which removes the containers of the cluster in folder if this process dies.
+// Watch starts a watchdog, which removes the containers of the cluster in the folder if this process dies.
 func (d *daemon) Watch(folder string) (forget func(), err error) {
 	cmd := exec.Command("/proc/self/exe") // our path may be gone: go test and go run remove it
 	cmd.Args = []string{"doublegrant-watchdog", folder}

@@ -34,10 +34,10 @@ const (
 type held struct {
 	pieces []*stream.StreamChunk // pieces that wait, each for the time in its Timestamp
 	free   time.Time             // when the next piece, or the end of the connection, may pass at the earliest
-	ends   bool                  // the time in free already includes the delay of the connection's end
+	ends   bool                  // the field free already includes the delay of the connection's end
 }
 
-// add appends data as a piece. The piece may pass at the time in due, but not before the pieces ahead of it.
+// add appends data as a piece. The piece may pass at the given time, but not before the pieces ahead of it.
 func (h *held) add(data []byte, due time.Time) {
 	h.free = latest(h.free, due)
 	h.pieces = append(h.pieces, &stream.StreamChunk{Timestamp: h.free, Data: data})

@@ -10,12 +10,12 @@ import (
 
 // This file leads a dialed connection through toxiproxy while its link has toxics, and back when they are gone.
 
-// detour is the state of a connection's two pipelines in toxiproxy. The pipeline up carries bytes from the opener to
-// the host, the pipeline down from the host to the opener.
+// detour is the state of a connection's two pipelines in toxiproxy. The one called up carries bytes from the opener to
+// the host, and the one called down carries bytes from the host to the opener.
 type detour struct {
 	pipelines        int  // number of pipelines that have not ended
-	upLeft, downLeft bool // the pipeline up, or down, has ended only because the connection goes direct again
-	gone             bool // the pipeline down has delivered the end of the host's bytes, so the one up reads no more
+	upLeft, downLeft bool // the pipeline (up or down) has ended only because the connection goes direct again
+	gone             bool // pipeline down has delivered the end of the host's bytes, so pipeline up reads no more
 	ended            bool // a pipeline has lost bytes or ended without returnDirect, so the connection ends too
 }
 

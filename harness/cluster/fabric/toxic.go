@@ -164,7 +164,7 @@ func (l *Link) goDirect() {
 
 func toxicName(d stream.Direction, number int64) string { return fmt.Sprintf("%v #%d", d, number) }
 
-// operate calls the function op, which adds or removes a toxic, and then the function finish. Operations on one link
+// operate calls the parameter op, which adds or removes a toxic, and then the parameter finish. Operations on one link
 // run one after another. If op takes too long, operate resets the link's connections, so that op can end, and returns
 // true.
 func (l *Link) operate(op func() error, finish func()) (stuck bool, err error) {

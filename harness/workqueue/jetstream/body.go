@@ -23,7 +23,7 @@ const (
 )
 
 // tryBody does what the method try does, for attempts that send or read a body. Such an attempt ends after bodyTime, or
-// when it makes no progress for a while. The function do reports progress by calling the function that it gets.
+// when it makes no progress for a while. The attempt's function reports progress by calling the function that it gets.
 func (q *Queue) tryBody(ctx context.Context, what string, do func(_ context.Context, moved func()) error) error {
 	return q.retry(ctx, what, stallTime, func(ctx context.Context, allowed time.Duration) error {
 		one, cancel := context.WithTimeout(ctx, bodyTime)
