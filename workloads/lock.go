@@ -113,8 +113,8 @@ func (l *locks) Fenced() (yes bool) {
 	return yes
 }
 
-// unconnected returns a lock that has no connection. The lock's type shows what the lock can do. unconnected returns
-// nil if the constructor needs a connection.
+// unconnected returns a lock that has no connection. The lock's type shows what the lock can do. The result is nil if
+// the constructor needs a connection.
 func (l *locks) unconnected() (one Locker) {
 	defer func() { _ = recover() }()
 	if l.newQuorum != nil {

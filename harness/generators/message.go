@@ -54,7 +54,7 @@ type order struct {
 	Heals int               `json:"heals,omitempty"` // number of the doImpair order to undo
 	Link  harness.Link      `json:"link,omitzero"`
 	Size  int               `json:"size,omitempty"`
-	For   time.Duration     `json:"for,omitempty"`   // timeout
+	For   time.Duration     `json:"for,omitempty"`   // time limit of the order
 	Ahead time.Duration     `json:"ahead,omitempty"` // roughly how far our clock is ahead of the generator's
 }
 
@@ -99,8 +99,7 @@ func kindOf(err error) errorKind {
 	return ""
 }
 
-// err returns the error of the order, or nil. Callers can still tell a time limit of the order and a failed dial from
-// other errors.
+// err returns the error of the order, or nil. Callers can still tell a timeout and a failed dial from other errors.
 func (d orderReply) err() error {
 	switch {
 	case d.Error == "":
