@@ -77,7 +77,7 @@ func lastKept(op harness.Op, drift float64) time.Duration {
 
 // earliestEndOfTTL returns the earliest time at which a key can expire, given the remaining time (ttl) that a command
 // returned for the key. The parameter call is the time at which the command was sent. A ttl of one millisecond may
-// stand for less, since 0 would mean that the key has no end.
+// stand for less: a remaining time is never recorded as 0, which means that the key has no end.
 func earliestEndOfTTL(call, ttl time.Duration, drift float64) time.Duration {
 	if ttl == time.Millisecond {
 		return call

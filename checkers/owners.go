@@ -89,7 +89,7 @@ type ownersPass struct {
 	current   map[int][]*ownersGrant // current grants, by worker; the latest is last
 	locks     map[string]*ownersLock
 	pending   lateOwners
-	awaiting  []*refusal // refusals with evidence, in order of the evidence's Return
+	awaiting  []*refusal // refusals with evidence, in order of the Return of the refused acquire
 	seq       int        // place of the current operation in the history, from 1
 	grants    int
 	extends   int // number of ok extends by owners with a known grant

@@ -165,8 +165,8 @@ func (j *judge) check(ctx context.Context, c Checker, feed <-chan []entry) (g Ju
 	return g
 }
 
-// ops returns a checker's view of the operations. The first range is the pass that all checkers share. Each further
-// range reads the history again.
+// ops returns a checker's view of the operations. The first loop over it is the pass that all checkers share. Each
+// further loop reads the history again.
 func (j *judge) ops(feed <-chan []entry) iter.Seq2[Op, error] {
 	shared := true
 	return func(yield func(Op, error) bool) {

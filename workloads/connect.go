@@ -144,8 +144,8 @@ func setError(cmds []redis.Cmder, err error) error {
 }
 
 // noneExecuted reports whether no command of a failed pipeline can have been executed. It looks at each command's
-// error, since the pipeline's error is only the first of them. If no command has an error, the pipeline was never sent.
-// WAIT does not count, since it changes nothing.
+// error, since the pipeline's error is only the first of them. If no command has one, the pipeline failed
+// before it was sent. WAIT does not count, since it changes nothing.
 func noneExecuted(pipeline []redis.Cmder) bool {
 	failed := func(cmd redis.Cmder) bool { return cmd.Err() != nil }
 	mayHaveRun := func(cmd redis.Cmder) bool { return cmd.Name() != "wait" && !notExecuted(cmd.Err()) }

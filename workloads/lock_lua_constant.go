@@ -17,7 +17,7 @@ import (
 //
 // Source: the SoRedisLock article, section 4. Every lock has the value TRUE, so the comparison in the release never
 // fails: an owner that outlives its lease deletes the lock of the next owner, and a third is let in. The release also
-// answers 1 if the lock was gone, so it counts as the caller's. The TTL is rounded up to full seconds.
+// answers 1 if the lock was gone, so the caller is told that it had the lock. The TTL is rounded up to full seconds.
 func luaConstant() Variant {
 	return lockVariant("lock/lua-constant", newLuaConstant, Variant{
 		Doc:    "script of SETNX and EXPIRE; compare-and-delete script, with the value TRUE for every owner",

@@ -54,7 +54,7 @@ func (a *app) verboseFlag(cmd *cobra.Command) {
 		"print statistics, too: what was counted and met, by checkers and in each part of a search")
 }
 
-// longRun is the shortest estimated duration that is printed before a run.
+// longRun is the estimated duration from which on a run says beforehand how long it will take.
 const longRun = 2 * time.Minute
 
 // run reads the plan, executes it, and prints the outcome. The exit code is that of the verdict.

@@ -78,8 +78,8 @@ type exchangeTest struct {
 	tried  []places
 }
 
-// toExchange lists the schedules to try with swapped clients after a part, and marks them as tried. If there are too
-// many permutations to try all, each schedule gets about the same number of them.
+// toExchange lists the schedules of a finished part that are to be tried with swapped clients, and marks them as tried.
+// If there are too many permutations to try all, each schedule gets about the same number of them.
 func (s *search) toExchange() (all []exchangeTest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -195,8 +195,8 @@ func (s Spec) replayBudget(c interleave.Counterexample) interleave.Budget {
 const manySchedules = 3000
 
 // fitToFirstPart returns the budget b of a later part. It lowers the number of clients to two if the part would take
-// too long: time may pass to shortly before the end of a lease, and the first part had more than manySchedules
-// schedules.
+// too long: if b lets time pass to instants shortly before the end of a lease, and the first part had more than
+// manySchedules schedules.
 func fitToFirstPart(b interleave.Budget, schedules int) interleave.Budget {
 	if b.Approaches > 0 && schedules > manySchedules {
 		b.Clients = 2

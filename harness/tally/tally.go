@@ -74,7 +74,7 @@ type Run struct {
 	Stages []string `json:"stages,omitempty"`
 }
 
-// Case sums up all runs of one entry of a suite's file, its case.
+// Case sums up all runs of one case, which is an entry of a suite's file.
 type Case struct {
 	Name     string        `json:"name"`
 	Variant  string        `json:"variant,omitempty"`

@@ -122,7 +122,7 @@ func timeTick(t, end, step time.Duration) string {
 	}
 }
 
-// decimal writes t in the given unit, with as many decimals as multiples of step need.
+// decimal writes t in the given unit, with enough decimals for any multiple of step.
 func decimal(t, unit, step time.Duration) string {
 	digits := 0
 	for part := unit; part > step && part > 1; part /= 10 {

@@ -105,8 +105,8 @@ func (f *First) Next(v View) (c interleave.Choice, decision Decision, err error)
 // Alternate makes the clients take turns, without faults.
 type Alternate struct{ heedless }
 
-// Next returns the last of the moves that is a client's step. The client whose turn it was comes first in the list, so
-// this is another client if one can take a step.
+// Next returns the last of the moves that is a client's step. The moves of the client whose turn it was come first in
+// the list. So the last one is another client's, if another client can take a step.
 func (Alternate) Next(v View) (c interleave.Choice, decision Decision, err error) {
 	moves, err := v.Moves()
 	switch {
