@@ -132,7 +132,7 @@ var classDocs = []ClassDoc{
 		DuplicateDelivery, "two workers were told that they are the first",
 		"One message is handled twice: a customer is charged twice, or a mail is sent twice.",
 		"To look and to mark have to be one command: SET NX EX, as in dedup/set-nx-ex, or one script, as in " +
-			"dedup/get-set-lua. What handles messages should be harmless to do twice.",
+			"dedup/get-set-lua. Handling a message twice should be harmless.",
 		[]string{"dedup/set-nx-ex", "dedup/get-set-lua", "dedup/set-nx-ex-wait"},
 		"Where a failover lost the mark, dedup/set-nx-ex-wait makes that rare.",
 	},

@@ -10,8 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// Every variant that mends a class is in the catalogue and is named in the class's remedies. It shows that class only if
-// Redis forgets something.
+// Every variant that mends a class is in the catalogue and is named in the class's remedies. It shows that class only
+// if Redis forgets something.
 func TestWhatMendsAClassIsInTheCatalogue(t *testing.T) {
 	for _, d := range harness.Classes() {
 		require.NotEmpty(t, d.MendedBy, d.Class)
